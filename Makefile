@@ -1,0 +1,25 @@
+# Everything sets itself up: a .venv of its own, then the work. Needs Python 3.11+ and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,pdf,dev]'
+	touch $@
+
+.PHONY: setup demo test lint
+setup: $(VENV)/.installed
+
+demo: setup  ## the main job on the packaged sample, with the embedded model
+	$(BIN)/scirgen generate --domain geo --out .demo
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## everything CI runs
+	$(BIN)/pytest -n 2

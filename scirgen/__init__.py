@@ -1,0 +1,53 @@
+"""scirgen: retrieval and question-answering datasets for a field of science. The public API; see docs/api.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "generate": "scirgen.api",
+    "Run": "scirgen.api",
+    "Domain": "scirgen.core.resources",
+    "Plugin": "scirgen.core.registry",
+    "Provided": "scirgen.core.registry",
+    "Source": "scirgen.stages.collect.source",
+    "Cursor": "scirgen.stages.collect.source",
+    "Candidate": "scirgen.stages.collect.source",
+    "Fetched": "scirgen.stages.collect.source",
+    "Dataset": "scirgen.core.records",
+    "Paper": "scirgen.core.records",
+    "Rejection": "scirgen.core.records",
+    "QAPair": "scirgen.core.records",
+    "ScirgenError": "scirgen.core.errors",
+    "InputError": "scirgen.core.errors",
+    "SourceError": "scirgen.core.errors",
+}
+
+if TYPE_CHECKING:
+    from scirgen.core.errors import InputError as InputError
+    from scirgen.core.errors import ScirgenError as ScirgenError
+    from scirgen.core.errors import SourceError as SourceError
+    from scirgen.core.records import Dataset as Dataset
+    from scirgen.core.records import Paper as Paper
+    from scirgen.core.records import QAPair as QAPair
+    from scirgen.core.records import Rejection as Rejection
+    from scirgen.core.registry import Plugin as Plugin
+    from scirgen.core.registry import Provided as Provided
+    from scirgen.core.resources import Domain as Domain
+    from scirgen.stages.collect.source import Candidate as Candidate
+    from scirgen.stages.collect.source import Cursor as Cursor
+    from scirgen.stages.collect.source import Fetched as Fetched
+    from scirgen.stages.collect.source import Source as Source
+
+__all__ = [*_EXPORTS, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    # Lazy, so that `scirgen --help` and plugin manifests import nothing heavy.
+    if name in _EXPORTS:
+        import importlib
+
+        return getattr(importlib.import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'scirgen' has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""``python -m scirgen``."""
+
+from scirgen.cli.main import main
+
+main()

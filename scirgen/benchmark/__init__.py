@@ -1,0 +1,1 @@
+"""Retrieval and question-answering benchmarks, from a release only."""

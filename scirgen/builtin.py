@@ -1,0 +1,41 @@
+"""scirgen's own plugin manifest: built-ins come in through the same door as everybody else's. Nothing is imported here."""
+
+from __future__ import annotations
+
+from scirgen.core.registry import Plugin, Provided
+
+_S = "scirgen.stages"
+
+STAGES = tuple(
+    Provided("stage", name, f"{_S}.{name}.stage:{name.capitalize()}Stage")
+    for name in ("collect", "parse", "section", "match", "extract", "verify", "generate", "filter", "tag", "release")
+)
+
+MODELS = (
+    Provided("chat_model", "openai", "scirgen.llm.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
+    Provided(
+        "scoring_model", "openai", "scirgen.llm.openai_compat:OpenAIScoring", "a server with echo or prompt_logprobs"
+    ),
+    Provided("chat_model", "hf", "scirgen.llm.transformers_local:TransformersChat", "transformers in process", "local"),
+    Provided(
+        "scoring_model",
+        "hf",
+        "scirgen.llm.transformers_scoring:TransformersScoring",
+        "transformers in process",
+        "local",
+    ),
+    Provided("chat_model", "vllm", "scirgen.llm.vllm_local:VLLMChat", "vLLM in process", "vllm"),
+    Provided("scoring_model", "vllm", "scirgen.llm.vllm_local:VLLMScoring", "vLLM in process", "vllm"),
+    Provided("chat_model", "bundled", "scirgen.llm.bundled:BundledChat", "SmolLM2-135M-Instruct", "local"),
+    Provided("scoring_model", "bundled", "scirgen.llm.bundled:BundledScoring", "SmolLM2-135M-Instruct", "local"),
+)
+
+SOURCES = (Provided("source", "local", "scirgen.stages.collect.local:LocalSource", "a folder or file of records"),)
+
+PARSERS = ()
+
+GATES = ()
+
+ENGINES = (Provided("engine", "local", "scirgen.engines.local:LocalEngine", "asyncio on this machine"),)
+
+PLUGIN = Plugin("scirgen", "0.1.0", (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES))

@@ -1,0 +1,72 @@
+"""The ``scirgen`` command: lazy sub-commands, and one place where errors become messages and exit codes.
+
+Exit codes: 0 success; 1 error; 2 wrong input or settings; 3 partial (some items failed, run again to retry them);
+4 stopped at a budget; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from scirgen import __version__
+from scirgen.core.errors import ScirgenError
+
+# name -> (module:attribute, one line for --help); the module is imported only when its command runs.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "generate": ("scirgen.cli.generate:generate", "Make a dataset: records and papers in, a release out."),
+    "status": ("scirgen.cli.status:status", "Show a run stage by stage."),
+    "inspect": ("scirgen.cli.inspect:inspect", "Show where one row of a run came from."),
+    "config": ("scirgen.cli.config:config", "Show the resolved settings."),
+    "plugins": ("scirgen.cli.plugins:plugins", "List what is plugged in."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used, so that --help stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table above."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with "did you mean" for an unknown command."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from scirgen.core.registry import suggest
+
+            ctx.fail(f"No such command {args[0]!r}. {suggest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="scirgen")
+def cli() -> None:
+    """Make a retrieval and question-answering dataset for your field of science."""
+
+
+def main() -> None:
+    """Entry point: run the command; a `ScirgenError` becomes one message with a hint and its exit code."""
+    try:
+        cli(standalone_mode=True)
+    except ScirgenError as error:
+        click.echo(f"error [{error.error_code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  hint: {error.hint}", err=True)
+        sys.exit(error.exit_status)

@@ -1,0 +1,1 @@
+"""Records, errors, registry, resources, config, fingerprints: what everything else stands on."""

@@ -1,0 +1,32 @@
+"""Layered configuration: defaults < domain < file < flags, with the origin of every value."""
+
+from scirgen.core.config._load import LoadedConfig, load_config
+from scirgen.core.config._models import Config
+from scirgen.core.config._stages import (
+    CollectConfig,
+    ExtractConfig,
+    FilterConfig,
+    GenerateConfig,
+    MatchConfig,
+    ParseConfig,
+    ReleaseConfig,
+    SectionConfig,
+    TagConfig,
+    VerifyConfig,
+)
+
+__all__ = [
+    "CollectConfig",
+    "Config",
+    "ExtractConfig",
+    "FilterConfig",
+    "GenerateConfig",
+    "LoadedConfig",
+    "MatchConfig",
+    "ParseConfig",
+    "ReleaseConfig",
+    "SectionConfig",
+    "TagConfig",
+    "VerifyConfig",
+    "load_config",
+]

@@ -1,0 +1,73 @@
+"""The resolved configuration of a run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from scirgen.core.config._stages import (
+    CollectConfig,
+    ExtractConfig,
+    FilterConfig,
+    GenerateConfig,
+    MatchConfig,
+    ParseConfig,
+    ReleaseConfig,
+    Section,
+    SectionConfig,
+    TagConfig,
+    VerifyConfig,
+)
+
+
+class ModelsConfig(Section):
+    """Which models play which role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``, ``bundled:...``)."""
+
+    generator: str = "bundled:smollm2-135m"
+    scorer: str = Field(default="", description="empty: the generator, when it gives log-probabilities")
+    pack: Literal["auto", "standard", "small"] = "auto"
+    options: dict[str, object] = Field(
+        default={}, description="passed to the backends (dtype, device, api_key_env, ...)"
+    )
+    prices: dict[str, tuple[float, float]] = Field(
+        default={}, description="model name -> price per million prompt and completion tokens"
+    )
+
+
+class LimitsConfig(Section):
+    """Concurrency, retries and budgets. Never part of a fingerprint: they change when, not what."""
+
+    concurrency: int = Field(default=16, ge=1, description="model calls in flight, at most")
+    datasets_in_flight: int = Field(default=32, ge=1)
+    timeout_s: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=5, ge=0)
+    repair_attempts: int = Field(default=2, ge=0, description="times a malformed reply is sent back to be mended")
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_minutes: float | None = None
+
+
+class Config(Section):
+    """Everything that decides what a run makes and how."""
+
+    domain: str = "geo"
+    input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample")
+    papers: str | None = Field(default=None, description="folder of papers, when it is not inside the input")
+    seed: int = 0
+    language: str = "en"
+    models: ModelsConfig = ModelsConfig()
+    limits: LimitsConfig = LimitsConfig()
+    engine: str = "local"
+    collect: CollectConfig = CollectConfig()
+    parse: ParseConfig = ParseConfig()
+    section: SectionConfig = SectionConfig()
+    match: MatchConfig = MatchConfig()
+    extract: ExtractConfig = ExtractConfig()
+    verify: VerifyConfig = VerifyConfig()
+    generate: GenerateConfig = GenerateConfig()
+    filter: FilterConfig = FilterConfig()
+    tag: TagConfig = TagConfig()
+    release: ReleaseConfig = ReleaseConfig()

@@ -1,0 +1,166 @@
+"""The one error tree. Backends' own exceptions are turned into these at one boundary (the backend's module)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ScirgenError(Exception):
+    """Base of every error scirgen raises on purpose.
+
+    Attributes:
+        code: short stable identifier, stored with failed items and printed to the user.
+        hint: what the user can do next; one sentence.
+        retryable: whether doing the same thing again later may work.
+        fatal: whether going on with other items is pointless (wrong key, unknown model, full disk).
+    """
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+    fatal: ClassVar[bool] = False
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.error_code = code or type(self).code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword arguments survive pickling between worker processes and Ray actors.
+        return (_rebuild, (type(self), self.message, self.hint, self.error_code))
+
+
+def _rebuild(kind: type[ScirgenError], message: str, hint: str, code: str) -> ScirgenError:
+    return kind(message, hint=hint, code=code)
+
+
+class ConfigError(ScirgenError):
+    """A setting is missing, unknown or contradictory."""
+
+    code = "config"
+    fatal = True
+    exit_status = 2
+
+
+class InputError(ScirgenError):
+    """What the user gave to read (records, papers, labels) cannot be used."""
+
+    code = "input"
+    exit_status = 2
+
+
+class ResourceError(ConfigError):
+    """A prompt or taxonomy file is wrong; the message names file and line."""
+
+    code = "resource"
+
+
+class PluginError(ConfigError):
+    """A plugin failed to load, or two plugins claim one name."""
+
+    code = "plugin"
+
+
+class MissingExtraError(ConfigError):
+    """An optional dependency is not installed; the hint names the extra."""
+
+    code = "missing_extra"
+
+
+class PaperError(ScirgenError):
+    """A paper's file cannot be fetched or parsed.
+
+    Codes: ``no_text``, ``encrypted``, ``no_extract``, ``damaged``, ``not_a_pdf``, ``timeout``, ``memory``,
+    ``unsupported``, ``not_found``, ``blocked_address``, ``too_large``.
+    """
+
+    code = "paper"
+
+
+class ModelError(ScirgenError):
+    """A model or its server did not give a usable reply."""
+
+    code = "model"
+    retryable = True
+
+
+class RateLimitedError(ModelError):
+    """HTTP 429 or the like. ``retry_after`` is in seconds, None where the server did not say."""
+
+    code = "rate_limited"
+
+    def __init__(
+        self, message: str, *, hint: str = "", code: str | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.retry_after = retry_after
+
+
+class ServerUnavailableError(ModelError):
+    """Connection refused or reset, time-out, HTTP 5xx."""
+
+    code = "server_unavailable"
+
+
+class ReplyTruncatedError(ModelError):
+    """The reply ended at max_tokens (finish_reason=length) before it was complete."""
+
+    code = "reply_truncated"
+
+
+class ReplyInvalidError(ModelError):
+    """The reply does not follow the asked-for schema, after the bounded repair attempts."""
+
+    code = "reply_invalid"
+
+
+class ReplyRefusedError(ModelError):
+    """The model declined to answer, or its provider filtered the reply."""
+
+    code = "reply_refused"
+    retryable = False
+
+
+class ContextTooLongError(ModelError):
+    """The prompt does not fit the model's context window."""
+
+    code = "context_too_long"
+    retryable = False
+
+
+class ModelAccessError(ModelError):
+    """Wrong key, no permission, unknown model: no other item would fare better."""
+
+    code = "model_access"
+    retryable = False
+    fatal = True
+
+
+class CannotScoreError(ConfigError):
+    """The plan needs log-probabilities and the chosen backend gives none."""
+
+    code = "cannot_score"
+
+
+class SourceError(ScirgenError):
+    """A catalogue or paper service cannot be read."""
+
+    code = "source"
+    retryable = True
+
+
+class StoreError(ScirgenError):
+    """The run's store cannot be opened, read or written (disk full, locked, corrupt, newer version)."""
+
+    code = "store"
+    fatal = True
+
+
+class BudgetReachedError(ScirgenError):
+    """A cap set by the user (tokens, cost, minutes) was reached; the run stops cleanly and can be resumed."""
+
+    code = "budget_reached"
+    retryable = True
+    fatal = True
+    exit_status = 4

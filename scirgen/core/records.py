@@ -1,0 +1,311 @@
+"""The records that stages exchange. Frozen, strict, and serialisable to one JSON line each.
+
+Offsets are character offsets (Python ``str`` indices, end exclusive) into `Document.text`, or into `Dataset.text` when
+a span's ``document_id`` is a dataset's id.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scirgen.core.fingerprint import content_id
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+
+class SectionClass(StrEnum):
+    """The five section classes of ScIRGen (section 2.1) and ``none`` for everything else."""
+
+    INTRODUCTION = "abstract_introduction"
+    RELATED_WORK = "related_work"
+    METHOD = "method"
+    EXPERIMENT = "experiment"
+    CONCLUSION = "conclusion"
+    NONE = "none"
+
+
+class AspectCategory(StrEnum):
+    """The six kinds of statements extracted from a paper (ScIRGen, section 2.1)."""
+
+    BACKGROUND = "background"
+    OBJECTIVE = "research_objective"
+    METHODS = "methods"
+    CHALLENGES = "challenges"
+    DATASET = "dataset"
+    FINDINGS = "findings"
+
+
+class BlockKind(StrEnum):
+    """What a block of a parsed page is."""
+
+    TITLE = "title"
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    CAPTION = "caption"
+    TABLE = "table"
+    EQUATION = "equation"
+    FOOTNOTE = "footnote"
+    REFERENCE = "reference"
+    OTHER = "other"
+
+
+Box = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in PDF points, origin at the page's top left."""
+
+
+class Provenance(Record):
+    """Where a record comes from. No clock times: the same input gives the same record on every machine."""
+
+    stage: str
+    key: str
+    fingerprint: str
+    prompt: str | None = Field(default=None, description="prompt id@version#hash")
+    model: str | None = Field(default=None, description="backend:name@revision")
+    replies: tuple[str, ...] = Field(default=(), description="keys of the cached replies used")
+
+
+class Span(Record):
+    """A verbatim piece of a parsed document or of a dataset's metadata."""
+
+    document_id: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+    page: int | None = Field(default=None, description="1-based page")
+    bbox: Box | None = None
+    section: SectionClass | None = None
+
+
+class Dataset(Record):
+    """A record of a catalogue of scientific datasets."""
+
+    id: str = Field(min_length=1)
+    title: str = Field(min_length=1)
+    description: str = ""
+    doi: str | None = None
+    url: str | None = None
+    authors: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = Field(
+        default=(), description="further metadata worth showing to a model, as (label, text) in reading order"
+    )
+    related: tuple[str, ...] = Field(default=(), description="DOIs or titles of papers the record itself names")
+    licence: str = "unknown"
+    language: str = "en"
+    source: str = Field(default="", description="name of the source adapter")
+    translations: tuple[tuple[str, str, str], ...] = Field(
+        default=(), description="(language, field name, text), for bilingual catalogues"
+    )
+    provenance: Provenance | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """The metadata as one text; spans with ``document_id == id`` index into it."""
+        lines = [f"Title: {self.title}"]
+        if self.description:
+            lines.append(f"Description: {self.description}")
+        if self.keywords:
+            lines.append("Keywords: " + "; ".join(self.keywords))
+        lines += [f"{label}: {value}" for label, value in self.fields if value]
+        return "\n".join(lines)
+
+
+class Paper(Record):
+    """A paper that may use a dataset, with its file when one could be had."""
+
+    id: str = Field(min_length=1, description="DOI, the source's own id, or a content hash of the file")
+    title: str = ""
+    doi: str | None = None
+    url: str | None = None
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    licence: str = "unknown"
+    file: str | None = Field(default=None, description="local path; never part of a fingerprint")
+    sha256: str | None = Field(default=None, description="of the file's bytes")
+    media_type: str | None = None
+    provenance: Provenance | None = None
+
+
+class Link(Record):
+    """A candidate (``used is None``) or judged relation between a dataset and a paper."""
+
+    dataset_id: str
+    paper_id: str
+    found_by: str = Field(description="how the candidate was found: doi, file_name, column, cites, text_search, ...")
+    used: bool | None = None
+    explanation: str = ""
+    evidence: tuple[Span, ...] = ()
+    strategy: str | None = Field(default=None, description="the match strategy that judged it")
+    provenance: Provenance | None = None
+
+    @property
+    def id(self) -> str:
+        """``dataset_id|paper_id``."""
+        return f"{self.dataset_id}|{self.paper_id}"
+
+
+class Block(Record):
+    """One block of a document in reading order."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    page: int | None = None
+    bbox: Box | None = None
+    heading_path: tuple[str, ...] = Field(default=(), description="headings above it, outermost first")
+    level: int | None = Field(default=None, description="headings only: 1 is the outermost")
+
+
+class Document(Record):
+    """A parsed paper. Blocks are ordered, do not overlap, and index into ``text``."""
+
+    id: str
+    paper_id: str
+    title: str = ""
+    abstract: str = ""
+    text: str
+    blocks: tuple[Block, ...]
+    pages: int = 0
+    language: str = "en"
+    parser: str = ""
+    provenance: Provenance | None = None
+
+    def span(self, start: int, end: int, section: SectionClass | None = None) -> Span:
+        """The span [start, end) with the page and box of the block it begins in."""
+        block = next((b for b in self.blocks if b.start <= start < b.end), None)
+        return Span(
+            document_id=self.id,
+            start=start,
+            end=end,
+            text=self.text[start:end],
+            page=block.page if block else None,
+            bbox=block.bbox if block else None,
+            section=section,
+        )
+
+
+class SectionLabel(Record):
+    """One heading run of a document, [start, end), with its class."""
+
+    document_id: str
+    paper_id: str
+    start: int
+    end: int
+    heading: str
+    heading_path: tuple[str, ...] = ()
+    label: SectionClass
+    decided_by: Literal["rule", "model"]
+    provenance: Provenance | None = None
+
+
+class Aspect(Record):
+    """A verbatim statement of a paper. ``dataset_id`` is None before verification, which is per (dataset, paper)."""
+
+    paper_id: str
+    category: AspectCategory
+    span: Span
+    dataset_id: str | None = None
+    reason: str = Field(default="", description="the second pass's reason for keeping it")
+    provenance: Provenance | None = None
+
+    @property
+    def id(self) -> str:
+        """Content hash of place, category and dataset."""
+        return content_id(
+            "asp", self.dataset_id or "", self.category, self.span.document_id, self.span.start, self.span.end
+        )
+
+
+class Score(Record):
+    """One measured quantity of a pair. ``passed`` is None when it was measured but not decided upon."""
+
+    name: str
+    value: float
+    threshold: float | None = None
+    passed: bool | None = None
+    model: str | None = None
+    prompt_hash: str | None = None
+    truncated: bool = False
+    tokens: tuple[str, ...] = ()
+    logprobs_with: tuple[float, ...] = ()
+    logprobs_without: tuple[float, ...] = ()
+    detail: str = ""
+
+
+class QAPair(Record):
+    """A question with its answer and evidence."""
+
+    id: str
+    dataset_id: str
+    question: str
+    answer: str
+    question_type: str = Field(description="id in taxonomies/graesser.yaml")
+    evidence: tuple[Span, ...] = ()
+    strategy: str = ""
+    language: str = "en"
+    round: int = 0
+    intended_bloom: str | None = Field(default=None, description="C1..C6, asked for when generating")
+    bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
+    scores: tuple[Score, ...] = ()
+    translations: tuple[tuple[str, str, str], ...] = Field(
+        default=(), description="(language, 'question'|'answer', text)"
+    )
+    provenance: Provenance | None = None
+
+    @property
+    def hops(self) -> int:
+        """Number of distinct spans needed to answer."""
+        return len({(s.document_id, s.start, s.end) for s in self.evidence})
+
+    @staticmethod
+    def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:
+        """Content hash, the same on every machine."""
+        return content_id("qa", dataset_id, question_type, question, answer)
+
+
+class Rejection(Record):
+    """Something that was not kept, with why; so the funnel adds up."""
+
+    stage: str
+    code: str
+    reason: str
+    record_kind: str = Field(description="name of the record's class")
+    record_id: str
+    dataset_id: str | None = None
+    question_type: str | None = None
+    score: float | None = None
+    record: str = Field(default="", description="the rejected record as JSON, or the raw text it would have come from")
+    provenance: Provenance | None = None
+
+
+class Failure(Record):
+    """Something that could not be decided; it is tried again on the next run."""
+
+    stage: str
+    code: str
+    message: str
+    hint: str = ""
+    retryable: bool = True
+    record_id: str | None = None
+
+
+class ReleaseFile(Record):
+    """A file written by the release stage; ``path`` is relative to the run's folder."""
+
+    path: str
+    sha256: str
+    bytes: int
+    rows: int | None = None
+    provenance: Provenance | None = None
+
+
+AnyRecord = Dataset | Paper | Link | Document | SectionLabel | Aspect | QAPair | ReleaseFile

@@ -1,0 +1,108 @@
+"""One generic registry of plugins: lazy ``module:attribute`` targets, typed by kind, refusing collisions."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from scirgen.core.errors import MissingExtraError, PluginError
+
+KINDS: Final = (
+    "stage", "source", "papers", "domain", "chat_model", "scoring_model", "parser", "match_strategy",
+    "generation_strategy", "gate", "faithfulness", "entailment", "release_format", "retriever", "engine",
+)  # fmt: skip
+"""What can be plugged in. A name is unique within its kind."""
+
+
+@dataclass(frozen=True)
+class Provided:
+    """One thing a plugin offers: looked up by (kind, name), imported on first use."""
+
+    kind: str
+    name: str
+    target: str
+    summary: str = ""
+    extra: str | None = None
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What an entry point of the group ``scirgen.plugins`` must resolve to."""
+
+    name: str
+    version: str
+    provides: tuple[Provided, ...] = ()
+
+
+@dataclass
+class Registry:
+    """A set of plugins. Instances share no state."""
+
+    _entries: dict[tuple[str, str], tuple[str, Provided]] = field(default_factory=dict)
+    plugins: dict[str, Plugin] = field(default_factory=dict)
+
+    def add(self, plugin: Plugin) -> None:
+        """Register all that a plugin provides.
+
+        Raises:
+            PluginError: an unknown kind, or a (kind, name) another plugin already claims; both are named.
+        """
+        for item in plugin.provides:
+            if item.kind not in KINDS:
+                raise PluginError(
+                    f"plugin {plugin.name!r} provides the unknown kind {item.kind!r}", hint=suggest(item.kind, KINDS)
+                )
+            key = (item.kind, item.name)
+            if key in self._entries:
+                other = self._entries[key][0]
+                raise PluginError(
+                    f"plugins {other!r} and {plugin.name!r} both provide {item.kind} {item.name!r}",
+                    hint="Uninstall one of them, or rename what it provides.",
+                )
+            self._entries[key] = (plugin.name, item)
+        self.plugins[plugin.name] = plugin
+
+    def names(self, kind: str) -> list[str]:
+        """Registered names of a kind, sorted."""
+        return sorted(name for k, name in self._entries if k == kind)
+
+    def entries(self) -> Mapping[tuple[str, str], tuple[str, Provided]]:
+        """(kind, name) -> (plugin's name, entry)."""
+        return dict(self._entries)
+
+    def get(self, kind: str, name: str) -> object:
+        """Import and return the target of (kind, name).
+
+        Raises:
+            PluginError: unknown name ("did you mean"), or the target cannot be imported.
+            MissingExtraError: it needs an optional dependency; the hint names the extra.
+        """
+        try:
+            plugin, item = self._entries[(kind, name)]
+        except KeyError:
+            raise PluginError(f"unknown {kind} {name!r}", hint=suggest(name, self.names(kind))) from None
+        module, _, attribute = item.target.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except ImportError as error:
+            if item.extra:
+                raise MissingExtraError(
+                    f"{kind} {name!r} needs a package that is not installed: {error}",
+                    hint=f"Install it with: pip install 'scirgen[{item.extra}]'",
+                ) from error
+            raise PluginError(
+                f"plugin {plugin!r} failed to load {item.target!r}: {error}", hint="Reinstall or remove the plugin."
+            ) from error
+        except AttributeError as error:
+            raise PluginError(f"plugin {plugin!r} names {item.target!r}, which does not exist") from error
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """A hint: the nearest known word, and the list of all."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=1)
+    listing = ", ".join(names) if names else "none"
+    return (f"Did you mean {near[0]!r}? " if near else "") + f"Known: {listing}."

@@ -1,0 +1,87 @@
+"""Where prompts and taxonomies are found, and which domain overrides which file. Parsing them is left to their modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from scirgen.core.errors import ResourceError
+from scirgen.core.registry import suggest
+
+
+def builtin_root() -> Path:
+    """The folder with ``prompts/`` and ``taxonomies/``: packaged in a wheel, the repository's root in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    packaged = package / "_resources"
+    return packaged if packaged.is_dir() else package.parent
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A domain pack: a name, a folder of overrides and the sources it brings.
+
+    ``root`` may hold ``prompts/``, ``taxonomies/``, ``config.yaml`` and ``sample/`` (a small corpus the domain runs on when
+    no input is given). A file overrides the built-in one with the same relative path.
+    """
+
+    name: str
+    title: str
+    root: Path
+    description: str = ""
+
+    @property
+    def config_file(self) -> Path | None:
+        """The domain's config layer, if it has one."""
+        path = self.root / "config.yaml"
+        return path if path.is_file() else None
+
+    @property
+    def sample(self) -> Path | None:
+        """The domain's packaged sample corpus, if it has one."""
+        path = self.root / "sample"
+        return path if path.is_dir() else None
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource file: its id (relative path without suffix), its path, and whose it is."""
+
+    id: str
+    path: Path
+    origin: str
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Built-in resources overlaid by a domain's."""
+
+    domain: Domain | None = None
+
+    def layers(self) -> list[tuple[str, Path]]:
+        """(origin, root), lowest priority first."""
+        found = [("scirgen", builtin_root())]
+        if self.domain is not None:
+            found.append((self.domain.name, self.domain.root))
+        return found
+
+    def find(self, folder: str) -> dict[str, Resource]:
+        """All resources below ``folder`` ("prompts", "taxonomies"), by id, overrides applied."""
+        return {r.id: r for r in self._walk(folder)}
+
+    def get(self, folder: str, name: str) -> Resource:
+        """One resource.
+
+        Raises:
+            ResourceError: there is none of that id; near names are suggested.
+        """
+        found = self.find(folder)
+        if name not in found:
+            raise ResourceError(f"no such file in {folder}: {name!r}", hint=suggest(name, found))
+        return found[name]
+
+    def _walk(self, folder: str) -> Iterator[Resource]:
+        for origin, root in self.layers():
+            base = root / folder
+            for path in sorted(base.rglob("*.yaml")):
+                yield Resource(path.relative_to(base).with_suffix("").as_posix(), path, origin)

@@ -1,0 +1,186 @@
+"""Taxonomies as data: question types, Bloom levels, aspects, sections. Strict YAML, overridable by a domain."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scirgen.core.errors import ResourceError
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import AspectCategory, SectionClass
+from scirgen.core.registry import suggest
+from scirgen.core.resources import Resources
+from scirgen.core.yamlfile import load_model
+
+_T = TypeVar("_T", bound=BaseModel)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+
+class ExamplePair(_Strict):
+    """An in-context example. ``evidence`` is a sentence the answer follows from."""
+
+    question: str
+    answer: str
+    evidence: str = ""
+
+
+class QuestionExpectation(_Strict):
+    """Machine-checkable expectations of a question; patterns are case-insensitive regular expressions."""
+
+    form: Literal["question", "statement", "request"] = "question"
+    any_of: tuple[str, ...] = Field(default=(), description="at least one must match, where any are given")
+    none_of: tuple[str, ...] = Field(default=(), description="none may match")
+
+
+class AnswerExpectation(_Strict):
+    """Machine-checkable expectations of an answer."""
+
+    kind: Literal["yes_no", "number", "option", "phrase", "text"] = "text"
+    min_words: int = 1
+    max_words: int = 120
+    any_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+
+
+class QuestionType(_Strict):
+    """One of the 18 question types of Graesser & Person (1994)."""
+
+    id: str
+    name: str
+    definition: str
+    answer_form: Literal["short", "long"]
+    stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
+    question: QuestionExpectation = QuestionExpectation()
+    answer: AnswerExpectation = AnswerExpectation()
+    evidence_cues: tuple[str, ...] = Field(
+        default=(), description="patterns of sentences that can answer such a question"
+    )
+    aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects to look for evidence in first")
+    bloom: tuple[str, ...] = Field(default=(), description="typical levels, most typical first")
+    examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the whole definition."""
+        return digest(self.model_dump(mode="json"))
+
+    def examples_for(self, domain: str) -> tuple[ExamplePair, ...]:
+        """The domain's examples, or the general ones."""
+        return self.examples.get(domain) or self.examples.get("general", ())
+
+
+class BloomLevel(_Strict):
+    """One level of revised Bloom (Anderson & Krathwohl 2001)."""
+
+    id: str = Field(pattern=r"^C[1-6]$")
+    name: str
+    definition: str
+    verbs: tuple[str, ...]
+
+
+class AspectDefinition(_Strict):
+    """One of the six kinds of statements. ``cues`` are patterns that suggest it, used by the small-model pack."""
+
+    id: AspectCategory
+    name: str
+    definition: str
+    cues: tuple[str, ...] = ()
+
+
+class SectionDefinition(_Strict):
+    """A section class; ``headings`` maps a language to patterns over normalised headings."""
+
+    id: SectionClass
+    name: str
+    definition: str
+    headings: dict[str, tuple[str, ...]] = {}
+
+
+class _Graesser(_Strict):
+    version: int
+    sources: tuple[str, ...]
+    types: tuple[QuestionType, ...]
+
+
+class _Bloom(_Strict):
+    version: int
+    sources: tuple[str, ...]
+    tie_breaking: str
+    levels: tuple[BloomLevel, ...]
+
+
+class _Aspects(_Strict):
+    version: int
+    sources: tuple[str, ...]
+    aspects: tuple[AspectDefinition, ...]
+
+
+class _Sections(_Strict):
+    version: int
+    sources: tuple[str, ...]
+    sections: tuple[SectionDefinition, ...]
+
+
+class Taxonomies:
+    """All four taxonomies of a run, loaded on first use."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    @cached_property
+    def graesser(self) -> _Graesser:
+        """Question types, in the file's order."""
+        return self._load("graesser", _Graesser)
+
+    @cached_property
+    def bloom(self) -> _Bloom:
+        """C1..C6."""
+        return self._load("bloom", _Bloom)
+
+    @cached_property
+    def aspects(self) -> _Aspects:
+        """The six aspects."""
+        return self._load("aspects", _Aspects)
+
+    @cached_property
+    def sections(self) -> _Sections:
+        """The five section classes and none."""
+        return self._load("sections", _Sections)
+
+    def question_type(self, id: str) -> QuestionType:
+        """One question type by id.
+
+        Raises:
+            ResourceError: there is none of that id.
+        """
+        for item in self.graesser.types:
+            if item.id == id:
+                return item
+        raise ResourceError(f"unknown question type {id!r}", hint=suggest(id, [t.id for t in self.graesser.types]))
+
+    def hash(self, name: Literal["graesser", "bloom", "aspects", "sections"]) -> str:
+        """Content hash of one taxonomy."""
+        loaded: BaseModel = getattr(self, name)
+        return digest(loaded.model_dump(mode="json"))
+
+    def _load(self, name: str, model: type[_T]) -> _T:
+        path = self._resources.get("taxonomies", name).path
+        loaded = load_model(path, model)
+        for kind in (t for t in getattr(loaded, "types", ())):
+            patterns = kind.question.any_of + kind.question.none_of + kind.answer.any_of + kind.answer.none_of
+            for pattern in patterns + kind.evidence_cues:
+                _check_pattern(pattern, f"{path}: {kind.id}")
+        return loaded
+
+
+def _check_pattern(pattern: str, where: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ResourceError(f"{where}: {pattern!r} is not a regular expression: {error}") from error

@@ -1,0 +1,110 @@
+"""Strict YAML: duplicate and unknown keys are errors that name file and line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from scirgen.core.errors import ResourceError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
+    """Parse a YAML file.
+
+    Returns:
+        The value, and the 1-based line of every key path in it.
+
+    Raises:
+        ResourceError: not readable, not YAML, or a key given twice.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResourceError(f"{path}: cannot be read: {error}") from error
+    try:
+        loader = yaml.CSafeLoader(text) if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            lines: dict[tuple[str | int, ...], int] = {}
+            if node is not None:
+                _walk(node, (), lines, path)
+            value = loader.construct_document(node) if node is not None else None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise ResourceError(f"{path}:{line}: not valid YAML: {error.problem}") from error
+    return value, lines
+
+
+def load_model(path: Path, model: type[M]) -> M:
+    """Parse a YAML file into a strict pydantic model.
+
+    Raises:
+        ResourceError: as `load_yaml`, or the content does not fit the model; file, line and "did you mean" are named.
+    """
+    value, lines = load_yaml(path)
+    if not isinstance(value, dict):
+        raise ResourceError(f"{path}:1: expected a mapping at the top level, found {type(value).__name__}")
+    return validate(value, model, str(path), lines)
+
+
+def validate(value: object, model: type[M], origin: str, lines: dict[tuple[str | int, ...], int] | None = None) -> M:
+    """Validate ``value``; errors name ``origin`` and, where known, the line."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        problems = [_describe(e, model, origin, lines or {}) for e in error.errors()[:5]]
+        raise ResourceError(
+            "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), "")
+        ) from error
+
+
+def _describe(
+    error: Any, model: type[BaseModel], origin: str, lines: dict[tuple[str | int, ...], int]
+) -> tuple[str, str]:
+    loc = tuple(error["loc"])
+    line = next((lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in lines), None)
+    where = f"{origin}:{line}" if line else origin
+    dotted = ".".join(map(str, loc))
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(loc[-1]), _known_keys(model, loc[:-1]), n=1)
+        return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""
+    return f"{where}: {dotted}: {error['msg']}", ""
+
+
+def _known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """Field names of the model found by following ``path`` through nested models."""
+    current: object = model
+    for step in path:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            field = current.model_fields.get(str(step))
+            current = field.annotation if field else None
+        elif isinstance(step, int) or current is not None:
+            current = next((a for a in getattr(current, "__args__", ()) if isinstance(a, type)), None)
+    while current is not None and not (isinstance(current, type) and issubclass(current, BaseModel)):
+        current = next((a for a in getattr(current, "__args__", ()) if a is not type(None)), None)
+    return list(current.model_fields) if current is not None else []
+
+
+def _walk(node: yaml.Node, path: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], file: Path) -> None:
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[Hashable] = set()
+        for key, value in node.value:
+            name = key.value
+            if name in seen:
+                raise ResourceError(f"{file}:{key.start_mark.line + 1}: key {name!r} is given twice")
+            seen.add(name)
+            lines[(*path, name)] = key.start_mark.line + 1
+            _walk(value, (*path, name), lines, file)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _walk(value, (*path, index), lines, file)

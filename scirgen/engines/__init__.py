@@ -1,0 +1,1 @@
+"""Where work items are executed: in this process, or on Ray."""

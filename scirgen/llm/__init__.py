@@ -1,0 +1,1 @@
+"""All model access: two protocols (`base`), their backends, the reply cache, limits and usage."""

@@ -1,0 +1,158 @@
+"""The two protocols through which all model access goes, and their plain data. Backends live beside this module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+Schema = dict[str, object]
+"""A JSON schema."""
+
+
+@dataclass(frozen=True)
+class ModelIdentity:
+    """Which model answered; part of fingerprints and cache keys.
+
+    ``revision`` is a commit, a file hash or what the server reports; "" where nothing is known.
+    """
+
+    backend: str
+    name: str
+    revision: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.name}" + (f"@{self.revision}" if self.revision else "")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend can do with this model.
+
+    ``pack`` names the prompt pack it gets unless the user says otherwise: models below about 1.5B parameters follow
+    only the ``small`` pack (one question at a time, plain text).
+    """
+
+    structured: bool = False
+    logprobs: bool = False
+    context_tokens: int | None = None
+    pack: Literal["standard", "small"] = "standard"
+    parameters: int | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Sampling parameters; all of them are part of the cache key. ``max_tokens`` counts new tokens."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 512
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """Messages in, and the JSON schema the reply must follow (None: plain text)."""
+
+    messages: tuple[Message, ...]
+    schema: Schema | None = field(default=None, hash=False)
+    sampling: Sampling = Sampling()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the backend counted them; None where it does not say."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class ChatReply:
+    """A raw reply. ``finish_reason`` is "stop", "length" or the backend's own word."""
+
+    text: str
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """Measure log p(continuation | prompt).
+
+    The continuation owns its leading white space: callers write ``prompt="Answer:"`` and ``continuation=" Yes"``. Prompt
+    and continuation are encoded together, and the boundary is where the tokenizer puts it: a token that overlaps the
+    boundary belongs to the continuation. ``prompt`` may be chat messages; then the model's chat template is applied with
+    its generation prompt, and the continuation follows it directly.
+    """
+
+    prompt: str | tuple[Message, ...]
+    continuation: str
+
+
+@dataclass(frozen=True)
+class ScoreReply:
+    """Natural-log probabilities of the continuation's tokens, in order, at temperature 1.
+
+    ``truncated`` says that the prompt was cut (from its left) to fit; backends refuse rather than cut unless asked to.
+    """
+
+    tokens: tuple[str, ...]
+    logprobs: tuple[float, ...]
+    prompt_tokens: int = 0
+    truncated: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Mean log-probability per continuation token, in nats."""
+        return sum(self.logprobs) / len(self.logprobs)
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Generates replies. Implementations are safe for concurrent ``chat`` calls and do their own batching.
+
+    They raise the `ModelError` subclasses of `scirgen.core.errors` and nothing else, never retry a reply's content, and may
+    retry the transport a bounded number of times.
+    """
+
+    @property
+    def identity(self) -> ModelIdentity: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One request, one reply. ``request.schema`` constrains decoding where ``capabilities.structured``."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class ScoringModel(Protocol):
+    """Measures log-probabilities. The order and the company of requests never change a score (within float tolerance)."""
+
+    @property
+    def identity(self) -> ModelIdentity: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
+        """One reply a request, in order; what could not be scored is a `ModelError` in its place, never a default.
+
+        Requests that share a prefix should be passed together: backends compute a shared prefix once.
+        """
+        ...
+
+    async def aclose(self) -> None: ...

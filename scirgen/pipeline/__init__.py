@@ -1,0 +1,1 @@
+"""Plan, runner, store, plugin discovery."""

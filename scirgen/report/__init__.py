@@ -1,0 +1,1 @@
+"""report.html and report.json, from a run's folder only."""

@@ -1,0 +1,210 @@
+"""The one shape all ten stages have. Stages never import each other; they meet in records."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, TypeVar
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
+from scirgen.core.fingerprint import derived_seed
+from scirgen.core.prompts import Prompt, PromptLibrary, RenderedPrompt
+from scirgen.core.records import (
+    AnyRecord,
+    Dataset,
+    Failure,
+    Provenance,
+    QAPair,
+    Record,
+    Rejection,
+)
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.session import ChatSession, ScoreSession
+
+R = TypeVar("R", bound=Record)
+Role = Literal["generator", "scorer"]
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """One unit of work.
+
+    Attributes:
+        key: unique within the stage; says what it is about (``dataset_id``, ``paper_id``, ``dataset_id|paper_id``,
+            ``dataset_id|question_type``, ``...#round``).
+        inputs: the records it is made from. Their producers' fingerprints enter the item's fingerprint.
+        parameters: anything else the item depends on (a question type's id, a round, a quota cell), JSON-serialisable;
+            part of the fingerprint.
+        salt: hash of further definitions the item alone depends on (one question type's definition).
+    """
+
+    key: str
+    inputs: tuple[Record, ...] = ()
+    parameters: dict[str, object] = field(default_factory=dict)
+    salt: str = ""
+
+    def of(self, kind: type[R]) -> tuple[R, ...]:
+        """The inputs that are of one record class, in order."""
+        return tuple(r for r in self.inputs if isinstance(r, kind))
+
+    def one(self, kind: type[R]) -> R:
+        """The first input of a record class."""
+        return next(r for r in self.inputs if isinstance(r, kind))
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What came of one work item. With failures, the outputs count but the item is tried again on the next run."""
+
+    outputs: tuple[AnyRecord, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What a stage's results depend on beside its inputs; hashed into its fingerprint."""
+
+    config: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    taxonomies: tuple[Literal["graesser", "bloom", "aspects", "sections"], ...] = ()
+    roles: tuple[Role, ...] = ()
+    extra: tuple[str, ...] = ()
+
+
+class Scope(Protocol):
+    """All that is known so far about one dataset: the outputs of the stages before, of that dataset and its papers."""
+
+    @property
+    def dataset(self) -> Dataset: ...
+
+    def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
+        """Records of a class put out by a stage, in the order of work-item keys. In later rounds: of all rounds."""
+        ...
+
+    @property
+    def round(self) -> int:
+        """0 for the first pass; later rounds only generate, filter and tag what quotas still miss."""
+        ...
+
+    @property
+    def wanted(self) -> Sequence[dict[str, object]]:
+        """In later rounds: the quota cells given to this dataset (``question_type``, ``bloom``, ``polarity``, ``count``)."""
+        ...
+
+
+class RunView(Protocol):
+    """The whole run, read-only, in the order of ids; what release and the report read. Iterators hold one row at a time."""
+
+    def datasets(self) -> Iterator[Dataset]: ...
+
+    def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
+        """Current outputs of a stage; shared ones (a paper's) come once."""
+        ...
+
+    def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]: ...
+
+    def pairs(self) -> Iterator[QAPair]:
+        """Accepted and tagged pairs, by id."""
+        ...
+
+    def funnel(self) -> dict[str, dict[str, int]]:
+        """stage -> {"done", "failed", "outputs", "rejected", "rejected:<code>"...}."""
+        ...
+
+    def manifest(self) -> dict[str, object]:
+        """Versions, hashes, models, counts and usage of the run."""
+        ...
+
+
+@dataclass
+class StageContext:
+    """What a stage may use while it works. One a run; ``at`` gives the view of one item."""
+
+    config: Config
+    resources: Resources
+    prompts: PromptLibrary
+    taxonomies: Taxonomies
+    registry: Registry
+    folder: Path
+    chat_session: ChatSession | None = None
+    score_session: ScoreSession | None = None
+    run: RunView | None = None
+    log: logging.Logger = field(default_factory=lambda: logging.getLogger("scirgen"))
+    stage: str = ""
+    key: str = ""
+    fingerprint: str = ""
+
+    def at(self, stage: str, key: str, fingerprint: str) -> StageContext:
+        """This context, for one work item."""
+        return StageContext(
+            self.config, self.resources, self.prompts, self.taxonomies, self.registry, self.folder,
+            self.chat_session, self.score_session, self.run, self.log, stage, key, fingerprint,
+        )  # fmt: skip
+
+    @property
+    def chat(self) -> ChatSession:
+        """The generator."""
+        if self.chat_session is None:
+            raise ConfigError(f"stage {self.stage} needs a model, and none is configured", hint="Pass --model URI.")
+        return self.chat_session
+
+    @property
+    def scorer(self) -> ScoreSession:
+        """The scorer."""
+        if self.score_session is None:
+            raise ConfigError(f"stage {self.stage} needs log-probabilities", hint="Pass --scorer URI.")
+        return self.score_session
+
+    def prompt(self, name: str) -> Prompt:
+        """The stage's prompt ``name``, in the pack that suits the generator."""
+        pack = self.chat_session.pack if self.chat_session else "standard"
+        return self.prompts.get(f"{self.stage}/{name}", pack)
+
+    def seed(self, *parts: object) -> int:
+        """A seed derived from the run's seed, the stage, the item's key and ``parts``; never from a counter."""
+        return derived_seed(self.config.seed, self.stage, self.key, *parts)
+
+    def provenance(self, prompt: RenderedPrompt | None = None, replies: Iterable[str] = ()) -> Provenance:
+        """Provenance for what this item puts out."""
+        model = str(self.chat_session.identity) if prompt is not None and self.chat_session else None
+        return Provenance(
+            stage=self.stage,
+            key=self.key,
+            fingerprint=self.fingerprint,
+            prompt=prompt.reference if prompt else None,
+            model=model,
+            replies=tuple(replies),
+        )
+
+
+class Stage(ABC):
+    """One of the ten steps. Stateless: everything it needs is in the item and the context.
+
+    ``version`` is raised by hand whenever the same inputs would give other outputs.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    def uses(self, config: Config) -> Uses:
+        """What results depend on beside the inputs."""
+        return Uses(config=(self.name,))
+
+    @abstractmethod
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """The work there is for one dataset. Cheap and deterministic; keys shared between datasets are done once."""
+
+    @abstractmethod
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Do one item.
+
+        Raises:
+            ScirgenError: the item fails with that code; a fatal one stops the run.
+        """

@@ -1,0 +1,1 @@
+"""Stage collect; see stage.py."""

@@ -1,0 +1,1 @@
+"""Stage extract; see stage.py."""

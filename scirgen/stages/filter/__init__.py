@@ -1,0 +1,1 @@
+"""Stage filter; see stage.py."""

@@ -1,0 +1,1 @@
+"""Stage generate; see stage.py."""

@@ -1,0 +1,1 @@
+"""Stage match; see stage.py."""

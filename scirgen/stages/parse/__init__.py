@@ -1,0 +1,1 @@
+"""Stage parse; see stage.py."""

@@ -1,0 +1,1 @@
+"""Stage release; see stage.py."""

@@ -1,0 +1,1 @@
+"""Stage section; see stage.py."""

@@ -1,0 +1,1 @@
+"""Stage tag; see stage.py."""

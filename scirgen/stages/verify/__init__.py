@@ -1,0 +1,1 @@
+"""Stage verify; see stage.py."""
