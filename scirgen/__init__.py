@@ -13,6 +13,7 @@ _EXPORTS = {
     "Plugin": "scirgen.core.registry",
     "Provided": "scirgen.core.registry",
     "Source": "scirgen.stages.collect.source",
+    "SourceSetup": "scirgen.stages.collect.source",
     "Cursor": "scirgen.stages.collect.source",
     "Candidate": "scirgen.stages.collect.source",
     "Fetched": "scirgen.stages.collect.source",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from scirgen.stages.collect.source import Cursor as Cursor
     from scirgen.stages.collect.source import Fetched as Fetched
     from scirgen.stages.collect.source import Source as Source
+    from scirgen.stages.collect.source import SourceSetup as SourceSetup
 
 __all__ = [*_EXPORTS, "__version__"]
 

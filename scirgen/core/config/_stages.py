@@ -16,8 +16,16 @@ class CollectConfig(Section):
 
     source: str = "local"
     options: dict[str, object] = {}
-    limit: int | None = Field(default=None, ge=1, description="at most this many datasets")
+    # Not fingerprinted: it is part of a page's key, so that raising it leaves the rest of the run as it is.
+    limit: int | None = Field(
+        default=None, ge=1, description="at most this many datasets", json_schema_extra={"fingerprint": False}
+    )
     papers_per_dataset: int = Field(default=20, ge=0)
+    ids: tuple[str, ...] = Field(default=(), description="only the datasets with these ids or DOIs")
+    licences: tuple[str, ...] = Field(
+        default=(),
+        description="keep only datasets and papers under these; empty: all. Unknown is kept only as 'unknown'",
+    )
 
 
 class ParseConfig(Section):

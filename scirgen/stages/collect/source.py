@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -35,9 +35,32 @@ class Fetched:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class SourceSetup:
+    """What a source is made with: a registered source is called as ``Target(setup)``.
+
+    Attributes:
+        input: folder or file of records given by the user, or the domain's sample.
+        papers: folder of papers, when it is not inside the input.
+        domain: the domain's name.
+        cache: a folder for what the source downloads; it survives a resumed run.
+        options: ``collect.options`` of the configuration.
+    """
+
+    input: Path | None = None
+    papers: Path | None = None
+    domain: str = ""
+    cache: Path = Path(".scirgen-cache")
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
 @runtime_checkable
 class Source(Protocol):
-    """A source adapter. Methods may be plain or async (return an iterable or an async iterator; a value or an awaitable).
+    """A source adapter, made with a `SourceSetup`.
+
+    A class that reads files may also have a class method ``claims(path: Path) -> bool``: with ``collect.source: auto``, the
+    sources of the domain's own plugin are asked in the order of their names, and ``local`` reads what none of them claims.
+    Methods may be plain or async (return an iterable or an async iterator; a value or an awaitable).
 
     Raise `SourceError` for what another try may mend; yield a `Rejection` for a record that is broken, so that it is set
     aside with its reason while the others go on.
@@ -67,4 +90,4 @@ class Source(Protocol):
         ...
 
 
-__all__ = ["Candidate", "Cursor", "Fetched", "Link", "Source"]
+__all__ = ["Candidate", "Cursor", "Fetched", "Link", "Source", "SourceSetup"]

@@ -1,0 +1,76 @@
+"""From configuration to an opened source: which adapter, on what input. Reading it is left to `pages`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError, InputError, PluginError
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Domain
+from scirgen.stages.collect.source import Source, SourceSetup
+
+AUTO = "auto"
+
+
+def open_source(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Source:
+    """The source that ``collect.source`` names, made with the run's input.
+
+    Args:
+        config: ``input``, ``papers`` and ``collect`` are read.
+        registry: where sources are looked up.
+        domain: its sample is the input when none is given.
+        folder: the run's folder; downloads go below it.
+
+    Raises:
+        InputError: the input or the folder of papers does not exist, or holds no records.
+        PluginError: no source of that name.
+        ConfigError: the source's options are wrong.
+    """
+    setup = SourceSetup(
+        input=_input(config, domain),
+        papers=_existing(config.papers, "folder of papers") if config.papers else None,
+        domain=config.domain,
+        cache=folder / "sources",
+        options=dict(config.collect.options),
+    )
+    name = config.collect.source
+    if name == AUTO:
+        name = _claiming(registry, domain, setup.input)
+    target = registry.get("source", name)
+    if not callable(target):
+        raise PluginError(f"source {name!r} is a {type(target).__name__}, not something to call with a SourceSetup")
+    source = target(setup)
+    if not isinstance(source, Source):
+        missing = [m for m in ("name", "revision", "datasets", "papers", "fetch") if not hasattr(source, m)]
+        raise PluginError(f"source {name!r} lacks {', '.join(missing)}", hint="See docs/sources.md for the contract.")
+    return source
+
+
+def _input(config: Config, domain: Domain | None) -> Path | None:
+    if config.input:
+        return _existing(config.input, "input")
+    return domain.sample if domain is not None else None
+
+
+def _existing(given: str, what: str) -> Path:
+    path = Path(given).expanduser()
+    if not path.exists():
+        raise InputError(f"the {what} {given!r} does not exist", hint="Check the path.", code="missing_input")
+    return path
+
+
+def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> str:
+    if path is None:
+        raise ConfigError(
+            "there is nothing to read: no input is given and the domain has no sample",
+            hint="Pass --input with a folder or file of records, or --source with the name of a catalogue.",
+        )
+    entries = registry.entries()
+    owner = entries[("domain", domain.name)][0] if domain and ("domain", domain.name) in entries else None
+    for (kind, name), (plugin, _) in sorted(entries.items(), key=lambda e: e[0]):
+        if kind == "source" and plugin == owner and name != "local":
+            claims = getattr(registry.get("source", name), "claims", None)
+            if claims is not None and claims(path):
+                return name
+    return "local"

@@ -1,0 +1,271 @@
+"""Driving a source page by page: the one place that knows sync from async sources, limits and duplicate ids.
+
+A page is all datasets between two cursors. Never more than one is held in memory. Where files live and how they are
+fetched is left to the source; storing pages and skipping those already stored is left to the runner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from scirgen.core.config import CollectConfig
+from scirgen.core.errors import PaperError, ScirgenError, SourceError
+from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
+from scirgen.stages.collect.licences import licence_allowed
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched, Source
+
+T = TypeVar("T")
+
+START = "start"
+"""The key of the first page; the keys of the others are the cursors they begin at."""
+
+IN_FLIGHT = 8
+"""Datasets of a page whose papers are looked up at the same time; a source's own rate limit comes on top."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """One dataset with what was found for it. ``failures`` are look-ups to try again on the next run."""
+
+    dataset: Dataset
+    papers: tuple[Paper, ...] = ()
+    links: tuple[Link, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class CollectedPage:
+    """What one page of a catalogue gave.
+
+    Attributes:
+        key: the work item's key: ``page_key(cursor, limit)``.
+        revision: hash of what the page was read from, None where the source cannot tell.
+        cursor_next: where the next page begins; None after the last one, or when the limit was reached.
+        items: the page's datasets, in the catalogue's order.
+        rejections: records that became no dataset (malformed, duplicate, licence not wanted).
+    """
+
+    key: str
+    revision: str | None
+    cursor_next: str | None
+    items: tuple[Collected, ...]
+    rejections: tuple[Rejection, ...] = ()
+
+
+def page_key(cursor: str | None, limit: int | None = None) -> str:
+    """The key of the page at ``cursor`` when at most ``limit`` more datasets are wanted.
+
+    The limit is part of the key and not of the fingerprint: a page cut short is another item than the whole page, and
+    raising the limit leaves all else that was done as it is.
+    """
+    key = START if cursor is None else cursor
+    return key if limit is None else f"{key}#first{limit}"
+
+
+async def pages(
+    source: Source,
+    config: CollectConfig,
+    start: str | None = None,
+    *,
+    limit: int | None = None,
+    seen: set[str] | None = None,
+) -> AsyncGenerator[CollectedPage, None]:
+    """Walk a source from a cursor on, one page at a time.
+
+    Args:
+        source: plain or async, see `Source`.
+        config: ``papers_per_dataset``, ``ids``, ``licences`` are applied here.
+        start: the cursor to begin at; None for the beginning.
+        limit: at most this many datasets in all; the walk ends there.
+        seen: ids of datasets collected before ``start``, so that a repeated id is set aside (`duplicate_id`). It is
+            added to.
+
+    Raises:
+        SourceError: the catalogue cannot be read; the pages yielded so far are whole.
+        InputError: what the source reads does not exist.
+    """
+    known: set[int] = {_short(i) for i in seen} if seen else set()
+    cursor, left = start, limit
+    found: list[Dataset] = []
+    aside: list[Rejection] = []
+    revision = source.revision(cursor)
+
+    async def page(following: str | None) -> CollectedPage:
+        items = await _in_flight(IN_FLIGHT, [_collect(source, config, d) for d in found])
+        key = page_key(cursor, left)
+        return CollectedPage(key, revision, following, tuple(items), tuple(aside))
+
+    async with aclosing(_iterate(source.datasets(cursor))) as entries:
+        async for entry in entries:
+            if isinstance(entry, Cursor):
+                yield await page(entry.value)
+                left = None if left is None else left - len(found)
+                cursor, found, aside = entry.value, [], []
+                revision = source.revision(cursor)
+            elif isinstance(entry, Rejection):
+                aside.append(entry)
+            elif not _wanted(entry, config):
+                continue
+            elif (refused := _refuse(entry, config, known)) is not None:
+                aside.append(refused)
+            else:
+                known.add(_short(entry.id))
+                if seen is not None:
+                    seen.add(entry.id)
+                found.append(entry)
+                if left is not None and len(found) == left:
+                    break
+    if found or aside or cursor == start:
+        yield await page(None)
+
+
+def _short(id: str) -> int:
+    # 64 bits of the id: a catalogue of a million datasets stays within a few tens of megabytes.
+    return int(digest(id)[:16], 16)
+
+
+def _wanted(dataset: Dataset, config: CollectConfig) -> bool:
+    if not config.ids:
+        return True
+    return dataset.id in config.ids or (dataset.doi or "").lower() in {i.lower() for i in config.ids}
+
+
+def _refuse(dataset: Dataset, config: CollectConfig, known: set[int]) -> Rejection | None:
+    if _short(dataset.id) in known:
+        return rejected(dataset, "duplicate_id", f"the id {dataset.id!r} was given to an earlier record")
+    if config.licences and not licence_allowed(dataset.licence, config.licences):
+        return rejected(dataset, "licence", f"licence {dataset.licence!r} is not among {', '.join(config.licences)}")
+    return None
+
+
+def rejected(record: Dataset | Paper, code: str, reason: str, dataset_id: str | None = None) -> Rejection:
+    """A record set aside while collecting, with why."""
+    return Rejection(
+        stage="collect",
+        code=code,
+        reason=reason,
+        record_kind=type(record).__name__,
+        record_id=record.id,
+        dataset_id=dataset_id,
+        record=record.model_dump_json(exclude={"file"}, exclude_defaults=True),
+    )
+
+
+async def _collect(source: Source, config: CollectConfig, dataset: Dataset) -> Collected:
+    """A dataset's candidates with their files, best-found first, at most ``papers_per_dataset``."""
+    dataset = dataset if dataset.source else dataset.model_copy(update={"source": source.name})
+    papers: dict[str, Paper] = {}
+    links: dict[str, Link] = {}
+    aside: list[Rejection] = []
+    failures: list[Failure] = []
+    try:
+        if config.papers_per_dataset > 0:
+            async for candidate in _iterate(source.papers(dataset)):
+                paper = await _with_file(source, config, dataset, candidate, aside, failures)
+                if paper is not None and paper.id not in papers:
+                    papers[paper.id] = paper
+                    links[paper.id] = Link(dataset_id=dataset.id, paper_id=paper.id, found_by=candidate.found_by)
+                if len(papers) >= config.papers_per_dataset:
+                    break
+    except ScirgenError as error:
+        if error.fatal:
+            raise
+        failures.append(_failure(error, dataset.id))
+    return Collected(dataset, tuple(papers.values()), tuple(links.values()), tuple(aside), tuple(failures))
+
+
+async def _with_file(
+    source: Source,
+    config: CollectConfig,
+    dataset: Dataset,
+    candidate: Candidate,
+    aside: list[Rejection],
+    failures: list[Failure],
+) -> Paper | None:
+    paper = candidate.paper
+    if config.licences and not licence_allowed(paper.licence, config.licences):
+        aside.append(rejected(paper, "licence", f"licence {paper.licence!r} is not wanted", dataset.id))
+        return None
+    try:
+        fetched = await _value(source.fetch(paper))
+    except PaperError as error:
+        aside.append(rejected(paper, error.error_code, error.message, dataset.id))
+        return None
+    except SourceError as error:
+        failures.append(_failure(error, paper.id))
+        return None
+    if not isinstance(fetched, Fetched):
+        raise SourceError(
+            f"source {source.name!r}: fetch() gave a {type(fetched).__name__}", hint="It must return scirgen.Fetched."
+        )
+    if fetched.file is None:
+        aside.append(rejected(paper, fetched.code or "no_file", fetched.reason or "no file was found", dataset.id))
+        return None
+    return await asyncio.to_thread(_identified, paper, fetched.file, fetched.media_type)
+
+
+def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
+    """The paper with its file: its id is its DOI, or the file's content hash, so that it is the same on every machine."""
+    sha256 = file_sha256(file)
+    return paper.model_copy(
+        update={
+            "id": paper.doi.lower() if paper.doi else f"paper-{sha256[:16]}",
+            "file": str(file),
+            "sha256": sha256,
+            "media_type": media_type or paper.media_type,
+        }
+    )
+
+
+def _failure(error: ScirgenError, record_id: str) -> Failure:
+    return Failure(
+        stage="collect",
+        code=error.error_code,
+        message=error.message,
+        hint=error.hint,
+        retryable=error.retryable,
+        record_id=record_id,
+    )
+
+
+async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -> list[T]:
+    """Await coroutines, at most ``limit`` at a time; results in the order of the work."""
+    gate = asyncio.Semaphore(limit)
+
+    async def one(item: Coroutine[object, object, T]) -> T:
+        async with gate:
+            return await item
+
+    return list(await asyncio.gather(*(one(item) for item in work)))
+
+
+async def _iterate(entries: Iterable[T] | AsyncIterator[T]) -> AsyncGenerator[T, None]:
+    """An async view of a plain or async iterable. A plain one is advanced in a thread: it may read files or sockets."""
+    if inspect.isawaitable(entries):
+        entries = await entries
+    if isinstance(entries, AsyncIterable):
+        async for entry in entries:
+            yield entry
+        return
+    iterator = iter(entries)
+
+    def advance() -> tuple[T, ...]:
+        # StopIteration cannot cross a future, so the end is an empty tuple.
+        for entry in iterator:
+            return (entry,)
+        return ()
+
+    while step := await asyncio.to_thread(advance):
+        yield step[0]
+
+
+async def _value(result: object) -> object:
+    return await result if inspect.isawaitable(result) else result
