@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ResourceError
-from scirgen.core.fingerprint import digest
+from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import AspectCategory, SectionClass
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
@@ -168,6 +168,12 @@ class Taxonomies:
         """Content hash of one taxonomy."""
         loaded: BaseModel = getattr(self, name)
         return digest(loaded.model_dump(mode="json"))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of all taxonomy files in force, byte for byte."""
+        found = self._resources.find("taxonomies")
+        return digest({name: file_sha256(found[name].path) for name in sorted(found)})
 
     def _load(self, name: str, model: type[_T]) -> _T:
         path = self._resources.get("taxonomies", name).path

@@ -13,6 +13,7 @@ from scirgen.core.config._stages import (
     SectionConfig,
     TagConfig,
     VerifyConfig,
+    fingerprinted,
 )
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "SectionConfig",
     "TagConfig",
     "VerifyConfig",
+    "fingerprinted",
     "load_config",
 ]

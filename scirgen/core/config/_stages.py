@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+NOT_FINGERPRINTED: JsonDict = {"fingerprint": False}
+"""``json_schema_extra`` of a field that changes when or whether something is done, never what comes out."""
 
 
 class Section(BaseModel):
     """Base of all config sections: immutable, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def fingerprinted(value: object) -> object:
+    """What of a config section enters a stage's fingerprint: all but the fields marked `NOT_FINGERPRINTED`."""
+    if not isinstance(value, BaseModel):
+        return value
+    fields = type(value).model_fields
+    left_out = {name for name, field in fields.items() if field.json_schema_extra == NOT_FINGERPRINTED}
+    return value.model_dump(mode="json", exclude=left_out)
 
 
 class CollectConfig(Section):

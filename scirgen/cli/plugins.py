@@ -1,0 +1,32 @@
+"""``scirgen plugins list``: what is plugged in, by whom."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from scirgen.pipeline.plugins import load_registry
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def plugins() -> None:
+    """List what is plugged in."""
+
+
+@plugins.command("list")
+@click.option("--kind", help="Only this kind (source, gate, domain, ...).")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def list_(kind: str | None, as_json: bool) -> None:
+    """One line each: kind, name, plugin, what it is."""
+    rows = [
+        {"kind": k, "name": name, "plugin": plugin, "summary": item.summary, "extra": item.extra}
+        for (k, name), (plugin, item) in sorted(load_registry().entries().items())
+        if kind in (None, k)
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        extra = f" [needs scirgen[{row['extra']}]]" if row["extra"] else ""
+        click.echo(f"{row['kind']:20} {row['name']:22} {row['plugin']:14} {row['summary']}{extra}")

@@ -1,0 +1,75 @@
+"""``scirgen status RUN``: stage by stage, done / rejected by reason / failed / to do."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from scirgen.pipeline.view import StoreView
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@click.option("--watch", is_flag=True, help="Refresh every two seconds until interrupted.")
+def status(run: Path, as_json: bool, watch: bool) -> None:
+    """Show a run stage by stage; works while it is running."""
+    while True:
+        view = StoreView.open(run)
+        try:
+            text = _as_json(run, view) if as_json else _as_text(run, view)
+        finally:
+            view.close()
+        if watch:
+            click.clear()
+        click.echo(text)
+        if not watch:
+            return
+        time.sleep(2)
+
+
+def collect_status(run: Path, view: StoreView) -> dict[str, object]:
+    """The status as plain data."""
+    stages: dict[str, object] = {}
+    for stage, row in view.funnel().items():
+        stages[stage] = {
+            **{k: row.get(k, 0) for k in ("done", "partial", "failed", "todo", "outputs", "rejected")},
+            "rejected_by_code": {k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("rejected:")},
+            "failed_by_code": {k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("failed:")},
+        }
+    manifest = view.manifest()
+    return {
+        "run": str(run),
+        "datasets": len(view.dataset_ids()),
+        "datasets_waiting": view.waiting(),
+        "stages": stages,
+        "rejected_by_type": view.rejected_by_type(),
+        "usage": manifest.get("usage", {}),
+    }
+
+
+def _as_json(run: Path, view: StoreView) -> str:
+    return json.dumps(collect_status(run, view), indent=2, ensure_ascii=False)
+
+
+def _as_text(run: Path, view: StoreView) -> str:
+    found = collect_status(run, view)
+    lines = [f"{run}: {found['datasets']} datasets, {found['datasets_waiting']} not complete"]
+    lines.append(f"{'stage':10}{'done':>7}{'to do':>7}{'failed':>8}{'out':>7}{'rejected':>10}  why")
+    stages = found["stages"]
+    assert isinstance(stages, dict)
+    for stage, row in stages.items():
+        why = [f"{code} {n}" for code, n in sorted(row["rejected_by_code"].items(), key=lambda kn: -kn[1])]
+        why += [f"failed: {code} {n}" for code, n in sorted(row["failed_by_code"].items(), key=lambda kn: -kn[1])]
+        failed = row["failed"] + row["partial"]
+        lines.append(
+            f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
+            + ", ".join(why)
+        )
+    usage = found["usage"]
+    if usage:
+        lines.append("usage: " + json.dumps(usage, ensure_ascii=False))
+    return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""The run's manifest: versions, hashes, models, counts and usage. Never a secret, never a prompt's text."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+from scirgen import __version__
+from scirgen.core.config import Config
+from scirgen.core.errors import StoreError
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.runner import stage_fingerprint
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.view import StoreView
+from scirgen.stages.base import Stage, StageContext
+
+
+def build_manifest(
+    config: Config, ctx: StageContext, stages: Mapping[str, Stage], usage: Mapping[str, object]
+) -> dict[str, object]:
+    """Everything that says how the release came about, without clock times, paths or addresses."""
+    sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session}
+    return {
+        "scirgen": __version__,
+        "python": platform.python_version(),
+        "plugins": {p.name: p.version for p in ctx.registry.plugins.values()},
+        "domain": config.domain,
+        "seed": config.seed,
+        "language": config.language,
+        "models": {role: str(s.identity) for role, s in sessions.items() if s is not None},
+        "prompt_pack": ctx.chat_session.pack if ctx.chat_session else None,
+        "prompts": {i: ctx.prompts.get(i).hash[:12] for i in ctx.prompts.ids()},
+        "taxonomies": {n: ctx.taxonomies.hash(n)[:12] for n in ("graesser", "bloom", "aspects", "sections")},
+        "stages": {s.stage: stage_fingerprint(stages[s.stage], ctx)[:12] for s in PLAN},
+        "settings": {s.stage: getattr(config, s.stage).model_dump(mode="json") for s in PLAN},
+        "usage": dict(usage),
+    }
+
+
+def write_manifest(folder: Path, store: Store, manifest: dict[str, object]) -> None:
+    """Write RUN/manifest.json (atomically) and keep a copy in the store.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    manifest = {**manifest, "counts": StoreView(store).funnel()}
+    text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    store.set_meta("manifest", text)
+    temporary = folder / ".manifest.json.part"
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(folder / "manifest.json")
+    except OSError as error:
+        raise StoreError(f"{folder / 'manifest.json'} cannot be written: {error.strerror}") from error

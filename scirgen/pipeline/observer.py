@@ -1,0 +1,99 @@
+"""What a run tells the outside while it works. The CLI draws it; the Python API may ignore it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Protocol
+
+from scirgen.pipeline.store import StoredResult
+
+
+class Observer(Protocol):
+    """Receives what happens, in the order it happens. Must not block."""
+
+    def planned(self, stage: str, count: int) -> None:
+        """More items of a stage are known."""
+        ...
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        """An item has a result; ``reused`` when it was in the store already."""
+        ...
+
+    def note(self, message: str) -> None:
+        """A line for the person."""
+        ...
+
+
+class Silent:
+    """Observes nothing."""
+
+    def planned(self, stage: str, count: int) -> None:
+        """Ignored."""
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        """Ignored."""
+
+    def note(self, message: str) -> None:
+        """Ignored."""
+
+
+class Several:
+    """Passes everything on to several observers."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def planned(self, stage: str, count: int) -> None:
+        """To all."""
+        for observer in self._observers:
+            observer.planned(stage, count)
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        """To all."""
+        for observer in self._observers:
+            observer.finished(result, reused=reused, seconds=seconds)
+
+    def note(self, message: str) -> None:
+        """To all."""
+        for observer in self._observers:
+            observer.note(message)
+
+
+class JsonLog:
+    """Structured log: one JSON line an event, in RUN/log.jsonl. No prompt or paper text."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8")
+
+    def planned(self, stage: str, count: int) -> None:
+        """Not logged: `finished` tells enough."""
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        """One line for each item that was worked on."""
+        if not reused:
+            self._write(
+                event="item", stage=result.stage, key=result.key, status=result.status, outputs=result.n_outputs,
+                rejections=result.n_rejections, seconds=round(seconds, 4),
+            )  # fmt: skip
+            for failure in result.failures():
+                self._write(
+                    event="failure", stage=result.stage, key=result.key, code=failure.code, message=failure.message
+                )
+
+    def note(self, message: str) -> None:
+        """One line."""
+        self._write(event="note", message=message)
+
+    def close(self) -> None:
+        """Flush and close."""
+        self._file.close()
+
+    def _write(self, **fields: object) -> None:
+        try:
+            self._file.write(json.dumps({"time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n")
+        except OSError as error:
+            # The log is a convenience; a full disk is reported by the store.
+            logging.getLogger("scirgen").debug("log.jsonl: %s", error)

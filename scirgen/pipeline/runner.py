@@ -1,0 +1,362 @@
+"""The run: each dataset walks the plan, datasets overlap, and what is done already is not done again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from scirgen.core.config import Config, fingerprinted
+from scirgen.core.errors import BudgetReachedError, ScirgenError
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import AnyRecord, Failure, Provenance, Record
+from scirgen.engines.base import Engine
+from scirgen.pipeline.observer import Observer
+from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
+from scirgen.pipeline.scope import DatasetScope, content_fingerprint
+from scirgen.pipeline.store import _RUN, Store, StoredResult
+from scirgen.pipeline.view import StoreView
+from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.collect.pages import Collected, CollectedPage, page_key, pages
+from scirgen.stages.collect.source import Source
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+Status = Literal["success", "partial", "stopped", "budget"]
+
+
+class Stopped(Exception):
+    """The run is draining; nothing new is begun."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. ``partial``: some items failed; running again retries them."""
+
+    status: Status
+    datasets: int
+    failed_items: int
+    message: str = ""
+
+
+class Runner:
+    """One run over one store. ``stop()`` drains; a second ``stop()`` cancels what is in flight."""
+
+    def __init__(
+        self,
+        store: Store,
+        ctx: StageContext,
+        stages: dict[str, Stage],
+        engine: Engine,
+        source: Source,
+        observer: Observer,
+    ) -> None:
+        self._store = store
+        self._ctx = ctx
+        self._stages = stages
+        self._engine = engine
+        self._source = source
+        self._observer = observer
+        self._in_flight: dict[tuple[str, str, str], asyncio.Future[StoredResult]] = {}
+        self._static = {name: stage_fingerprint(stage, ctx) for name, stage in stages.items()}
+        self._plan_fingerprint = digest([self._static[s.stage] for s in PER_DATASET], ctx.taxonomies.fingerprint)
+        self._stopping = False
+        self._reason: Status = "stopped"
+        self._message = ""
+        self._task: asyncio.Task[None] | None = None
+        self._failed: set[tuple[str, str]] = set()
+        self._count = 0
+
+    # -- the run ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> Outcome:
+        """Collect, walk every dataset, repeat rounds while quotas miss something, release.
+
+        Raises:
+            ScirgenError: a fatal one; everything done before it is in the store.
+        """
+        self._task = asyncio.ensure_future(self._all())
+        try:
+            await self._task
+        except Stopped:
+            return Outcome(self._reason, self._count, len(self._failed), self._message)
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+            return Outcome("stopped", self._count, len(self._failed), "stopped at once")
+        return Outcome("partial" if self._failed else "success", self._count, len(self._failed))
+
+    def stop(self) -> None:
+        """Drain; called again: cancel."""
+        if self._stopping and self._task is not None:
+            self._task.cancel()
+        self._stopping = True
+
+    async def _all(self) -> None:
+        await self._first_round()
+        await self._later_rounds()
+        await self._release()
+
+    async def _first_round(self) -> None:
+        run_number = int(self._store.meta("run") or 0) + 1
+        self._store.set_meta("run", str(run_number))
+        width = self._ctx.config.limits.datasets_in_flight
+        queue: asyncio.Queue[str | None] = asyncio.Queue(maxsize=width)
+
+        async def produce() -> None:
+            async for dataset_id in self._collect(run_number):
+                await queue.put(dataset_id)
+            for _ in range(width):
+                await queue.put(None)
+
+        async def work() -> None:
+            while (dataset_id := await queue.get()) is not None:
+                # While draining the queue is emptied without work, so that the producer is never left waiting.
+                if not self._stopping:
+                    with contextlib.suppress(Stopped):
+                        await self._dataset(dataset_id)
+
+        await _together([produce(), *(work() for _ in range(width))])
+        if self._stopping:
+            raise Stopped
+
+    async def _dataset(self, dataset_id: str) -> None:
+        """One dataset's whole path: the loop that is the pipeline."""
+        collected = list(self._store.members(dataset_id, ("collect",)))
+        fingerprint = digest(self._plan_fingerprint, [r.fingerprint for r in collected])
+        if self._store.completed(dataset_id) == fingerprint:
+            return
+        scope = DatasetScope(dataset_id)
+        scope.add(collected)
+        clean = True
+        for step in PER_DATASET:
+            results = await self._stage(step.stage, scope)
+            scope.add(results)
+            clean = clean and all(r.status == "done" for r in results)
+        if clean:
+            self._store.complete_dataset(dataset_id, fingerprint)
+
+    async def _stage(self, name: str, scope: DatasetScope) -> list[StoredResult]:
+        stage = self._stages[name]
+        items = list(stage.items(scope, self._ctx.at(name, scope.dataset_id, "")))
+        keys = [item.key for item in items]
+        if scope.round:
+            self._store.plan_more(scope.dataset_id, name, keys)
+        else:
+            self._store.plan(scope.dataset_id, name, keys)
+        self._observer.planned(name, len(items))
+        return await _together([self._item(stage, item, scope) for item in items])
+
+    async def _item(self, stage: Stage, item: WorkItem, scope: DatasetScope) -> StoredResult:
+        """One item: from the store, from another dataset's path that is at it right now, or worked out."""
+        fingerprint = scope.fingerprint(item, self._static[stage.name])
+        identity = (stage.name, item.key, fingerprint)
+        running = self._in_flight.get(identity)
+        if running is None:
+            stored = self._store.get(*identity)
+            if stored is not None and stored.status == "done":
+                result, reused, seconds = stored, True, 0.0
+            else:
+                result, reused, seconds = await self._work(stage, item, fingerprint)
+        else:
+            result, reused, seconds = await asyncio.shield(running), True, 0.0
+        self._store.use(scope.dataset_id, stage.name, item.key, result.id)
+        self._observer.finished(result, reused=reused, seconds=seconds)
+        if result.status != "done":
+            self._failed.add((stage.name, item.key))
+        return result
+
+    async def _work(self, stage: Stage, item: WorkItem, fingerprint: str) -> tuple[StoredResult, bool, float]:
+        if self._stopping:
+            raise Stopped
+        identity = (stage.name, item.key, fingerprint)
+        future: asyncio.Future[StoredResult] = asyncio.get_running_loop().create_future()
+        self._in_flight[identity] = future
+        started = time.monotonic()
+        try:
+            outcome = await self._execute(stage, item, fingerprint)
+            seconds = time.monotonic() - started
+            stored = self._store.put(*identity, outcome, seconds)
+            future.set_result(stored)
+            return stored, False, seconds
+        except BaseException as error:
+            future.set_exception(error if isinstance(error, Exception) else Stopped())
+            future.exception()  # retrieved here: nobody may be waiting
+            raise
+        finally:
+            del self._in_flight[identity]
+
+    async def _execute(self, stage: Stage, item: WorkItem, fingerprint: str) -> StageResult:
+        ctx = self._ctx.at(stage.name, item.key, fingerprint)
+        try:
+            result = await self._engine.execute(stage, item, ctx)
+        except BudgetReachedError as error:
+            self._stopping, self._reason, self._message = True, "budget", error.message
+            raise Stopped from error
+        except ScirgenError as error:
+            if error.fatal:
+                raise
+            failure = Failure(
+                stage=stage.name,
+                code=error.error_code,
+                message=error.message,
+                hint=error.hint,
+                retryable=error.retryable,
+            )
+            return StageResult(failures=(failure,))
+        except (Stopped, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            self._ctx.log.exception("%s %s", stage.name, item.key)
+            failure = Failure(stage=stage.name, code="internal_error", message=f"{type(error).__name__}: {error}")
+            return StageResult(failures=(failure,))
+        return _with_provenance(result, Provenance(stage=stage.name, key=item.key, fingerprint=fingerprint))
+
+    # -- collect ---------------------------------------------------------------------------------------------------
+
+    async def _collect(self, run_number: int) -> AsyncIterator[str]:
+        """Dataset ids in the source's order; pages that have not changed are not read again."""
+        collect = self._ctx.config.collect
+        cursor: str | None = None
+        reader: AsyncGenerator[CollectedPage, None] | None = None
+        seen: set[str] = set()
+        while not self._stopping:
+            left = None if collect.limit is None else collect.limit - self._count
+            key, fingerprint = page_key(cursor, left), digest(self._static["collect"], self._source.revision(cursor))
+            known = self._store.page(key)
+            if known is not None and known[0] == fingerprint:
+                ids, cursor, reader = list(json.loads(known[2])), known[1], None
+                seen.update(ids)
+            else:
+                reader = reader or pages(self._source, collect, cursor, limit=left, seen=seen)
+                page = await anext(reader, None)
+                if page is None:
+                    break
+                ids, cursor = self._put_page(key, fingerprint, page), page.cursor_next
+            self._store.see_datasets(ids, self._count, run_number)
+            self._count += len(ids)
+            self._observer.planned("collect", len(ids))
+            for dataset_id in ids:
+                yield dataset_id
+            if cursor is None or (collect.limit is not None and self._count >= collect.limit):
+                break
+        if reader is not None:
+            await reader.aclose()
+
+    def _put_page(self, key: str, fingerprint: str, page: CollectedPage) -> list[str]:
+        """Store a page's datasets one by one: adding a record to a folder must not redo the others on its page."""
+        ids = [self._put_collected(c) for c in page.items]
+        if page.rejections:
+            result = self._store.put(
+                "collect", f"page:{key}", fingerprint, StageResult(rejections=page.rejections), 0.0
+            )
+            self._store.use(_RUN, "collect", f"page:{key}", result.id)
+            self._observer.planned("collect", 1)
+            self._observer.finished(result, reused=False, seconds=0.0)
+        if not any(c.failures for c in page.items):
+            self._store.put_page(key, fingerprint, page.cursor_next, json.dumps(ids))
+        return ids
+
+    def _put_collected(self, collected: Collected) -> str:
+        records: tuple[AnyRecord, ...] = (collected.dataset, *collected.papers, *collected.links)
+        dataset_id = collected.dataset.id
+        fingerprint = digest([content_fingerprint(r) for r in records])
+        result = self._store.get("collect", dataset_id, fingerprint)
+        if result is None or result.status != "done" or collected.failures:
+            outputs = StageResult(records, collected.rejections, collected.failures)
+            origin = Provenance(stage="collect", key=dataset_id, fingerprint=fingerprint)
+            result = self._store.put("collect", dataset_id, fingerprint, _with_provenance(outputs, origin), 0.0)
+        self._store.use(dataset_id, "collect", dataset_id, result.id)
+        self._observer.finished(result, reused=False, seconds=0.0)
+        if result.status != "done":
+            self._failed.add(("collect", dataset_id))
+        return dataset_id
+
+    # -- rounds and release ----------------------------------------------------------------------------------------
+
+    async def _later_rounds(self) -> None:
+        """Rounds of generate-filter-tag for the quota cells that fell short; none without a target."""
+
+    async def _round(self, number: int, wanted: dict[str, list[dict[str, object]]]) -> None:
+        limit = asyncio.Semaphore(self._ctx.config.limits.datasets_in_flight)
+        before = ("collect", *(s.stage for s in PER_DATASET))
+
+        async def one(dataset_id: str) -> None:
+            async with limit:
+                scope = DatasetScope(dataset_id, round=number, wanted=wanted[dataset_id])
+                scope.add(list(self._store.members(dataset_id, before)))
+                for step in PER_ROUND:
+                    scope.add(await self._stage(step.stage, scope))
+
+        await _together([one(d) for d in sorted(wanted)])
+
+    async def _release(self) -> None:
+        if self._stopping:
+            raise Stopped
+        stage = self._stages["release"]
+        view = StoreView(self._store)
+        self._ctx.run = view
+        scope = DatasetScope(_RUN)
+        for item in stage.items(scope, self._ctx.at("release", "release", "")):
+            current = view.state_digest()
+            salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, current))
+            self._store.plan(_RUN, "release", [item.key])
+            self._observer.planned("release", 1)
+            fingerprint = scope.fingerprint(salted, self._static["release"])
+            stored = self._store.get("release", item.key, fingerprint)
+            if stored is not None and stored.status == "done" and not _complete_on_disk(stored, self._ctx):
+                self._store.forget(stored.id)
+            await self._item(stage, salted, scope)
+
+
+def _complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
+    files = [getattr(r, "path", "") for r in stored.outputs()]
+    return all((ctx.folder / f).is_file() for f in files)
+
+
+def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
+    """Hash of what a stage's results depend on beside its inputs."""
+    config: Config = ctx.config
+    uses: Uses = stage.uses(config)
+    pack = ctx.chat_session.pack if ctx.chat_session else "standard"
+    sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session}
+    return digest(
+        stage.name,
+        stage.version,
+        config.seed,
+        config.language,
+        {name: fingerprinted(getattr(config, name)) for name in uses.config},
+        {name: ctx.prompts.get(name, pack).hash for name in uses.prompts},
+        {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
+        {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},
+        uses.extra,
+    )
+
+
+def _with_provenance(result: StageResult, origin: Provenance) -> StageResult:
+    """Records that do not say where they come from get the item's provenance."""
+    return StageResult(_filled(result.outputs, origin), _filled(result.rejections, origin), result.failures)
+
+
+def _filled(records: tuple[R, ...], origin: Provenance) -> tuple[R, ...]:
+    return tuple(
+        r.model_copy(update={"provenance": origin}) if getattr(r, "provenance", origin) is None else r for r in records
+    )
+
+
+async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[T]:
+    """Results in order; the first exception cancels the others, waits for them, and comes out as itself."""
+    tasks = [asyncio.ensure_future(c) for c in coroutines]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException as error:
+        draining = isinstance(error, Stopped)
+        for task in tasks:
+            if not draining:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

@@ -1,0 +1,62 @@
+"""What is known about one dataset while its path runs, and the fingerprints of who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from scirgen.core.fingerprint import digest, item_fingerprint
+from scirgen.core.records import Dataset, Paper, Record
+from scirgen.pipeline.store import StoredResult
+from scirgen.stages.base import WorkItem
+
+R = TypeVar("R", bound=Record)
+
+
+def content_fingerprint(record: Record) -> str:
+    """Digest of a record's content. A paper's local path is left out: its bytes' hash stands for it."""
+    exclude = {"file", "provenance"} if isinstance(record, Paper) else {"provenance"}
+    return digest(type(record).__name__, record.model_dump(mode="json", exclude=exclude))
+
+
+class DatasetScope:
+    """`scirgen.stages.base.Scope`: the outputs so far, by stage and in the order of keys."""
+
+    def __init__(self, dataset_id: str, *, round: int = 0, wanted: Sequence[dict[str, object]] = ()) -> None:
+        self.dataset_id = dataset_id
+        self._round = round
+        self._wanted = tuple(wanted)
+        self._records: dict[str, list[Record]] = {}
+        self._made_by: dict[int, str] = {}
+
+    @property
+    def round(self) -> int:
+        """0 for the first pass."""
+        return self._round
+
+    @property
+    def wanted(self) -> Sequence[dict[str, object]]:
+        """Quota cells given to this dataset in a later round."""
+        return self._wanted
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset itself."""
+        return self.outputs("collect", Dataset)[0]
+
+    def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
+        """Records of a class put out by a stage."""
+        return tuple(r for r in self._records.get(stage, ()) if isinstance(r, kind))
+
+    def add(self, results: Sequence[StoredResult]) -> None:
+        """Take in a stage's results."""
+        for result in sorted(results, key=lambda r: r.key):
+            records = result.outputs()
+            self._records.setdefault(result.stage, []).extend(records)
+            # Collected records are identified by their content: adding a record to a folder must not redo the others.
+            self._made_by.update((id(r), result.fingerprint) for r in records if result.stage != "collect")
+
+    def fingerprint(self, item: WorkItem, stage_fingerprint: str) -> str:
+        """The item's fingerprint: stage, key, parameters, and who made its inputs."""
+        made_by = [self._made_by.get(id(r)) or content_fingerprint(r) for r in item.inputs]
+        return item_fingerprint(stage_fingerprint, item.key, made_by, digest(item.parameters, item.salt))

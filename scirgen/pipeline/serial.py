@@ -1,0 +1,70 @@
+"""Records to bytes and back, for the store. One line a record, its class's name first; zlib when it pays."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from scirgen.core.errors import StoreError
+from scirgen.core.records import (
+    Aspect,
+    Dataset,
+    Document,
+    Failure,
+    Link,
+    Paper,
+    QAPair,
+    Record,
+    Rejection,
+    ReleaseFile,
+    SectionLabel,
+)
+
+R = TypeVar("R", bound=Record)
+
+_KINDS: dict[str, type[Record]] = {
+    kind.__name__: kind
+    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, QAPair, ReleaseFile, Rejection, Failure)
+}
+_COMPRESS_FROM = 512
+
+
+def pack(records: Iterable[Record]) -> bytes:
+    """Serialise records; the same records give the same bytes."""
+    text = "\n".join(f"{type(r).__name__}\t{r.model_dump_json(exclude_defaults=True)}" for r in records)
+    raw = text.encode("utf-8", "surrogatepass")
+    return b"z" + zlib.compress(raw, 1) if len(raw) >= _COMPRESS_FROM else b"r" + raw
+
+
+def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
+    """Deserialise, only records of ``kind`` when given.
+
+    Raises:
+        StoreError: the bytes are damaged.
+    """
+    if len(blob) <= 1:
+        return []
+    try:
+        raw = zlib.decompress(blob[1:]) if blob[:1] == b"z" else blob[1:]
+        found: list[R] = []
+        for line in raw.decode("utf-8", "surrogatepass").split("\n"):
+            name, _, body = line.partition("\t")
+            if kind is None or name == kind.__name__:
+                found.append(_KINDS[name].model_validate_json(body))  # type: ignore[arg-type]
+        return found
+    except (zlib.error, KeyError, ValueError) as error:
+        raise StoreError(f"a stored record is damaged: {error}", hint="Run: scirgen doctor RUN --repair") from error
+
+
+def record_id(record: BaseModel) -> str:
+    """The id under which `scirgen inspect` finds a record."""
+    if isinstance(record, Rejection):
+        return record.record_id
+    if isinstance(record, SectionLabel):
+        return f"{record.document_id}:{record.start}"
+    if isinstance(record, ReleaseFile):
+        return record.path
+    return str(getattr(record, "id", ""))

@@ -1,0 +1,353 @@
+"""The run's store: one SQLite file (WAL), one writer. Who uses what is in `members`; what came of it in `results`.
+
+A result is written once under (stage, key, fingerprint) and never changed, so an older prompt's results are still there
+when the prompt is changed back. Views of the current state live in `scirgen.pipeline.view`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from scirgen.core.errors import StoreError
+from scirgen.core.records import Failure, QAPair, Record, Rejection
+from scirgen.pipeline.serial import pack, record_id, unpack
+from scirgen.stages.base import StageResult
+
+SCHEMA_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS results(
+  id INTEGER PRIMARY KEY, stage TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('done','partial','failed')),
+  outputs BLOB NOT NULL, rejections BLOB NOT NULL, failures BLOB NOT NULL,
+  n_outputs INTEGER NOT NULL, n_rejections INTEGER NOT NULL, seconds REAL NOT NULL, finished REAL NOT NULL,
+  UNIQUE(stage, key, fingerprint));
+CREATE TABLE IF NOT EXISTS members(
+  dataset_id TEXT NOT NULL, stage TEXT NOT NULL, key TEXT NOT NULL, result_id INTEGER,
+  PRIMARY KEY(dataset_id, stage, key)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS members_result ON members(result_id);
+CREATE TABLE IF NOT EXISTS rows(
+  result_id INTEGER NOT NULL, kind TEXT NOT NULL, record_id TEXT NOT NULL, code TEXT, question_type TEXT);
+CREATE INDEX IF NOT EXISTS rows_result ON rows(result_id);
+CREATE INDEX IF NOT EXISTS rows_record ON rows(record_id);
+CREATE TABLE IF NOT EXISTS datasets(
+  id TEXT PRIMARY KEY, position INTEGER NOT NULL, seen INTEGER NOT NULL, fingerprint TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS pages(
+  cursor TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, next TEXT, dataset_ids TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+_RUN = "@run"
+"""The pseudo dataset under which results of the run as a whole are kept."""
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """A result as stored; records are unpacked on demand."""
+
+    id: int
+    stage: str
+    key: str
+    fingerprint: str
+    status: str
+    outputs_blob: bytes
+    rejections_blob: bytes
+    failures_blob: bytes
+    n_outputs: int
+    n_rejections: int
+
+    def outputs(self) -> list[Record]:
+        """The records put out, in order."""
+        return unpack(self.outputs_blob)
+
+    def rejections(self) -> list[Rejection]:
+        """What was not kept."""
+        return unpack(self.rejections_blob, Rejection)
+
+    def failures(self) -> list[Failure]:
+        """What could not be decided."""
+        return unpack(self.failures_blob, Failure)
+
+
+_COLUMNS = (
+    "r.id, r.stage, r.key, r.fingerprint, r.status, r.outputs, r.rejections, r.failures, r.n_outputs, r.n_rejections"
+)
+
+
+class Store:
+    """A run's database.
+
+    Raises (any method):
+        StoreError: disk full, damaged file, locked by another process, written by a newer version. All are fatal.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path
+        self._lock: int | None = None
+        if writable:
+            self._take_lock()
+        elif not path.is_file():
+            raise StoreError(f"{path.parent} is not a run: it has no run.db", hint="Give the folder that --out named.")
+        try:
+            with self.guarded():
+                self.db = self._open(writable)
+        except BaseException:
+            self._drop_lock()
+            raise
+
+    def _open(self, writable: bool) -> sqlite3.Connection:
+        target = str(self.path) if writable else f"file:{self.path}?mode=ro"
+        db = sqlite3.connect(target, uri=not writable, isolation_level=None, check_same_thread=False, timeout=30)
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            db.close()
+            raise StoreError(
+                f"{self.path} was written by a newer scirgen (store version {version})", hint="Upgrade scirgen."
+            )
+        if writable:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.executescript(_SCHEMA)
+            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self.db = db
+            if self.meta("clean") == "0":
+                self.check()
+            self.set_meta("clean", "0")
+        return db
+
+    def check(self) -> None:
+        """SQLite's own integrity check; run after an unclean end and by `scirgen doctor`."""
+        problems = [row[0] for row in self.db.execute("PRAGMA quick_check(3)")]
+        if problems != ["ok"]:
+            raise StoreError(
+                f"{self.path} is damaged: {problems[0]}", code="corrupt", hint="Run: scirgen doctor RUN --repair"
+            )
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def plan(self, dataset_id: str, stage: str, keys: Sequence[str]) -> None:
+        """Note that a dataset's path includes these items; those no longer planned are forgotten."""
+        with self.transaction():
+            known = {
+                k
+                for (k,) in self.db.execute(
+                    "SELECT key FROM members WHERE dataset_id=? AND stage=?", (dataset_id, stage)
+                )
+            }
+            self.db.executemany(
+                "DELETE FROM members WHERE dataset_id=? AND stage=? AND key=?",
+                [(dataset_id, stage, k) for k in known - set(keys)],
+            )
+            self.db.executemany(
+                "INSERT OR IGNORE INTO members(dataset_id, stage, key) VALUES(?,?,?)",
+                [(dataset_id, stage, k) for k in keys if k not in known],
+            )
+
+    def plan_more(self, dataset_id: str, stage: str, keys: Sequence[str]) -> None:
+        """As `plan`, for a later round: earlier items of the stage stay."""
+        with self.transaction():
+            self.db.executemany(
+                "INSERT OR IGNORE INTO members(dataset_id, stage, key) VALUES(?,?,?)",
+                [(dataset_id, stage, k) for k in keys],
+            )
+
+    def use(self, dataset_id: str, stage: str, key: str, result_id: int) -> None:
+        """Let a dataset's path point at a result."""
+        with self.transaction():
+            self.db.execute(
+                "INSERT INTO members(dataset_id, stage, key, result_id) VALUES(?,?,?,?) "
+                "ON CONFLICT DO UPDATE SET result_id=excluded.result_id WHERE result_id IS NOT excluded.result_id",
+                (dataset_id, stage, key, result_id),
+            )
+
+    def put(self, stage: str, key: str, fingerprint: str, result: StageResult, seconds: float) -> StoredResult:
+        """Write one result; durable against SIGKILL when this returns. A failed or partial one is replaced."""
+        status = "done" if not result.failures else ("partial" if result.outputs or result.rejections else "failed")
+        blobs = pack(result.outputs), pack(result.rejections), pack(result.failures)
+        with self.transaction():
+            self.db.execute(
+                "DELETE FROM rows WHERE result_id IN "
+                "(SELECT id FROM results WHERE stage=? AND key=? AND fingerprint=?)", (stage, key, fingerprint),
+            )  # fmt: skip
+            row = self.db.execute(
+                "INSERT INTO results(stage,key,fingerprint,status,outputs,rejections,failures,n_outputs,n_rejections,"
+                "seconds,finished) VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(stage,key,fingerprint) DO UPDATE SET "
+                "status=excluded.status, outputs=excluded.outputs, rejections=excluded.rejections, "
+                "failures=excluded.failures, n_outputs=excluded.n_outputs, n_rejections=excluded.n_rejections, "
+                "seconds=excluded.seconds, finished=excluded.finished RETURNING id",
+                (stage, key, fingerprint, status, *blobs, len(result.outputs), len(result.rejections), seconds,
+                 time.time()),
+            ).fetchone()  # fmt: skip
+            self.db.executemany("INSERT INTO rows VALUES(?,?,?,?,?)", list(_index(row[0], result)))
+        return StoredResult(
+            row[0], stage, key, fingerprint, status, *blobs, len(result.outputs), len(result.rejections)
+        )
+
+    def forget(self, result_id: int) -> None:
+        """Take a result back, so that its item is done again."""
+        with self.transaction():
+            self.db.execute("DELETE FROM rows WHERE result_id=?", (result_id,))
+            self.db.execute("UPDATE members SET result_id=NULL WHERE result_id=?", (result_id,))
+            self.db.execute("DELETE FROM results WHERE id=?", (result_id,))
+
+    def see_datasets(self, ids: Sequence[str], position: int, run: int) -> None:
+        """Note that these datasets belong to this run, from this place on."""
+        with self.transaction():
+            self.db.executemany(
+                "INSERT INTO datasets(id, position, seen) VALUES(?,?,?) "
+                "ON CONFLICT(id) DO UPDATE SET position=excluded.position, seen=excluded.seen",
+                [(d, position + n, run) for n, d in enumerate(ids)],
+            )
+
+    def complete_dataset(self, dataset_id: str, fingerprint: str) -> None:
+        """Note that the dataset's whole path is done for this fingerprint ("" to take it back)."""
+        with self.transaction():
+            self.db.execute("UPDATE datasets SET fingerprint=? WHERE id=?", (fingerprint, dataset_id))
+
+    def put_page(self, cursor: str, fingerprint: str, next_cursor: str | None, dataset_ids: str) -> None:
+        """Remember a catalogue page that was read whole."""
+        with self.transaction():
+            self.db.execute(
+                "INSERT OR REPLACE INTO pages VALUES(?,?,?,?)", (cursor, fingerprint, next_cursor, dataset_ids)
+            )
+
+    def set_meta(self, key: str, value: str) -> None:
+        """A setting of the store itself."""
+        with self.transaction():
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def get(self, stage: str, key: str, fingerprint: str) -> StoredResult | None:
+        """The result under this fingerprint, whatever its status."""
+        with self.guarded():
+            row = self.db.execute(
+                f"SELECT {_COLUMNS} FROM results r WHERE stage=? AND key=? AND fingerprint=?",
+                (stage, key, fingerprint),
+            ).fetchone()
+        return StoredResult(*row) if row else None
+
+    def page(self, cursor: str) -> tuple[str, str | None, str] | None:
+        """(fingerprint, next cursor, JSON list of dataset ids) of a page read before."""
+        with self.guarded():
+            row = self.db.execute("SELECT fingerprint, next, dataset_ids FROM pages WHERE cursor=?", (cursor,))
+            found: tuple[str, str | None, str] | None = row.fetchone()
+        return found
+
+    def completed(self, dataset_id: str) -> str:
+        """The fingerprint for which the dataset's path is complete, or ""."""
+        with self.guarded():
+            row = self.db.execute("SELECT fingerprint FROM datasets WHERE id=?", (dataset_id,)).fetchone()
+        return row[0] if row else ""
+
+    def members(self, dataset_id: str, stages: Sequence[str]) -> Iterator[StoredResult]:
+        """The results a dataset's path points at, by stage and key."""
+        marks = ",".join("?" * len(stages))
+        with self.guarded():
+            rows = self.db.execute(
+                f"SELECT {_COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
+                f"WHERE m.dataset_id=? AND m.stage IN ({marks}) ORDER BY m.stage, m.key",
+                (dataset_id, *stages),
+            ).fetchall()
+        return (StoredResult(*row) for row in rows)
+
+    def meta(self, key: str) -> str | None:
+        """A setting of the store itself."""
+        row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        return row[0] if row else None
+
+    # -- life cycle ------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """BEGIN IMMEDIATE ... COMMIT; an exception rolls back."""
+        with self.guarded():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self.db.execute("ROLLBACK")
+                raise
+            self.db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def guarded(self) -> Iterator[None]:
+        """SQLite's exceptions become `StoreError` here and nowhere else."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise _store_error(self.path, error) from error
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close; ``clean=False`` makes the next opening check the file first."""
+        if self._lock is not None and clean:
+            with contextlib.suppress(StoreError):
+                self.set_meta("clean", "1")
+        self.db.close()
+        self._drop_lock()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close(clean=not isinstance(error, StoreError))
+
+    def _take_lock(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path.parent} cannot be written: {error.strerror}", hint="Choose another folder with --out."
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise StoreError(
+                f"{self.path.parent} is in use by process {holder}", code="locked", hint="Wait for it, or stop it."
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        self._lock = descriptor
+
+    def _drop_lock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _index(result_id: int, result: StageResult) -> Iterator[tuple[int, str, str, str | None, str | None]]:
+    for record in result.outputs:
+        yield (
+            result_id, type(record).__name__, record_id(record), None,
+            record.question_type if isinstance(record, QAPair) else None,
+        )  # fmt: skip
+    for rejection in result.rejections:
+        yield result_id, "Rejection", rejection.record_id, rejection.code, rejection.question_type
+    for failure in result.failures:
+        yield result_id, "Failure", failure.record_id or "", failure.code, None
+
+
+def _store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    text = str(error)
+    if "full" in text:
+        return StoreError(
+            f"the disk is full; {path} keeps everything written so far", code="disk_full",
+            hint="Free some space and run the same command again.",
+        )  # fmt: skip
+    if "malformed" in text or "not a database" in text:
+        return StoreError(f"{path} is damaged: {text}", code="corrupt", hint="Run: scirgen doctor RUN --repair")
+    if "readonly" in text or "unable to open" in text:
+        return StoreError(f"{path} cannot be written: {text}", hint="Check the folder's permissions.")
+    return StoreError(f"{path}: {text}", hint="Run the same command again; if it stays, run: scirgen doctor RUN")

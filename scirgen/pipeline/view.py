@@ -1,0 +1,156 @@
+"""The current state of a run, read-only: what the release, the report, `status` and `inspect` see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import Dataset, QAPair, Record, Rejection
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.serial import unpack
+from scirgen.pipeline.store import _COLUMNS, _RUN, Store, StoredResult
+
+R = TypeVar("R", bound=Record)
+
+_CURRENT = "(SELECT id FROM datasets WHERE seen=(SELECT MAX(seen) FROM datasets) UNION SELECT '" + _RUN + "')"
+
+
+class StoreView:
+    """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(cls, folder: Path) -> StoreView:
+        """The view of a run's folder; does not disturb a run in progress."""
+        return cls(Store(folder / "run.db", writable=False))
+
+    def close(self) -> None:
+        """Close the underlying file."""
+        self._store.close()
+
+    def dataset_ids(self) -> list[str]:
+        """Ids of the datasets of this run, sorted."""
+        with self._store.guarded():
+            rows = self._store.db.execute(f"SELECT id FROM datasets WHERE id IN {_CURRENT} ORDER BY id")
+            return [row[0] for row in rows]
+
+    def datasets(self) -> Iterator[Dataset]:
+        """Datasets by id."""
+        return self.records("collect", Dataset)
+
+    def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
+        """Current results of a stage by key; shared ones come once."""
+        where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (f"m.dataset_id IN {_CURRENT}", [])
+        with self._store.guarded():
+            keys = self._store.db.execute(
+                "SELECT DISTINCT m.key, m.result_id FROM members m "
+                f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
+                (stage, *parameters),
+            ).fetchall()
+        for _, result_id in keys:
+            with self._store.guarded():
+                row = self._store.db.execute(f"SELECT {_COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
+            if row:
+                yield StoredResult(*row)
+
+    def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
+        """Current outputs of one record class."""
+        for result in self.results(stage, dataset_id):
+            yield from unpack(result.outputs_blob, kind)
+
+    def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]:
+        """What was not kept, by stage and key."""
+        for name in [stage] if stage else [s.stage for s in PLAN]:
+            for result in self.results(name, dataset_id):
+                yield from result.rejections()
+
+    def pairs(self) -> Iterator[QAPair]:
+        """Accepted and tagged pairs, dataset by dataset in the order of ids, each dataset's by pair id."""
+        for dataset_id in self.dataset_ids():
+            pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
+            yield from (pairs[i] for i in sorted(pairs))
+
+    def funnel(self) -> dict[str, dict[str, int]]:
+        """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts."""
+        table: dict[str, dict[str, int]] = {
+            step.stage: {"done": 0, "partial": 0, "failed": 0, "todo": 0, "outputs": 0, "rejected": 0} for step in PLAN
+        }
+        current = (
+            f"(SELECT DISTINCT stage, key, result_id FROM members WHERE dataset_id IN {_CURRENT}) m "
+            "LEFT JOIN results r ON r.id=m.result_id"
+        )
+        with self._store.guarded():
+            for stage, status, count, outputs, rejected in self._store.db.execute(
+                "SELECT m.stage, COALESCE(r.status,'todo'), COUNT(*), TOTAL(r.n_outputs), TOTAL(r.n_rejections) "
+                f"FROM {current} GROUP BY 1,2"
+            ):
+                row = table.setdefault(stage, {})
+                row[status] = row.get(status, 0) + count
+                row["outputs"] = row.get("outputs", 0) + int(outputs)
+                row["rejected"] = row.get("rejected", 0) + int(rejected)
+            for stage, kind, code, count in self._store.db.execute(
+                f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
+                "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"
+            ):
+                name = ("rejected:" if kind == "Rejection" else "failed:") + code
+                table[stage][name] = table[stage].get(name, 0) + count
+        return table
+
+    def rejected_by_type(self) -> dict[str, dict[str, int]]:
+        """question type -> rejection code -> count, over generate and filter."""
+        table: dict[str, dict[str, int]] = {}
+        with self._store.guarded():
+            for question_type, code, count in self._store.db.execute(
+                "SELECT w.question_type, w.code, COUNT(*) FROM "
+                f"(SELECT DISTINCT result_id FROM members WHERE dataset_id IN {_CURRENT}) m "
+                "JOIN rows w ON w.result_id=m.result_id "
+                "WHERE w.kind='Rejection' AND w.question_type IS NOT NULL GROUP BY 1,2 ORDER BY 1,2"
+            ):
+                table.setdefault(question_type, {})[code] = count
+        return table
+
+    def state_digest(self) -> str:
+        """Hash of all current results before release; what a release's fingerprint stands on."""
+        with self._store.guarded():
+            rows = self._store.db.execute(
+                "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status FROM members m JOIN results r ON r.id=m.result_id "
+                f"WHERE m.stage<>'release' AND m.dataset_id IN {_CURRENT} ORDER BY 1,2,3"
+            ).fetchall()
+        return digest(rows)
+
+    def waiting(self) -> int:
+        """Datasets of this run whose path is not complete."""
+        with self._store.guarded():
+            row = self._store.db.execute(
+                f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {_CURRENT}"
+            ).fetchone()
+        return int(row[0])
+
+    def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
+        """(record class, result) of every result that mentions the id, newest last; a unique prefix will do."""
+        with self._store.guarded():
+            rows = self._store.db.execute(
+                f"SELECT w.kind, {_COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? ORDER BY r.id",
+                (record_id,),
+            ).fetchall()
+        return [(row[0], StoredResult(*row[1:])) for row in rows]
+
+    def complete_id(self, prefix: str) -> list[str]:
+        """Record ids that begin with ``prefix`` (at most ten)."""
+        with self._store.guarded():
+            rows = self._store.db.execute(
+                "SELECT DISTINCT record_id FROM rows WHERE record_id >= ? AND record_id < ? LIMIT 10",
+                (prefix, prefix + "\U0010ffff"),
+            )
+            return [row[0] for row in rows]
+
+    def manifest(self) -> dict[str, object]:
+        """The run's manifest as last written, or {} before the first."""
+        text = self._store.meta("manifest")
+        loaded: dict[str, object] = json.loads(text) if text else {}
+        return loaded
