@@ -14,6 +14,8 @@ _EXPORTS = {
     "Provided": "scirgen.core.registry",
     "Source": "scirgen.stages.collect.source",
     "SourceSetup": "scirgen.stages.collect.source",
+    "FolderSource": "scirgen.stages.collect.folder",
+    "normalise_licence": "scirgen.stages.collect.licences",
     "Cursor": "scirgen.stages.collect.source",
     "Candidate": "scirgen.stages.collect.source",
     "Fetched": "scirgen.stages.collect.source",
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from scirgen.core.registry import Plugin as Plugin
     from scirgen.core.registry import Provided as Provided
     from scirgen.core.resources import Domain as Domain
+    from scirgen.stages.collect.folder import FolderSource as FolderSource
+    from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate
     from scirgen.stages.collect.source import Cursor as Cursor
     from scirgen.stages.collect.source import Fetched as Fetched

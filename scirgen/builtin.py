@@ -30,7 +30,7 @@ MODELS = (
     Provided("scoring_model", "bundled", "scirgen.llm.bundled:BundledScoring", "SmolLM2-135M-Instruct", "local"),
 )
 
-SOURCES = (Provided("source", "local", "scirgen.stages.collect.local:LocalSource", "a folder or file of records"),)
+SOURCES = (Provided("source", "local", "scirgen.stages.collect.folder:LocalSource", "a folder or file of records"),)
 
 PARSERS = ()
 

@@ -7,5 +7,10 @@ from scirgen import Plugin, Provided
 PLUGIN = Plugin(
     "scirgen-geo",
     "0.1.0",
-    (Provided("domain", "geo", "scirgen_geo.domain:DOMAIN", "geoscience: TPDC and ScIRGen-Geo"),),
+    (
+        Provided("domain", "geo", "scirgen_geo.domain:DOMAIN", "geoscience: TPDC and ScIRGen-Geo"),
+        Provided(
+            "source", "scirgen-geo", "scirgen_geo.released:ReleasedGeoSource", "records as ScIRGen-Geo released them"
+        ),
+    ),
 )

@@ -20,7 +20,7 @@ class CollectStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """The collect section, but for the limit, which is part of a page's key."""
-        return Uses(config=("collect", "domain"))
+        return Uses(config=("collect",), extra=(config.domain,))
 
     def items(self, scope: Scope | None, ctx: StageContext) -> Iterable[WorkItem]:
         """The first page. The next ones become known as pages are read: `CataloguePage.next_cursor`."""

@@ -1,0 +1,59 @@
+"""Finding DOIs in identifiers, file names and running text. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+_DOI = re.compile(r"10\.\d{4,9}/[^\s\"'<>\\^`{|}]+", re.I)
+_IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
+_TRAILING = ".,;:!?'\"]}>"
+_TAIL = 120
+
+
+def find_doi(text: str | None) -> str | None:
+    """The first DOI in a text, lower-cased, without a resolver or trailing punctuation; None where there is none."""
+    found = _DOI.search(text or "")
+    return _trimmed(found.group()) if found else None
+
+
+def find_dois(text: str) -> list[str]:
+    """All DOIs in a text, each once, in order."""
+    return list(dict.fromkeys(_trimmed(m.group()) for m in _DOI.finditer(text)))
+
+
+def doi_in_file_name(stem: str) -> str | None:
+    """The DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None where it is not."""
+    found = _IN_NAME.search(unquote(stem))
+    if not found:
+        return None
+    prefix, _, suffix = re.sub(r"^(10\.\d{4,9})[_/-]", r"\1/", found.group()).partition("/")
+    return _trimmed(f"{prefix}/{suffix}")
+
+
+def doi_tails(text: str) -> list[str]:
+    """What follows each ``10.NNNN/`` in running text, white space kept, so that a DOI broken over lines can be found."""
+    return [text[m.start() : m.start() + _TAIL] for m in re.finditer(r"10\.\d{4,9}\s*/", text)]
+
+
+def mentions_doi(tails: list[str], doi: str) -> bool:
+    """Whether one of the tails begins with the DOI. White space inside it is skipped; a longer DOI does not count."""
+    return any(_begins(tail, doi.lower()) for tail in tails)
+
+
+def _begins(tail: str, doi: str) -> bool:
+    at = 0
+    for wanted in doi:
+        while at < len(tail) and tail[at].isspace():
+            at += 1
+        if at == len(tail) or tail[at].lower() != wanted:
+            return False
+        at += 1
+    return not tail[at : at + 1].isalnum()
+
+
+def _trimmed(found: str) -> str:
+    doi = found.rstrip(_TRAILING)
+    while doi.endswith(")") and doi.count("(") < doi.count(")"):
+        doi = doi[:-1].rstrip(_TRAILING)
+    return doi.lower()

@@ -1,0 +1,122 @@
+"""From a mapping in a file to a `Dataset`: which keys mean what. Keys are matched without regard to case, spaces and ``_``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from scirgen.core.fingerprint import content_id
+from scirgen.core.records import Dataset, Rejection
+from scirgen.stages.collect.doi import find_doi
+from scirgen.stages.collect.licences import normalise_licence
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "identifier", "dataset_id", "uuid", "guid", "key"),
+    "title": ("title", "name", "title_en", "dataset_title"),
+    "description": ("description", "abstract", "summary", "notes"),
+    "doi": ("doi", "dataset_doi"),
+    "url": ("url", "landing_page", "link", "homepage"),
+    "authors": ("authors", "author", "creators", "creator"),
+    "keywords": ("keywords", "keyword", "tags", "subjects", "subject"),
+    "related": ("related", "related_papers", "related_identifiers", "references", "citations", "literature"),
+    "licence": ("licence", "license", "rights", "license_id", "licence_id"),
+    "language": ("language", "lang"),
+    "papers": ("papers", "paper", "paper_files", "paper_dois"),
+}
+"""Field of `Dataset` -> keys it is read from, the first present wins. ``papers`` names papers of this dataset."""
+
+_UNSEEN = {"@context", "@type", "@graph", "type"}
+_LONGEST_FIELD = 4000
+
+
+def squeezed(key: str) -> str:
+    """A key without case, spaces, ``_`` and ``-``."""
+    return re.sub(r"[\s_-]+", "", key).lower()
+
+
+def texts(value: object) -> list[str]:
+    """The texts in a value: a string (split at ``;`` or ``|``), a list, or objects with a name or title."""
+    if value is None or isinstance(value, bool):
+        return []
+    if isinstance(value, str):
+        parts = re.split(r"\s*[;|]\s*", value.strip())
+        return [p for p in parts if p]
+    if isinstance(value, Mapping):
+        for key in ("name", "title", "nameEn", "value", "label", "@value", "id", "@id", "doi", "url"):
+            if isinstance(value.get(key), str) and value[key]:
+                return [str(value[key]).strip()]
+        return []
+    if isinstance(value, Iterable):
+        return [t for item in value for t in ([item.strip()] if isinstance(item, str) else texts(item)) if t]
+    return [str(value)]
+
+
+def text(value: object) -> str:
+    """One text: a string as it is, or the parts of a value joined."""
+    return value.strip() if isinstance(value, str) else "; ".join(texts(value))
+
+
+class RecordMapping:
+    """The meaning of keys: the table above, with the user's own column names before it.
+
+    Args:
+        columns: field of `Dataset` -> the user's column name.
+    """
+
+    def __init__(self, columns: Mapping[str, str] | None = None) -> None:
+        own = columns or {}
+        self._keys = {f: tuple(squeezed(k) for k in ((own[f],) if f in own else names)) for f, names in COLUMNS.items()}
+        self._known = {k for keys in self._keys.values() for k in keys} | {squeezed(k) for k in _UNSEEN}
+
+    def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
+        """The dataset a mapping describes, or why it is none.
+
+        Keys of no known meaning become ``fields`` when their value is a plain text, number or list of such.
+        """
+        by_key = {squeezed(k): v for k, v in record.items()}
+        title = self._text(by_key, "title")
+        doi = find_doi(self._text(by_key, "doi")) or find_doi(self._text(by_key, "id"))
+        identity = self._text(by_key, "id")
+        if not title:
+            return Rejection(
+                stage="collect",
+                code="no_title",
+                reason=f"{where}: the record has no title",
+                record_kind="Dataset",
+                record_id=identity or where,
+                record=json.dumps(record, ensure_ascii=False, default=str)[:2000],
+            )
+        description = self._text(by_key, "description")
+        extra = (
+            (k, self._field(v)) for k, v in record.items() if squeezed(k) not in self._known and not k.startswith("_")
+        )
+        return Dataset(
+            id=identity or doi or content_id("dataset", title, description),
+            title=title,
+            description=description,
+            doi=doi,
+            url=self._text(by_key, "url") or None,
+            authors=tuple(texts(self._value(by_key, "authors"))),
+            keywords=tuple(texts(self._value(by_key, "keywords"))),
+            fields=tuple((k, v) for k, v in extra if v),
+            related=tuple(texts(self._value(by_key, "related"))),
+            licence=normalise_licence(self._text(by_key, "licence")),
+            language=self._text(by_key, "language")[:2].lower() or "en",
+        )
+
+    def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
+        """File names and DOIs of papers that the record names as its own."""
+        return tuple(texts(self._value({squeezed(k): v for k, v in record.items()}, "papers")))
+
+    def _value(self, by_key: Mapping[str, object], field: str) -> object:
+        return next((by_key[k] for k in self._keys[field] if by_key.get(k) not in (None, "", [], {})), None)
+
+    def _text(self, by_key: Mapping[str, object], field: str) -> str:
+        return text(self._value(by_key, field))
+
+    @staticmethod
+    def _field(value: object) -> str:
+        if isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)):
+            return ""
+        return text(value)[:_LONGEST_FIELD]

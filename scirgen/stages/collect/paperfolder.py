@@ -1,0 +1,225 @@
+"""A folder of papers: what is in it, and which datasets each file can be matched to without asking a model.
+
+A file nobody can be found for is a candidate of every dataset while such files are few; stage `match` then decides.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import Dataset, Paper
+from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
+from scirgen.stages.collect.licences import normalise_licence
+from scirgen.stages.collect.mapping import text, texts
+from scirgen.stages.collect.papertext import paper_texts
+from scirgen.stages.collect.recordfiles import RawRecord, kind_of, read_records
+from scirgen.stages.collect.source import Candidate, Fetched
+
+PAPER_TYPES = {
+    ".pdf": "application/pdf",
+    ".xml": "application/xml",
+    ".nxml": "application/xml",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".txt": "text/plain",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".tex": "text/x-tex",
+}
+"""Files taken for papers, by suffix. Whether they are what they are named is left to stage `parse`."""
+
+TABLE = "papers"
+"""Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
+
+_SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") turn up by chance
+
+
+@dataclass(frozen=True)
+class PaperFile:
+    """A file of the folder; ``dataset_ids`` are ids or DOIs of datasets that the folder's table gives it to."""
+
+    path: Path
+    name: str
+    doi: str | None = None
+    title: str = ""
+    licence: str = "unknown"
+    year: int | None = None
+    dataset_ids: tuple[str, ...] = ()
+
+    def paper(self) -> Paper:
+        """The paper, known by its DOI or, until its file is read, by its name."""
+        return Paper(
+            id=self.doi or f"file:{self.name}",
+            title=self.title,
+            doi=self.doi,
+            year=self.year,
+            licence=self.licence,
+            file=str(self.path),
+            media_type=PAPER_TYPES.get(self.path.suffix.lower()),
+        )
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What of a paper's text can be looked up: DOI tails of all and of the beginning, and its letters and digits."""
+
+    tails: list[str]
+    head_tails: list[str]
+    letters: str
+
+
+class PaperFolder:
+    """The papers below a folder.
+
+    Args:
+        root: the folder.
+        everyone_up_to: files that match no dataset are candidates of all when there are at most this many.
+        scan_up_to: the files' texts are searched for DOIs and titles when there are at most this many files.
+    """
+
+    def __init__(self, root: Path, *, everyone_up_to: int = 50, scan_up_to: int = 500) -> None:
+        self.root = root
+        self._everyone_up_to = everyone_up_to
+        self._scan_up_to = scan_up_to
+
+    @cached_property
+    def files(self) -> tuple[PaperFile, ...]:
+        """All papers, by name."""
+        table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
+        found = (p for p in sorted(self.root.rglob("*")) if p.suffix.lower() in PAPER_TYPES and p.is_file())
+        return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
+
+    @cached_property
+    def revision(self) -> str:
+        """Hash of names, sizes and times of change."""
+        listed = [(f.name, f.path.stat().st_size, f.path.stat().st_mtime_ns) for f in self.files]
+        tables = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in self._tables()]
+        return digest(listed, tables)
+
+    def candidates(self, dataset: Dataset, named: Sequence[str] = ()) -> list[Candidate]:
+        """Papers for a dataset: the surest kind of finding first, by file name within a kind.
+
+        Args:
+            dataset: the record.
+            named: file names and DOIs of papers that the record names as its own.
+        """
+        found = [(self._found_by(f, dataset, named), f) for f in self.files]
+        ordered = sorted((_ORDER.index(by), f.name, by, f) for by, f in found if by)
+        return [Candidate(f.paper(), by) for _, _, by, f in ordered]
+
+    def matches(self, dataset: Dataset, named: Sequence[str] = ()) -> bool:
+        """Whether some paper was found for this very dataset."""
+        return any(self._found_by(f, dataset, named) not in ("", "folder") for f in self.files)
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The paper's file, where it lies."""
+        path = Path(paper.file or "")
+        if not paper.file or not path.is_file():
+            return Fetched(code="not_found", reason=f"{paper.file}: no such file")
+        if path.stat().st_size == 0:
+            return Fetched(code="damaged", reason=f"{path.name}: the file is empty")
+        return Fetched(file=path, media_type=paper.media_type)
+
+    def _found_by(self, file: PaperFile, dataset: Dataset, named: Sequence[str]) -> str:
+        own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
+        wanted = {n.lower() for n in named}
+        related = {d for r in dataset.related if (d := find_doi(r))}
+        if own & {d.lower() for d in file.dataset_ids}:
+            return "column"
+        if {file.name.lower(), file.path.name.lower(), file.path.stem.lower()} & wanted:
+            return "column"
+        if file.doi and (file.doi in wanted or file.doi in {find_doi(w) for w in wanted}):
+            return "column"
+        if file.doi and file.doi in related:
+            return "related_doi"
+        if _named_after(file.path.stem, dataset):
+            return "file_name"
+        return self._by_text(file, dataset, related) or self._by_folder(file)
+
+    def _by_text(self, file: PaperFile, dataset: Dataset, related: set[str]) -> str:
+        content = self._texts.get(file.path)
+        if content is None:
+            return ""
+        if dataset.doi and mentions_doi(content.tails, dataset.doi):
+            return "doi_in_text"
+        if any(mentions_doi(content.head_tails, doi) for doi in related):
+            return "related_doi"
+        if _contains(content.letters, dataset.title):
+            return "title_in_text"
+        return "cites_related" if any(_contains(content.letters, r) for r in dataset.related) else ""
+
+    def _by_folder(self, file: PaperFile) -> str:
+        return "folder" if len(self._nobodys) <= self._everyone_up_to and file in self._nobodys else ""
+
+    @cached_property
+    def _nobodys(self) -> frozenset[PaperFile]:
+        """Files that no table or name gives to a dataset. A mention in the text does not make a file that dataset's alone."""
+        return frozenset(f for f in self.files if not f.dataset_ids)
+
+    @cached_property
+    def _texts(self) -> Mapping[Path, _Text]:
+        if len(self.files) > self._scan_up_to:
+            return {}
+        texts_of = paper_texts([f.path for f in self.files])
+        return {p: _Text(doi_tails(whole), doi_tails(head), letters(whole)) for p, (head, whole) in texts_of.items()}
+
+    def _file(self, path: Path, row: Mapping[str, object]) -> PaperFile:
+        year = text(row.get("year"))
+        return PaperFile(
+            path=path,
+            name=_relative(path, self.root),
+            doi=find_doi(text(row.get("doi"))) or doi_in_file_name(path.stem),
+            title=text(row.get("title")),
+            licence=normalise_licence(text(row.get("licence") or row.get("license"))),
+            year=int(year) if year.isdecimal() else None,
+            dataset_ids=tuple(find_doi(d) or d for d in texts(row.get("datasets") or row.get("dataset"))),
+        )
+
+    def _tables(self) -> list[Path]:
+        return [p for p in sorted(self.root.glob(f"{TABLE}.*")) if kind_of(p) and p.is_file()]
+
+    def _table(self) -> Iterator[Mapping[str, object]]:
+        for path in self._tables():
+            for entry in read_records(path, path.name):
+                if isinstance(entry, RawRecord):
+                    yield entry.value
+
+
+_ORDER = ("column", "related_doi", "file_name", "doi_in_text", "title_in_text", "cites_related", "folder")
+
+
+def letters(written: str) -> str:
+    """Letters and digits alone, in lower case: what two settings of the same title have in common."""
+    return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
+
+
+def _contains(content: str, title: str) -> bool:
+    wanted = letters(title)
+    return len(wanted) >= _SHORTEST_TITLE and wanted in content
+
+
+def _named_after(stem: str, dataset: Dataset) -> bool:
+    name = stem.lower()
+    doi = (dataset.doi or "").lower()
+    if doi and (doi_in_file_name(stem) == doi or doi.replace("/", "_") in name or doi.replace("/", "-") in name):
+        return True
+    return len(dataset.id) >= 3 and _whole_word(name, dataset.id.lower())
+
+
+def _whole_word(name: str, wanted: str) -> bool:
+    at = name.find(wanted)
+    while at >= 0:
+        before, after = name[at - 1 : at] if at else "", name[at + len(wanted) : at + len(wanted) + 1]
+        if not before.isalnum() and not after.isalnum():
+            return True
+        at = name.find(wanted, at + 1)
+    return False
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()

@@ -1,0 +1,175 @@
+"""Reading files of records lazily, one mapping at a time, each with the place it stands at. What they mean is left to `mapping`.
+
+JSON (an object, or a list of objects), JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TextIO, cast
+
+from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.records import Rejection
+
+Kind = Literal["json", "jsonl", "csv", "tsv", "parquet"]
+
+_KINDS: dict[str, Kind] = {
+    ".json": "json", ".jsonld": "json", ".geojson": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
+}  # fmt: skip
+_LONGEST_CSV_FIELD = 16 * 1024 * 1024
+_LONGEST_LINE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A mapping as it stands in a file, and where: ``file.jsonl:12`` for messages."""
+
+    value: Mapping[str, object]
+    where: str
+
+
+def kind_of(path: Path) -> Kind | None:
+    """How a file of records is written, by its name; None for anything else."""
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        found = _KINDS.get(suffixes[-2]) if len(suffixes) > 1 else None
+        return found if found != "parquet" else None
+    return _KINDS.get(suffixes[-1]) if suffixes else None
+
+
+def read_records(path: Path, name: str, skip: int = 0) -> Iterator[RawRecord | Rejection]:
+    """The records of a file, in order; what cannot be read becomes a `malformed_record` naming file and line.
+
+    Args:
+        path: the file.
+        name: what to call it in messages and ids (its path below the input folder).
+        skip: how many entries (records and rejections alike) to leave out at the beginning.
+    """
+    kind = kind_of(path)
+    readers = {"json": _json, "jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}
+    try:
+        for number, entry in enumerate(readers[kind or "json"](path, name)):
+            if number >= skip:
+                yield entry
+    except UnicodeDecodeError as error:
+        yield malformed(name, name, f"not UTF-8 text: {error}")
+    except (EOFError, gzip.BadGzipFile) as error:
+        yield malformed(name, name, f"the gzip file is damaged: {error}")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error}", hint="Check the file's permissions.") from error
+
+
+def malformed(where: str, name: str, problem: str, raw: str = "") -> Rejection:
+    """The rejection of something that could not be read as a record."""
+    return Rejection(
+        stage="collect",
+        code="malformed_record",
+        reason=f"{where}: {problem}",
+        record_kind="Dataset",
+        record_id=where,
+        record=raw[:2000],
+    )
+
+
+def _open(path: Path) -> TextIO:
+    if path.suffix.lower() == ".gz":
+        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
+    with _open(path) as file:
+        number = 0
+        while line := file.readline(_LONGEST_LINE):
+            number += 1
+            if not line.strip():
+                continue
+            where = f"{name}:{number}"
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield malformed(where, name, f"not valid JSON: {_problem(error)}", line)
+                continue
+            yield _mapping(value, where, name)
+
+
+def _json(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
+    with _open(path) as file:
+        text = file.read()
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        yield malformed(f"{name}:{error.lineno}", name, f"not valid JSON: {error.msg} (column {error.colno})", text)
+        return
+    except (ValueError, RecursionError) as error:
+        yield malformed(name, name, f"not valid JSON: {_problem(error)}", text)
+        return
+    if isinstance(value, list):
+        for number, item in enumerate(value, 1):
+            yield _mapping(item, f"{name}[{number}]", name)
+    else:
+        yield _mapping(value, name, name)
+
+
+def _mapping(value: object, where: str, name: str) -> RawRecord | Rejection:
+    if isinstance(value, dict):
+        return RawRecord(value, where)
+    return malformed(where, name, f"expected a JSON object, found {type(value).__name__}", json.dumps(value)[:2000])
+
+
+def _csv(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
+    csv.field_size_limit(_LONGEST_CSV_FIELD)
+    with _open(path) as file:
+        tab = any(s.lower() == ".tsv" for s in path.suffixes)
+        head = file.readline()
+        dialect = csv.excel_tab if tab or head.count("\t") > head.count(",") else csv.excel
+        delimiter = ";" if not tab and head.count(";") > head.count(",") else dialect.delimiter
+        columns = next(csv.reader(io.StringIO(head), dialect, delimiter=delimiter), [])
+        rows = csv.reader(file, dialect, delimiter=delimiter)
+        while True:
+            where = f"{name}:{rows.line_num + 2}"
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                yield malformed(where, name, f"not valid CSV: {error}")
+                continue
+            if row is None:
+                return
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) > len(columns):
+                yield malformed(where, name, f"{len(row)} cells, but the header names {len(columns)} columns", str(row))
+                continue
+            yield RawRecord({c: v for c, v in zip(columns, row, strict=False) if v != ""}, where)
+
+
+def _parquet(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: reading Parquet needs pyarrow", hint="Install it with: pip install 'scirgen[parquet]'"
+        ) from error
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                for value in batch.to_pylist():
+                    number += 1
+                    yield RawRecord({k: v for k, v in value.items() if v is not None}, f"{name}[{number}]")
+    except pa.ArrowException as error:
+        yield malformed(name, name, f"not a readable Parquet file: {error}")
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} (column {error.colno})"
+    return str(error) or type(error).__name__
