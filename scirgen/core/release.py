@@ -1,0 +1,267 @@
+"""What a release folder holds, and reading it. Writing is the release stage's; nothing here depends on who wrote it.
+
+```
+release.json                 ReleaseInfo: what this is, counts, leakage, and every file with its SHA-256
+train|dev|test.jsonl         ReleaseRow
+corpus/without-paper.jsonl   CorpusDocument: one a dataset, title and description
+corpus/with-paper.jsonl      the same, with what was extracted from the dataset's papers
+corpus/passages.jsonl        Passage: pieces of at most 100 tokens, for question answering
+corpus/papers.jsonl          PaperRow        corpus/aspects.jsonl   AspectRow
+qrels/train|dev|test.tsv     query-id, corpus-id, score (BEIR's header)
+README.md, croissant.json    dataset card and Croissant metadata; further formats in folders of their names
+```
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from scirgen.core.errors import InputError
+from scirgen.core.records import Record
+
+R = TypeVar("R", bound=Record)
+
+SPLITS: Final = ("train", "dev", "test")
+SETTINGS: Final = ("without-paper", "with-paper")
+SCHEMA: Final = 1
+PASSAGE_TOKENS: Final = 100
+
+Split = Literal["train", "dev", "test"]
+Setting = Literal["without-paper", "with-paper"]
+
+
+class EvidenceRow(Record):
+    """A verbatim piece the answer stands on. Offsets are characters of the parsed document or of the metadata text."""
+
+    document_id: str
+    source: Literal["dataset", "paper"]
+    start: int
+    end: int
+    text: str
+    page: int | None = None
+    section: str | None = None
+    licence: str = "unknown"
+
+
+class ScoreRow(Record):
+    """A measured quantity of the pair (SePer and the gates'), without its per-token details, which stay in the run."""
+
+    name: str
+    value: float
+    threshold: float | None = None
+    passed: bool | None = None
+
+
+class TranslationRow(Record):
+    """Question or answer in another language."""
+
+    language: str
+    field: str
+    text: str
+
+
+class ReleaseRow(Record):
+    """One question of a split with its answer."""
+
+    id: str
+    dataset_id: str = Field(description="the gold dataset")
+    split: Split
+    question: str
+    answer: str
+    question_type: str = Field(description="id in taxonomies/graesser.yaml")
+    bloom: str | None = Field(default=None, description="C1..C6")
+    hops: int = Field(default=0, description="distinct evidence spans")
+    language: str = "en"
+    strategy: str = ""
+    group: str = Field(default="", description="connected component; no component is in two splits")
+    evidence: tuple[EvidenceRow, ...] = ()
+    passages: tuple[str, ...] = Field(default=(), description="ids of the passages that hold the evidence")
+    scores: tuple[ScoreRow, ...] = ()
+    translations: tuple[TranslationRow, ...] = ()
+    model: str | None = None
+    prompt: str | None = None
+
+
+class CorpusDocument(Record):
+    """One dataset as a document to retrieve; ``title`` and ``text`` are what is indexed."""
+
+    id: str
+    title: str
+    text: str
+    metadata: str = Field(default="", description="the record's whole metadata; evidence offsets index into it")
+    doi: str | None = None
+    url: str | None = None
+    licence: str = "unknown"
+    language: str = "en"
+    papers: tuple[str, ...] = Field(default=(), description="ids of the papers that use it")
+
+
+class Passage(Record):
+    """At most `PASSAGE_TOKENS` whitespace-separated tokens of one source, with that source's licence."""
+
+    id: str
+    document_id: str
+    source: Literal["dataset", "paper"]
+    dataset_ids: tuple[str, ...]
+    start: int
+    end: int
+    text: str
+    licence: str = "unknown"
+
+
+class PaperRow(Record):
+    """A paper that uses datasets of the release."""
+
+    id: str
+    title: str = ""
+    doi: str | None = None
+    url: str | None = None
+    year: int | None = None
+    licence: str = "unknown"
+    dataset_ids: tuple[str, ...] = ()
+
+
+class AspectRow(Record):
+    """A verbatim statement of a paper about one of its datasets' use."""
+
+    id: str
+    dataset_id: str
+    paper_id: str
+    category: str
+    text: str
+    document_id: str
+    start: int
+    end: int
+    page: int | None = None
+
+
+class FileRow(Record):
+    """A file of the release; ``path`` is relative to the release's folder."""
+
+    path: str
+    sha256: str
+    bytes: int
+    rows: int | None = None
+
+
+class SplitCount(Record):
+    """Size of a split."""
+
+    rows: int = 0
+    datasets: int = 0
+    groups: int = 0
+
+
+class LeakageRow(Record):
+    """One way in which two splits can share something, and how often they do."""
+
+    what: str
+    left: Split
+    right: Split
+    shared: int
+    of: int = Field(description="how many the right split has")
+
+
+class ReleaseInfo(Record):
+    """``release.json``. Holds no clock time: the same results give the same bytes."""
+
+    schema_version: int = SCHEMA
+    name: str
+    origin: str = Field(description="'scirgen run', or the dataset this was imported from")
+    scirgen: str
+    domain: str = ""
+    language: str = "en"
+    seed: int = 0
+    split_rule: str = ""
+    splits: dict[str, SplitCount] = Field(default={}, description="split -> its size")
+    counts: dict[str, int] = Field(default={}, description="datasets, papers, aspects, passages, rows")
+    leakage: tuple[LeakageRow, ...] = ()
+    left_out: dict[str, int] = Field(default={}, description="'stage: code' -> rejected things")
+    notes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    licences: dict[str, int] = Field(default={}, description="licence -> passages under it")
+    files: tuple[FileRow, ...] = ()
+
+
+class Release:
+    """A release folder, read lazily: iterators hold one row at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a release.
+
+        Args:
+            folder: the release itself, or a run's folder (its ``release`` is taken).
+
+        Raises:
+            InputError: no release there, or one of a newer layout.
+        """
+        inner = folder / "release"
+        self.folder = (
+            inner if not (folder / "release.json").is_file() and (inner / "release.json").is_file() else folder
+        )
+        marker = self.folder / "release.json"
+        if not marker.is_file():
+            raise InputError(
+                f"{folder} is not a release: it has no release.json",
+                hint="Give the folder 'release' of a run, or make one with: scirgen import scirgen-geo SRC OUT",
+            )
+        try:
+            raw = json.loads(marker.read_text(encoding="utf-8"))
+            if isinstance(raw, dict) and int(raw.get("schema_version", SCHEMA)) > SCHEMA:
+                raise InputError(f"{marker} was written by a newer scirgen", hint="Upgrade scirgen.")
+            self.info = ReleaseInfo.model_validate(raw)
+        except (ValueError, ValidationError) as error:
+            raise InputError(f"{marker} is damaged: {error}", hint="Write the release again.") from error
+
+    def rows(self, split: str | None = None) -> Iterator[ReleaseRow]:
+        """Questions of one split, or of all in the order train, dev, test."""
+        for name in SPLITS if split is None else (split,):
+            yield from self._read(f"{name}.jsonl", ReleaseRow)
+
+    def corpus(self, setting: str = "without-paper") -> Iterator[CorpusDocument]:
+        """Documents by id; the same ids in both settings."""
+        if setting not in SETTINGS:
+            raise InputError(f"unknown corpus setting {setting!r}", hint=f"Known: {', '.join(SETTINGS)}.")
+        return self._read(f"corpus/{setting}.jsonl", CorpusDocument)
+
+    def passages(self) -> Iterator[Passage]:
+        """Passages by source."""
+        return self._read("corpus/passages.jsonl", Passage)
+
+    def papers(self) -> Iterator[PaperRow]:
+        """Papers by id."""
+        return self._read("corpus/papers.jsonl", PaperRow)
+
+    def aspects(self) -> Iterator[AspectRow]:
+        """Aspects by dataset."""
+        return self._read("corpus/aspects.jsonl", AspectRow)
+
+    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+        """query id -> document id -> relevance."""
+        table: dict[str, dict[str, int]] = {}
+        path = self.folder / "qrels" / f"{split}.tsv"
+        if not path.is_file():
+            raise InputError(f"{path} is missing", hint="Write the release again.")
+        with path.open(encoding="utf-8") as lines:
+            next(lines, None)
+            for line in lines:
+                query, document, score = line.rstrip("\n").split("\t")
+                table.setdefault(query, {})[document] = int(score)
+        return table
+
+    def _read(self, name: str, kind: type[R]) -> Iterator[R]:
+        path = self.folder / name
+        if not path.is_file():
+            raise InputError(f"{path} is missing", hint="Write the release again.")
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    yield kind.model_validate_json(line)
+                except ValidationError as error:
+                    raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error

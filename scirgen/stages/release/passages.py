@@ -1,0 +1,98 @@
+"""Cutting what the release may quote into passages of at most 100 tokens, and finding the ones that hold a span."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from scirgen.core.fingerprint import content_id
+from scirgen.core.records import Span
+from scirgen.core.release import PASSAGE_TOKENS, Passage
+
+_TOKEN = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a document whose text is known, starting at character ``start``."""
+
+    start: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        """Exclusive."""
+        return self.start + len(self.text)
+
+
+def merge(spans: Iterable[Span]) -> list[Piece]:
+    """Overlapping or nested spans of one document as disjoint pieces, in order.
+
+    Two spans that touch are kept apart: the text between them may have been left out on purpose.
+    """
+    pieces: list[Piece] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        if pieces and span.start < pieces[-1].end:
+            last = pieces[-1]
+            if span.end > last.end:
+                pieces[-1] = Piece(last.start, last.text + span.text[last.end - span.start :])
+        else:
+            pieces.append(Piece(span.start, span.text))
+    return pieces
+
+
+def cut(text: str, tokens: int = PASSAGE_TOKENS) -> Iterator[tuple[int, int]]:
+    """[start, end) of windows of ``tokens`` whitespace-separated tokens; the last one may be shorter."""
+    bounds = [m.span() for m in _TOKEN.finditer(text)]
+    for first in range(0, len(bounds), tokens):
+        yield bounds[first][0], bounds[min(first + tokens, len(bounds)) - 1][1]
+
+
+def passages_of(
+    document_id: str, source: str, pieces: Sequence[Piece], dataset_ids: Sequence[str], licence: str
+) -> list[Passage]:
+    """The passages of one document's pieces, in order; no passage crosses from one piece into another."""
+    return [
+        Passage.model_validate(
+            {
+                "id": content_id("psg", document_id, piece.start + a, piece.start + b, piece.text[a:b]),
+                "document_id": document_id,
+                "source": source,
+                "dataset_ids": tuple(dataset_ids),
+                "start": piece.start + a,
+                "end": piece.start + b,
+                "text": piece.text[a:b],
+                "licence": licence,
+            }
+        )
+        for piece in pieces
+        for a, b in cut(piece.text)
+    ]
+
+
+class PassageIndex:
+    """document id -> its passages' bounds, for looking up what holds a span."""
+
+    def __init__(self) -> None:
+        self._bounds: dict[str, tuple[list[int], list[int], list[str]]] = {}
+
+    def add(self, passages: Sequence[Passage]) -> None:
+        """Passages of one document, in order."""
+        if passages:
+            self._bounds[passages[0].document_id] = (
+                [p.start for p in passages],
+                [p.end for p in passages],
+                [p.id for p in passages],
+            )
+
+    def holding(self, document_id: str, start: int, end: int) -> list[str]:
+        """Ids of the passages that overlap [start, end)."""
+        starts, ends, ids = self._bounds.get(document_id, ([], [], []))
+        found: list[str] = []
+        for i in range(max(0, bisect_right(ends, start)), len(starts)):
+            if starts[i] >= end:
+                break
+            found.append(ids[i])
+        return found

@@ -1,0 +1,158 @@
+"""From the run's records to the release's rows. Pure: no files, no order but that of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span
+from scirgen.core.release import (
+    AspectRow,
+    CorpusDocument,
+    EvidenceRow,
+    PaperRow,
+    Passage,
+    ReleaseRow,
+    ScoreRow,
+    TranslationRow,
+)
+from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.passages import PassageIndex, Piece, merge, passages_of
+
+
+def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
+    """Papers by id, with the datasets they use."""
+    users: dict[str, list[str]] = {}
+    for dataset_id, papers in content.uses.items():
+        for paper_id in papers:
+            users.setdefault(paper_id, []).append(dataset_id)
+    for paper in content.papers.values():
+        yield PaperRow(
+            id=paper.id,
+            title=paper.title,
+            doi=paper.doi,
+            url=paper.url,
+            year=paper.year,
+            licence=paper.licence,
+            dataset_ids=tuple(sorted(users.get(paper.id, ()))),
+        )
+
+
+def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
+    """Kept aspects, dataset by dataset."""
+    for aspect in content.aspects:
+        yield AspectRow(
+            id=aspect.id,
+            dataset_id=aspect.dataset_id or "",
+            paper_id=aspect.paper_id,
+            category=aspect.category.value,
+            text=aspect.span.text,
+            document_id=aspect.span.document_id,
+            start=aspect.span.start,
+            end=aspect.span.end,
+            page=aspect.span.page,
+        )
+
+
+def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[CorpusDocument]:
+    """One document a dataset: title and description (ScIRGen, section 4.1), with the extracts when ``with_paper``."""
+    extracts: dict[str, list[Aspect]] = {}
+    if with_paper:
+        for aspect in content.aspects:
+            extracts.setdefault(aspect.dataset_id or "", []).append(aspect)
+    for dataset in content.datasets.values():
+        parts = [dataset.description, *(a.span.text for a in extracts.get(dataset.id, ()))]
+        yield CorpusDocument(
+            id=dataset.id,
+            title=dataset.title,
+            text="\n".join(p for p in parts if p),
+            metadata=dataset.text,
+            doi=dataset.doi,
+            url=dataset.url,
+            licence=dataset.licence,
+            language=dataset.language,
+            papers=content.uses.get(dataset.id, ()),
+        )
+
+
+def all_passages(content: ReleaseContent, evidence: Mapping[str, Iterable[Span]]) -> Iterator[list[Passage]]:
+    """Passages, one document at a time: each dataset's metadata, then of each paper what the release quotes.
+
+    Args:
+        evidence: paper document id -> spans that answers stand on. With the kept aspects they are all that is quoted of
+            a paper: its full text is not the release's to pass on.
+    """
+    for dataset in content.datasets.values():
+        yield passages_of(dataset.id, "dataset", [Piece(0, dataset.text)], [dataset.id], dataset.licence)
+    quoted: dict[str, list[Span]] = {}
+    users: dict[str, set[str]] = {}
+    for aspect in content.aspects:
+        quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
+        users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
+    for dataset_id, papers in content.uses.items():
+        for document_id, paper_id in content.document_papers.items():
+            if paper_id in papers and document_id in evidence:
+                users.setdefault(document_id, set()).add(dataset_id)
+    for document_id in sorted(set(quoted) | set(evidence)):
+        spans = [*quoted.get(document_id, ()), *evidence.get(document_id, ())]
+        paper = content.papers.get(content.document_papers.get(document_id, ""))
+        yield passages_of(
+            document_id,
+            "paper",
+            merge(spans),
+            sorted(users.get(document_id, ())),
+            paper.licence if paper else "unknown",
+        )
+
+
+def release_row(
+    pair: QAPair,
+    split: str,
+    group: str,
+    datasets: Mapping[str, Dataset],
+    papers: Mapping[str, Paper],
+    document_papers: Mapping[str, str],
+    index: PassageIndex,
+) -> ReleaseRow:
+    """One row, with each piece of evidence's licence and the passages that hold it."""
+    evidence: list[EvidenceRow] = []
+    passages: list[str] = []
+    for span in pair.evidence:
+        own = span.document_id in datasets
+        paper = papers.get(document_papers.get(span.document_id, ""))
+        licence = datasets[span.document_id].licence if own else (paper.licence if paper else "unknown")
+        evidence.append(
+            EvidenceRow(
+                document_id=span.document_id,
+                source="dataset" if own else "paper",
+                start=span.start,
+                end=span.end,
+                text=span.text,
+                page=span.page,
+                section=span.section.value if span.section else None,
+                licence=licence,
+            )
+        )
+        passages += index.holding(span.document_id, span.start, span.end)
+    return ReleaseRow.model_validate(
+        {
+            "id": pair.id,
+            "dataset_id": pair.dataset_id,
+            "split": split,
+            "question": pair.question,
+            "answer": pair.answer,
+            "question_type": pair.question_type,
+            "bloom": pair.bloom,
+            "hops": pair.hops,
+            "language": pair.language,
+            "strategy": pair.strategy,
+            "group": group,
+            "evidence": tuple(evidence),
+            "passages": tuple(dict.fromkeys(passages)),
+            "scores": tuple(
+                ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
+            ),
+            "translations": tuple(TranslationRow(language=a, field=b, text=c) for a, b, c in pair.translations),
+            "model": pair.provenance.model if pair.provenance else None,
+            "prompt": pair.provenance.prompt if pair.provenance else None,
+        }
+    )

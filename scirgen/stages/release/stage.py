@@ -1,0 +1,74 @@
+"""Stage 10: everything accepted, written as one release folder. Splits need the whole run, so there is one work item."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import ClassVar
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
+from scirgen.core.fingerprint import file_sha256
+from scirgen.core.records import ReleaseFile
+from scirgen.core.release import Release, ReleaseInfo
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.release.content import from_run
+from scirgen.stages.release.write import write_release
+
+_FOLDER = "release"
+
+
+class ReleaseStage(Stage):
+    """Writes ``RUN/release`` from the run's current results; the runner's fingerprint covers all of them."""
+
+    name: ClassVar[str] = "release"
+    version: ClassVar[int] = 1
+
+    def uses(self, config: Config) -> Uses:
+        """Its own settings, and the version that the card names."""
+        return Uses(config=("release",), extra=(version("scirgen"), config.domain))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """One item; the scope is not looked at."""
+        return [WorkItem(key=_FOLDER)]
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Write the release; its files are the outputs."""
+        release = await asyncio.to_thread(self._write, ctx)
+        provenance = ctx.provenance()
+        marker = release.folder / "release.json"
+        files = [
+            ReleaseFile(path=f"{_FOLDER}/{f.path}", sha256=f.sha256, bytes=f.bytes, rows=f.rows, provenance=provenance)
+            for f in release.info.files
+        ]
+        files.append(
+            ReleaseFile(
+                path=f"{_FOLDER}/{marker.name}",
+                sha256=file_sha256(marker),
+                bytes=marker.stat().st_size,
+                provenance=provenance,
+            )
+        )
+        return StageResult(outputs=tuple(files))
+
+    def _write(self, ctx: StageContext) -> Release:
+        if ctx.run is None:
+            raise ConfigError("the release stage needs the whole run")
+        config = ctx.config
+        info = ReleaseInfo(
+            name=f"scirgen-{config.domain}",
+            origin="scirgen run",
+            scirgen=version("scirgen"),
+            domain=config.domain,
+            language=config.language,
+            seed=config.seed,
+        )
+        return write_release(
+            from_run(ctx.run, info),
+            ctx.folder / _FOLDER,
+            ratios=config.release.ratios,
+            seed=config.seed,
+            formats=config.release.formats,
+            registry=ctx.registry,
+        )

@@ -1,0 +1,217 @@
+"""Writing a release folder, all or nothing: into a temporary folder beside it, then renamed into place."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from pydantic import BaseModel
+
+from scirgen.core.errors import StoreError
+from scirgen.core.fingerprint import file_sha256
+from scirgen.core.records import Span
+from scirgen.core.registry import Registry
+from scirgen.core.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
+from scirgen.stages.release import rows as to_rows
+from scirgen.stages.release.card import write_card
+from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.croissant import write_croissant
+from scirgen.stages.release.format import ReleaseFormat
+from scirgen.stages.release.grouping import Grouping, group, leakage
+from scirgen.stages.release.passages import PassageIndex
+
+_BASE_FORMAT = "jsonl"
+
+
+def write_release(
+    content: ReleaseContent,
+    folder: Path,
+    *,
+    ratios: Sequence[float],
+    seed: int,
+    formats: Sequence[str],
+    registry: Registry,
+) -> Release:
+    """Write ``folder``; what was there before stays until the new one is complete.
+
+    Args:
+        content: what to release.
+        folder: the release's folder; its parent must exist.
+        ratios: shares of rows of train, dev and test.
+        seed: orders the components; the same seed and content give the same bytes.
+        formats: names of registered release formats; ``jsonl`` is always written.
+        registry: where the formats are looked up (before anything is written).
+
+    Raises:
+        PluginError: an unknown format.
+        StoreError: the disk is full or not writable.
+    """
+    writers = {name: _format(registry, name) for name in formats if name != _BASE_FORMAT}
+    making = folder.with_name(f".{folder.name}.making")
+    try:
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        counts = _write_base(content, making, ratios, seed)
+        for name in sorted(writers):
+            writers[name].write(Release(making), making / name)
+        write_croissant(Release(making), counts)
+        write_card(Release(making), sorted(writers))
+        _list_files(making, counts)
+        _swap(making, folder)
+    except OSError as error:
+        shutil.rmtree(making, ignore_errors=True)
+        raise StoreError(
+            f"cannot write the release {folder}: {error}", hint="Free some disk space or check the folder's rights."
+        ) from error
+    return Release(folder)
+
+
+def _format(registry: Registry, name: str) -> ReleaseFormat:
+    made = registry.get("release_format", name)
+    writer = made() if isinstance(made, type) else made
+    assert isinstance(writer, ReleaseFormat), f"release format {name!r} has no write(release, folder)"
+    return writer
+
+
+def _write_base(content: ReleaseContent, folder: Path, ratios: Sequence[float], seed: int) -> dict[str, int]:
+    grouping = group(content, ratios, seed)
+    counts: dict[str, int] = {}
+
+    def put(name: str, records: Iterable[BaseModel]) -> None:
+        counts[name] = _write_lines(folder / name, records)
+
+    put("corpus/papers.jsonl", to_rows.paper_rows(content))
+    put("corpus/aspects.jsonl", to_rows.aspect_rows(content))
+    put("corpus/without-paper.jsonl", to_rows.corpus_rows(content, with_paper=False))
+    put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
+    index, licences = _write_passages(content, folder, counts)
+    models, prompts = _write_rows(content, folder, grouping, index, counts)
+    info = content.info.model_copy(
+        update={
+            "splits": _split_counts(grouping),
+            "split_rule": _split_rule(content, ratios),
+            "counts": {
+                "datasets": len(content.datasets),
+                "datasets_with_papers": len(content.uses),
+                "papers": len(content.papers),
+                "aspects": len(content.aspects),
+                "passages": counts["corpus/passages.jsonl"],
+                "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
+            },
+            "leakage": tuple(leakage(content, grouping)),
+            "licences": dict(sorted(licences.items())),
+            "models": tuple(sorted(models)) or content.info.models,
+            "prompts": tuple(sorted(prompts)) or content.info.prompts,
+            "notes": (*content.info.notes, *grouping.notes),
+        }
+    )
+    _write_info(folder, info)
+    return counts
+
+
+def _split_rule(content: ReleaseContent, ratios: Sequence[float]) -> str:
+    if content.splits is not None:
+        return "as published"
+    shares = "/".join(f"{r:g}" for r in ratios)
+    return f"connected components over datasets, papers and near-duplicate questions; {shares} by rows"
+
+
+def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int]) -> tuple[PassageIndex, Counter[str]]:
+    evidence: dict[str, dict[tuple[int, int], Span]] = {}
+    for pair in content.pairs():
+        for span in pair.evidence:
+            if span.document_id not in content.datasets:
+                evidence.setdefault(span.document_id, {})[(span.start, span.end)] = span
+    index = PassageIndex()
+    licences: Counter[str] = Counter()
+    with _lines(folder / "corpus/passages.jsonl") as out:
+        for passages in to_rows.all_passages(content, {k: list(v.values()) for k, v in evidence.items()}):
+            index.add(passages)
+            for passage in passages:
+                out.write(passage.model_dump_json() + "\n")
+                licences[passage.licence] += 1
+    counts["corpus/passages.jsonl"] = licences.total()
+    return index, licences
+
+
+def _write_rows(
+    content: ReleaseContent, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
+) -> tuple[set[str], set[str]]:
+    models: set[str] = set()
+    prompts: set[str] = set()
+    files = {s: _lines(folder / f"{s}.jsonl") for s in SPLITS}
+    qrels = {s: _lines(folder / "qrels" / f"{s}.tsv") for s in SPLITS}
+    for s in SPLITS:
+        counts[f"{s}.jsonl"] = counts[f"qrels/{s}.tsv"] = 0
+        qrels[s].write("query-id\tcorpus-id\tscore\n")
+    try:
+        for pair in content.pairs():
+            split, name = grouping.split_of[pair.dataset_id], grouping.group_of[pair.dataset_id]
+            row = to_rows.release_row(
+                pair, split, name, content.datasets, content.papers, content.document_papers, index
+            )
+            files[split].write(row.model_dump_json() + "\n")
+            qrels[split].write(f"{row.id}\t{row.dataset_id}\t1\n")
+            counts[f"{split}.jsonl"] += 1
+            counts[f"qrels/{split}.tsv"] += 1
+            models.update([row.model] if row.model else [])
+            prompts.update([row.prompt] if row.prompt else [])
+    finally:
+        for file in (*files.values(), *qrels.values()):
+            file.close()
+    return models, prompts
+
+
+def _split_counts(grouping: Grouping) -> dict[str, SplitCount]:
+    table: dict[str, SplitCount] = {}
+    for split in SPLITS:
+        ids = [d for d, s in grouping.split_of.items() if s == split and grouping.rows_of[d]]
+        table[split] = SplitCount(
+            rows=sum(grouping.rows_of[d] for d in ids),
+            datasets=len(ids),
+            groups=len({grouping.group_of[d] for d in ids}),
+        )
+    return table
+
+
+def _lines(path: Path) -> TextIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _write_lines(path: Path, records: Iterable[BaseModel]) -> int:
+    number = 0
+    with _lines(path) as out:
+        for number, record in enumerate(records, 1):  # noqa: B007
+            out.write(record.model_dump_json() + "\n")
+    return number
+
+
+def _write_info(folder: Path, info: ReleaseInfo) -> None:
+    (folder / "release.json").write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _list_files(folder: Path, counts: dict[str, int]) -> None:
+    found = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "release.json")
+    files = tuple(
+        FileRow(
+            path=p.relative_to(folder).as_posix(),
+            sha256=file_sha256(p),
+            bytes=p.stat().st_size,
+            rows=counts.get(p.relative_to(folder).as_posix()),
+        )
+        for p in found
+    )
+    _write_info(folder, Release(folder).info.model_copy(update={"files": files}))
+
+
+def _swap(making: Path, folder: Path) -> None:
+    before = folder.with_name(f".{folder.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    if folder.exists():
+        folder.replace(before)
+    making.replace(folder)
+    shutil.rmtree(before, ignore_errors=True)
