@@ -14,7 +14,7 @@ STAGES = tuple(
 MODELS = (
     Provided("chat_model", "openai", "scirgen.llm.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
     Provided(
-        "scoring_model", "openai", "scirgen.llm.openai_compat:OpenAIScoring", "a server with echo or prompt_logprobs"
+        "scoring_model", "openai", "scirgen.llm.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"
     ),
     Provided("chat_model", "hf", "scirgen.llm.transformers_local:TransformersChat", "transformers in process", "local"),
     Provided(

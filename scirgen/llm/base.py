@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+from scirgen.core.config import LimitsConfig, ModelsConfig
+from scirgen.llm.uri import ModelURI
 
 Schema = dict[str, object]
 """A JSON schema."""
@@ -61,7 +64,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """Messages in, and the JSON schema the reply must follow (None: plain text)."""
+    """Messages in, and the JSON schema the reply must follow (None: plain text).
+
+    A schema ``{"type": "string", "enum": [...]}`` is a plain choice: the reply is one of the strings, without quotes.
+    """
 
     messages: tuple[Message, ...]
     schema: Schema | None = field(default=None, hash=False)
@@ -115,6 +121,40 @@ class ScoreReply:
     def mean(self) -> float:
         """Mean log-probability per continuation token, in nats."""
         return sum(self.logprobs) / len(self.logprobs)
+
+
+class Backend:
+    """How a backend is made; what the registry's kinds ``chat_model`` and ``scoring_model`` hold under a URI's scheme.
+
+    `scirgen.llm.open` calls ``cls(uri, models, limits)``, which must be cheap and touch neither network nor weights, and
+    then awaits `start`, once, before anything else. ``identity`` and ``capabilities`` are right from then on. A backend
+    that can put off loading weights until the first call should: a finished run is run again without loading them.
+    Deriving from this class is a convenience, not a duty.
+
+    Attributes:
+        OPTIONS: the keys of ``models.options`` it reads, and what they mean; a key no chosen backend reads is an error.
+    """
+
+    OPTIONS: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        self.uri = uri
+        self.options = models.options
+        self.models = models
+        self.limits = limits
+
+    async def start(self) -> None:
+        """Check what can be checked before any work is done: the key, the model's name, that it can score.
+
+        Raises:
+            ModelAccessError: no such model, or no permission.
+            CannotScoreError: a scoring model that gives no log-probabilities.
+            ServerUnavailableError: nobody answers at the address.
+            ConfigError: an option's value is not allowed.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
 
 
 @runtime_checkable

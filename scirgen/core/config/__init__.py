@@ -1,7 +1,7 @@
 """Layered configuration: defaults < domain < file < flags, with the origin of every value."""
 
 from scirgen.core.config._load import LoadedConfig, load_config
-from scirgen.core.config._models import Config
+from scirgen.core.config._models import Config, LimitsConfig, ModelsConfig
 from scirgen.core.config._stages import (
     CollectConfig,
     ExtractConfig,
@@ -22,8 +22,10 @@ __all__ = [
     "ExtractConfig",
     "FilterConfig",
     "GenerateConfig",
+    "LimitsConfig",
     "LoadedConfig",
     "MatchConfig",
+    "ModelsConfig",
     "ParseConfig",
     "ReleaseConfig",
     "SectionConfig",

@@ -1,0 +1,135 @@
+"""The reply cache: no reply is paid for twice. One SQLite table that can live in a run's own database file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from scirgen.core.errors import StoreError
+from scirgen.llm.base import Usage
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies(
+  key TEXT PRIMARY KEY, kind TEXT NOT NULL, model TEXT NOT NULL, request BLOB NOT NULL, reply BLOB NOT NULL,
+  finish_reason TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, spoiled INTEGER NOT NULL DEFAULT 0
+)"""
+
+
+@dataclass(frozen=True)
+class CachedReply:
+    """A stored reply. ``request`` is JSON (messages, sampling, schema); ``text`` is the reply as it came.
+
+    ``spoiled`` replies led to an item's failure: they stay readable, but are asked for again on the next run.
+    """
+
+    key: str
+    kind: str
+    model: str
+    request: str
+    text: str
+    finish_reason: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+    spoiled: bool = False
+
+
+class ReplyCache:
+    """Replies by key. Each `put` is its own committed transaction, so that a SIGKILL loses no reply already received.
+
+    Not for use from several threads at once unless the connection is. Given a connection in autocommit mode
+    (``isolation_level=None``), for instance a run store's, it neither closes it nor changes its settings.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, owned: bool = False) -> None:
+        self._db = connection
+        self._owned = owned
+        self._there = bool(
+            connection.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
+        )
+
+    @classmethod
+    def open(cls, path: Path | str = ":memory:") -> ReplyCache:
+        """A cache in a file of its own (or in memory)."""
+        try:
+            db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot open the reply cache {path}: {error}") from error
+        return cls(db, owned=True)
+
+    def get(self, key: str) -> CachedReply | None:
+        """The reply to go on with; None where there is none, or only a spoiled one."""
+        found = self.peek(key)
+        return None if found is None or found.spoiled else found
+
+    def peek(self, key: str) -> CachedReply | None:
+        """The reply under this key, spoiled or not; for looking at."""
+        if not self._there:
+            return None
+        row = self._db.execute(
+            "SELECT kind, model, request, reply, finish_reason, prompt_tokens, completion_tokens, spoiled"
+            " FROM replies WHERE key = ?",
+            (key,),
+        ).fetchone()
+        if row is None:
+            return None
+        kind, model, request, reply, finish, prompt_tokens, completion_tokens, spoiled = row
+        return CachedReply(
+            key, kind, model, _unpack(request), _unpack(reply), finish,
+            Usage(prompt_tokens, completion_tokens), bool(spoiled),
+        )  # fmt: skip
+
+    def put(
+        self,
+        key: str,
+        request: object,
+        text: str,
+        *,
+        kind: Literal["chat", "score"] = "chat",
+        model: str = "",
+        finish_reason: str = "stop",
+        usage: Usage | None = None,
+    ) -> None:
+        """Store a reply; durable against SIGKILL when this returns.
+
+        Raises:
+            StoreError: the database cannot be written (disk full, locked, read-only).
+        """
+        usage = usage or Usage()
+        packed = zlib.compress(json.dumps(request, ensure_ascii=False).encode(), 1)
+        try:
+            if not self._there:
+                self._db.execute(_TABLE)
+                self._there = True
+            self._db.execute(
+                "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
+                (
+                    key, kind, model, packed, zlib.compress(text.encode("utf-8", "surrogatepass"), 1), finish_reason,
+                    usage.prompt_tokens, usage.completion_tokens,
+                ),
+            )  # fmt: skip
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cannot store a model's reply: {error}", hint="Free some disk space, then run the same command again."
+            ) from error
+
+    def spoil(self, *keys: str) -> None:
+        """Mark replies as not to be used again: the item they were for failed, and the next run asks anew."""
+        if self._there and keys:
+            self._db.executemany("UPDATE replies SET spoiled = 1 WHERE key = ?", [(key,) for key in keys])
+
+    def __len__(self) -> int:
+        return int(self._db.execute("SELECT COUNT(*) FROM replies").fetchone()[0]) if self._there else 0
+
+    def close(self) -> None:
+        """Close the connection, if it is the cache's own."""
+        if self._owned:
+            self._db.close()
+
+
+def _unpack(blob: bytes) -> str:
+    return zlib.decompress(blob).decode("utf-8", "surrogatepass")

@@ -1,0 +1,240 @@
+"""The sessions stages hold: reply cache, one call for identical requests in flight, usage, budgets, structured replies.
+
+Transport (retries, endpoints, rate limits) is the backends' own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel
+
+from scirgen.core.config import LimitsConfig
+from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedError
+from scirgen.core.fingerprint import digest
+from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.llm.base import (
+    Capabilities,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelIdentity,
+    Sampling,
+    Schema,
+)
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.session import Answer, TextAnswer
+from scirgen.llm.structured import UnparsableReply, parse_reply, reply_schema
+from scirgen.llm.usage import UsageMeter
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def chat_key(identity: ModelIdentity, request: ChatRequest, sample: int) -> str:
+    """The key a reply is cached under: all that can change it, and nothing else (no address, no key, no time)."""
+    return digest(
+        "chat", identity.backend, identity.name, identity.revision,
+        [(m.role, m.content) for m in request.messages], asdict(request.sampling), request.schema, sample,
+    )  # fmt: skip
+
+
+class CachedChatSession:
+    """A `ChatSession` over one backend. One event loop; safe for any number of concurrent callers."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        prompts: PromptLibrary,
+        cache: ReplyCache | None = None,
+        usage: UsageMeter | None = None,
+        limits: LimitsConfig | None = None,
+        pack: Literal["auto", "standard", "small"] = "auto",
+        role: str = "generator",
+    ) -> None:
+        self._model = model
+        self._cache = cache or ReplyCache.open()
+        self._limits = limits or LimitsConfig()
+        self._usage = usage or UsageMeter(self._limits)
+        self._repair = prompts.get("llm/repair")
+        self._pack = model.capabilities.pack if pack == "auto" else pack
+        self._role = role
+        self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._in_flight: dict[str, asyncio.Task[ChatReply]] = {}
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The generator's identity."""
+        return self._model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The generator's capabilities."""
+        return self._model.capabilities
+
+    @property
+    def pack(self) -> str:
+        """The prompt pack in force."""
+        return self._pack
+
+    async def ask(
+        self,
+        prompt: RenderedPrompt,
+        reply: type[T],
+        *,
+        seed: int,
+        sample: int = 0,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> Answer[T]:
+        """See `ChatSession.ask`."""
+        messages = _messages(prompt)
+        sampling = _sampling(prompt, seed, temperature, max_tokens)
+        schema = reply_schema(reply)
+        keys: list[str] = []
+        for attempt in range(self._limits.repair_attempts + 1):
+            key, answer = await self._reply(ChatRequest(messages, schema, sampling), sample)
+            keys.append(key)
+            try:
+                value = parse_reply(answer.text, reply, mend=answer.finish_reason != "length")
+                return Answer(value, answer.text, key, answer.finish_reason)
+            except UnparsableReply as problem:
+                if answer.finish_reason == "length":
+                    self._cache.spoil(*keys)
+                    raise _truncated(prompt, sampling) from None
+                if attempt == self._limits.repair_attempts:
+                    self._cache.spoil(*keys)
+                    raise ReplyInvalidError(
+                        f"{prompt.id}: no usable reply after {attempt} repair turns: {problem}",
+                        hint="Run again to retry it; if it keeps failing, a stronger model or a simpler prompt is needed.",
+                    ) from None
+                turn = self._repair.render(problem=str(problem)).messages[-1][1]
+                # An empty assistant turn is refused by several servers.
+                messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", turn))
+        raise AssertionError("unreachable")
+
+    async def ask_text(
+        self,
+        prompt: RenderedPrompt,
+        *,
+        seed: int,
+        sample: int = 0,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> TextAnswer:
+        """See `ChatSession.ask_text`."""
+        sampling = _sampling(prompt, seed, temperature, max_tokens)
+        key, answer = await self._reply(ChatRequest(_messages(prompt), None, sampling), sample)
+        return TextAnswer(answer.text.strip(), key, answer.finish_reason)
+
+    async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
+        """See `ChatSession.choose`."""
+        wanted = list(dict.fromkeys(options))
+        sampling = _sampling(prompt, seed, None, None)
+        key, answer = await self._reply(ChatRequest(_messages(prompt), choice_schema(wanted), sampling), 0)
+        chosen = _option(answer.text, wanted)
+        if chosen is None:
+            self._cache.spoil(key)
+            raise ReplyInvalidError(
+                f"{prompt.id}: the reply is none of the options {', '.join(wanted)}",
+                hint="Run again to retry it; if it keeps failing, a stronger model is needed.",
+            )
+        return TextAnswer(chosen, key, answer.finish_reason)
+
+    async def _reply(self, request: ChatRequest, sample: int) -> tuple[str, ChatReply]:
+        key = chat_key(self._model.identity, request, sample)
+        task = self._in_flight.get(key)
+        if task is not None:
+            self._usage.role(self._role).shared += 1
+        else:
+            cached = self._cache.get(key)
+            if cached is not None:
+                self._usage.role(self._role).cache_hits += 1
+                return key, ChatReply(cached.text, cached.finish_reason, cached.usage)
+            task = asyncio.create_task(self._fetch(key, request))
+            self._in_flight[key] = task
+            task.add_done_callback(lambda t: self._landed(key, t))
+        # Shielded: one caller that gives up must not take the reply from the others, nor waste what is being paid for.
+        return key, await asyncio.shield(task)
+
+    def _landed(self, key: str, task: asyncio.Task[ChatReply]) -> None:
+        self._in_flight.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it when every caller has gone
+
+    async def _fetch(self, key: str, request: ChatRequest) -> ChatReply:
+        async with self._slots:
+            self._usage.check()
+            try:
+                reply = await self._model.chat(request)
+            except ModelError:
+                self._usage.role(self._role).failures += 1
+                raise
+        self._usage.add(self._role, reply.usage)
+        body = {
+            "messages": [[m.role, m.content] for m in request.messages],
+            "sampling": asdict(request.sampling),
+            "schema": request.schema,
+        }
+        self._cache.put(
+            key, body, reply.text, model=str(self._model.identity), finish_reason=reply.finish_reason, usage=reply.usage
+        )
+        return reply
+
+    async def aclose(self) -> None:
+        """Give up what is in flight and close the backend."""
+        for task in list(self._in_flight.values()):
+            task.cancel()
+        await asyncio.gather(*self._in_flight.values(), return_exceptions=True)
+        await self._model.aclose()
+
+
+def choice_schema(options: Sequence[str]) -> Schema:
+    """The schema of a plain choice: the reply is one of the strings, without quotes (see `ChatRequest`)."""
+    return {"type": "string", "enum": list(options)}
+
+
+def _messages(prompt: RenderedPrompt) -> tuple[Message, ...]:
+    return tuple(Message(role, content) for role, content in prompt.messages)
+
+
+def _sampling(prompt: RenderedPrompt, seed: int, temperature: float | None, max_tokens: int | None) -> Sampling:
+    wanted = prompt.sampling.temperature if temperature is None else temperature
+    return Sampling(
+        temperature=wanted,
+        top_p=prompt.sampling.top_p if wanted > 0 else 1.0,
+        max_tokens=max_tokens or prompt.sampling.max_tokens,
+        # Greedy decoding has no use for a seed; without it equal prompts share one reply.
+        seed=seed if wanted > 0 else None,
+        stop=prompt.sampling.stop,
+    )
+
+
+def _truncated(prompt: RenderedPrompt, sampling: Sampling) -> ReplyTruncatedError:
+    return ReplyTruncatedError(
+        f"{prompt.id}: the reply was cut at max_tokens={sampling.max_tokens} before it was complete",
+        hint=f"Raise sampling.max_tokens in the prompt {prompt.id}, or ask for less at a time.",
+    )
+
+
+def _option(text: str, options: Sequence[str]) -> str | None:
+    """The option a reply names: exactly, or the only one that occurs in it."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    said = str(value).strip().strip("\"'`.").strip()
+    if said in options:
+        return said
+    folded = said.casefold()
+    exact = [o for o in options if o.casefold() == folded]
+    inside = exact or [o for o in options if o.casefold() in folded]
+    longest = max(inside, key=len, default=None)
+    return longest if longest and all(o.casefold() in longest.casefold() for o in inside) else None

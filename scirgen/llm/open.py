@@ -1,0 +1,139 @@
+"""From the settings to open sessions: finds the backends in the registry and refuses what cannot work before any work is done."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from scirgen.core.config import Config
+from scirgen.core.errors import CannotScoreError, ConfigError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry, suggest
+from scirgen.core.resources import Resources
+from scirgen.llm.base import ChatModel, ScoringModel
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.chat_session import CachedChatSession
+from scirgen.llm.score_session import CachedScoreSession
+from scirgen.llm.uri import FORMS, ModelURI
+from scirgen.llm.usage import UsageMeter
+
+
+@dataclass
+class Sessions:
+    """The sessions of a run, and what they spent."""
+
+    chat: CachedChatSession
+    score: CachedScoreSession | None
+    meter: UsageMeter
+
+    def usage(self) -> Mapping[str, object]:
+        """Calls, tokens, cost and cache hits by role; unknown is None."""
+        return self.meter.summary()
+
+    async def aclose(self) -> None:
+        """Close both."""
+        await self.chat.aclose()
+        if self.score is not None:
+            await self.score.aclose()
+
+
+async def open_sessions(
+    config: Config,
+    registry: Registry,
+    store: sqlite3.Connection | ReplyCache | None = None,
+    *,
+    prompts: PromptLibrary | None = None,
+    needs_scores: bool = True,
+) -> Sessions:
+    """Open the generator's and the scorer's session.
+
+    Args:
+        config: ``models`` and ``limits`` are read.
+        registry: where backends are looked up by their URI's scheme.
+        store: where replies are kept; None: in memory.
+        prompts: for the repair turn; None: the built-in one.
+        needs_scores: whether the plan measures log-probabilities; False opens no scorer.
+
+    Raises:
+        ConfigError: a malformed URI, an unknown backend or option.
+        CannotScoreError: the plan needs log-probabilities and the chosen model gives none.
+        ModelAccessError, ServerUnavailableError: see `Backend.start`.
+    """
+    cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
+    meter = UsageMeter(config.limits)
+    scorer_uri = config.models.scorer or config.models.generator
+    used = [("chat_model", config.models.generator), *([("scoring_model", scorer_uri)] if needs_scores else [])]
+    _check_options(config, registry, used)
+    prompts = prompts or PromptLibrary(Resources())
+    scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
+    try:
+        chat = await open_chat(config.models.generator, config, registry)
+    except BaseException:
+        if scoring is not None:
+            await scoring.aclose()
+        raise
+    prices = config.models.prices
+    meter.role("generator", prices.get(chat.identity.name))
+    chat_session = CachedChatSession(
+        chat, prompts=prompts, cache=cache, usage=meter, limits=config.limits, pack=config.models.pack
+    )
+    score_session = None
+    if scoring is not None:
+        meter.role("scorer", prices.get(scoring.identity.name))
+        score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
+    return Sessions(chat_session, score_session, meter)
+
+
+async def open_chat(uri: str, config: Config, registry: Registry) -> ChatModel:
+    """The chat backend of a URI, started."""
+    return cast(ChatModel, await _open("chat_model", uri, config, registry))
+
+
+async def open_scoring(uri: str, config: Config, registry: Registry) -> ScoringModel:
+    """The scoring backend of a URI, started.
+
+    Raises:
+        CannotScoreError: there is none for it, or it gives no log-probabilities.
+    """
+    scheme = ModelURI.parse(uri).scheme
+    if scheme in registry.names("chat_model") and scheme not in registry.names("scoring_model"):
+        raise CannotScoreError(
+            f"{uri} gives no log-probabilities, and filtering needs them", hint=f"Pass --scorer as {FORMS}."
+        )
+    return cast(ScoringModel, await _open("scoring_model", uri, config, registry))
+
+
+def _backend(kind: str, uri: str, registry: Registry) -> tuple[ModelURI, Any]:
+    parsed = ModelURI.parse(uri)
+    if parsed.scheme not in registry.names(kind):
+        raise ConfigError(
+            f"{uri!r}: unknown backend {parsed.scheme!r}",
+            hint=f"{suggest(parsed.scheme, registry.names(kind))} Write it as {FORMS}.",
+        )
+    return parsed, registry.get(kind, parsed.scheme)
+
+
+async def _open(kind: str, uri: str, config: Config, registry: Registry) -> object:
+    parsed, factory = _backend(kind, uri, registry)
+    backend = factory(parsed, config.models, config.limits)
+    try:
+        if hasattr(backend, "start"):
+            await backend.start()
+    except BaseException:
+        await backend.aclose()
+        raise
+    return cast(object, backend)
+
+
+def _check_options(config: Config, registry: Registry, used: list[tuple[str, str]]) -> None:
+    known: set[str] = set()
+    for kind, uri in used:
+        scheme = ModelURI.parse(uri).scheme
+        if kind == "scoring_model" and scheme not in registry.names(kind):
+            continue  # `open_scoring` says why it cannot be used
+        known |= set(getattr(_backend(kind, uri, registry)[1], "OPTIONS", {}))
+    for name in config.models.options:
+        if name not in known:
+            raise ConfigError(f"models.options: no chosen model reads {name!r}", hint=suggest(name, known))

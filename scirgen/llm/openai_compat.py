@@ -1,0 +1,263 @@
+"""Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend, on the openai SDK.
+
+Errors are translated in `openai_errors`, retries are `limits`, log-probabilities are `openai_scoring`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
+from urllib.parse import urlsplit
+
+import openai
+
+from scirgen.core.config import LimitsConfig, ModelsConfig
+from scirgen.core.errors import ConfigError, ModelAccessError, ModelError, ReplyRefusedError, ServerUnavailableError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.resources import Resources
+from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
+from scirgen.llm.limits import with_retries
+from scirgen.llm.openai_errors import RefusedRequestError, translated
+from scirgen.llm.uri import ModelURI
+
+Form = Literal["json_schema", "json_object", "prompt"]
+FORMS: Final[tuple[Form, ...]] = ("json_schema", "json_object", "prompt")
+"""How a server is asked for JSON, best first; a server that refuses one is asked with the next from then on."""
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "api_key_env": "name of the environment variable with the key (default OPENAI_API_KEY)",
+    "structured": "json_schema (default), json_object or prompt: how the server is asked for JSON",
+    "context_tokens": "the model's window, where the server does not say",
+    "extra_body": "further fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
+    "max_tokens_field": "max_tokens (default for servers of your own) or max_completion_tokens (default for api.openai.com)",
+}
+
+_SMALL: Final = 1_500_000_000
+
+
+def parameters_in_name(name: str) -> int | None:
+    """The size a model's name states ("Qwen2.5-0.5B-Instruct", "smollm2:135m"); None where it states none."""
+    found = re.search(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)\s*([bBmM])(?![A-Za-z])", name)
+    return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
+
+
+def make_clients(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> list[openai.AsyncOpenAI]:
+    """One SDK client an endpoint, on the SDK's aiohttp transport, its own retries switched off.
+
+    Raises:
+        ModelAccessError: no key in the environment, and the server is not one of your own.
+    """
+    variable = str(models.options.get("api_key_env", "OPENAI_API_KEY"))
+    key = os.environ.get(variable, "").strip()
+    urls: list[str | None] = [*uri.urls] or [os.environ.get("OPENAI_BASE_URL") or None]
+    if not key and any(url is None or (urlsplit(url).hostname or "").endswith("openai.com") for url in urls):
+        raise ModelAccessError(
+            f"{uri}: no key in the environment variable {variable}",
+            hint=f"Set {variable}, or name a server of your own: openai:NAME@http://HOST:PORT/v1",
+        )
+    return [
+        openai.AsyncOpenAI(
+            api_key=key or "none",
+            base_url=url,
+            max_retries=0,
+            timeout=limits.timeout_s,
+            # Plain httpx is several times slower than aiohttp from 64 connections on. The SDK's pool of 1,000 connections
+            # is never what a request waits for, so that time in our own queue does not count as the server's time-out.
+            http_client=openai.DefaultAioHttpClient(timeout=limits.timeout_s),
+        )
+        for url in urls
+    ]
+
+
+class OpenAIChat(Backend):
+    """A `ChatModel` over one or more endpoints that serve the same model."""
+
+    OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(uri, models, limits)
+        self._clients: list[openai.AsyncOpenAI] = []
+        self._forms = list(FORMS[FORMS.index(_form(models.options.get("structured"))) :])
+        self._json_only = PromptLibrary(Resources()).get("llm/json_only")
+        self._context = _integer(models.options.get("context_tokens"))
+        extra = models.options.get("extra_body")
+        self._extra_body = dict(extra) if isinstance(extra, dict) else None
+        hosted = not uri.urls or any("api.openai.com" in u for u in uri.urls)
+        self._max_tokens_field = str(
+            models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
+        )
+        self.retried = 0
+
+    async def start(self) -> None:
+        """Check key and address, and learn the model's window where the server's list of models says it."""
+        self._clients = make_clients(self.uri, self.models, self.limits)
+        for client in self._clients:
+            listed = await list_models(client, str(self.uri))
+            window = listed.get(self.uri.name)
+            self._context = self._context or window
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The server's name for the model; servers state no revision that stays the same between calls."""
+        return ModelIdentity("openai", self.uri.name)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Structured output, by whatever way the server takes."""
+        size = parameters_in_name(self.uri.name)
+        return Capabilities(
+            structured=True,
+            context_tokens=self._context,
+            pack="small" if size is not None and size < _SMALL else "standard",
+            parameters=size,
+        )
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """See `ChatModel.chat`."""
+        return await with_retries(lambda: self._chat_in_some_form(request), self.limits.retries, on_retry=self._count)
+
+    def _count(self, error: Exception, wait: float) -> None:
+        self.retried += 1
+
+    async def _chat_in_some_form(self, request: ChatRequest) -> ChatReply:
+        if request.schema is None:
+            return await self._chat_once(request, "prompt")
+        refused: ModelError | None = None
+        for form in tuple(self._forms):
+            try:
+                reply = await self._chat_once(request, form)
+            except RefusedRequestError as error:
+                refused = refused or error
+                continue
+            # What the server refused before this form worked, it will refuse again.
+            self._forms = self._forms[self._forms.index(form) :] if form in self._forms else self._forms
+            return reply
+        assert refused is not None
+        raise refused
+
+    async def _chat_once(self, request: ChatRequest, form: Form) -> ChatReply:
+        body = self._body(request, form)
+        try:
+            completion: Any = await self._clients[0].chat.completions.create(**body)
+        except (openai.OpenAIError, ValueError, OSError) as error:
+            raise translated(error, str(self.uri)) from None
+        return reply_of(completion, request, str(self.uri))
+
+    def _body(self, request: ChatRequest, form: Form) -> dict[str, Any]:
+        sampling = request.sampling
+        messages = [{"role": m.role, "content": m.content} for m in request.messages]
+        body: dict[str, Any] = {
+            "model": self.uri.name,
+            "messages": messages,
+            "temperature": sampling.temperature,
+            self._max_tokens_field: sampling.max_tokens,
+        }
+        if sampling.top_p < 1:
+            body["top_p"] = sampling.top_p
+        if sampling.seed is not None:
+            body["seed"] = sampling.seed
+        if sampling.stop:
+            body["stop"] = list(sampling.stop)
+        if self._extra_body:
+            body["extra_body"] = self._extra_body
+        if request.schema is None:
+            return body
+        schema = wrapped(request.schema)
+        if form == "json_schema":
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "reply")))[:64]
+            body["response_format"] = {
+                "type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True},
+            }  # fmt: skip
+            return body
+        if form == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        turn = self._json_only.render(schema=json.dumps(schema, ensure_ascii=False)).messages[-1][1]
+        messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{turn}"}
+        return body
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            await client.close()
+
+
+def reply_of(completion: Any, request: ChatRequest, where: str) -> ChatReply:
+    """Our reply for an SDK's completion.
+
+    Raises:
+        ReplyRefusedError: the model declined, or its provider filtered the reply.
+        ServerUnavailableError: an answer without a choice.
+    """
+    choices = getattr(completion, "choices", None)
+    if not choices or getattr(choices[0], "message", None) is None:
+        raise ServerUnavailableError(f"{where}: the server's answer holds no reply", hint="Run again to retry it.")
+    choice = choices[0]
+    finish = choice.finish_reason or "stop"
+    text = choice.message.content or ""
+    refusal = getattr(choice.message, "refusal", None)
+    if refusal or finish == "content_filter":
+        why = "its provider filtered the reply" if finish == "content_filter" else f"the model declined: {refusal}"
+        raise ReplyRefusedError(f"{where}: {why[:300]}", hint="Reword the prompt, or leave this item out.")
+    if request.schema is not None and is_choice(request.schema):
+        text = unwrapped(text)
+    usage = completion.usage
+    counts = Usage(usage.prompt_tokens, usage.completion_tokens) if usage is not None else Usage()
+    return ChatReply(text, finish, counts)
+
+
+async def list_models(client: openai.AsyncOpenAI, where: str) -> dict[str, int | None]:
+    """Names the server lists, with their window where it says so; {} where it has no such list.
+
+    Raises:
+        ModelAccessError: the key is refused.
+        ServerUnavailableError: nobody answers.
+    """
+    try:
+        page: Any = await client.models.list(timeout=15)
+    except (openai.OpenAIError, ValueError, OSError) as error:
+        ours = translated(error, where)
+        if isinstance(error, openai.APIStatusError) and error.status_code not in (401, 403):
+            return {}
+        raise ours from None
+    return {m.id: _integer(getattr(m, "max_model_len", None)) for m in page.data or ()}
+
+
+def is_choice(schema: Schema) -> bool:
+    """Whether it is a plain choice (see `ChatRequest`)."""
+    return schema.get("type") == "string" and isinstance(schema.get("enum"), list)
+
+
+def wrapped(schema: Schema) -> Schema:
+    """A plain choice as an object with one property, for servers take only objects at the root."""
+    if not is_choice(schema):
+        return schema
+    return {
+        "type": "object",
+        "title": "choice",
+        "properties": {"choice": schema},
+        "required": ["choice"],
+        "additionalProperties": False,
+    }
+
+
+def unwrapped(text: str) -> str:
+    """The choice inside the object of `wrapped`; the text as it is where there is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return str(value["choice"]) if isinstance(value, dict) and "choice" in value else text
+
+
+def _form(value: object) -> Form:
+    for form in FORMS:
+        if value in (None, form):
+            return form
+    raise ConfigError(f"models.options.structured: {value!r} is unknown", hint=OPTIONS["structured"])
+
+
+def _integer(value: object) -> int | None:
+    return int(value) if isinstance(value, int | str) and str(value).isdigit() else None

@@ -1,0 +1,110 @@
+"""The `ScoreSession` stages hold: measured log-probabilities are cached like replies, and never defaulted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from scirgen.core.config import LimitsConfig
+from scirgen.core.errors import ModelError
+from scirgen.core.fingerprint import digest
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.usage import UsageMeter
+
+
+def score_key(identity: ModelIdentity, request: ScoreRequest) -> str:
+    """The key a score is cached under."""
+    prompt = request.prompt if isinstance(request.prompt, str) else [(m.role, m.content) for m in request.prompt]
+    return digest("score", identity.backend, identity.name, identity.revision, prompt, request.continuation)
+
+
+class CachedScoreSession:
+    """A `ScoreSession` over one backend."""
+
+    def __init__(
+        self,
+        model: ScoringModel,
+        *,
+        cache: ReplyCache | None = None,
+        usage: UsageMeter | None = None,
+        limits: LimitsConfig | None = None,
+        role: str = "scorer",
+    ) -> None:
+        self._model = model
+        self._cache = cache or ReplyCache.open()
+        self._usage = usage or UsageMeter(limits or LimitsConfig())
+        self._role = role
+        self._in_flight: dict[str, asyncio.Future[ScoreReply | ModelError]] = {}
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The scorer's identity."""
+        return self._model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The scorer's capabilities."""
+        return self._model.capabilities
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
+        """See `ScoreSession.score`."""
+        keys = [score_key(self._model.identity, request) for request in requests]
+        known: dict[str, ScoreReply | ModelError] = {}
+        mine: dict[str, ScoreRequest] = {}
+        for key, request in zip(keys, requests, strict=True):
+            if key in known or key in mine:
+                continue
+            cached = self._cache.get(key)
+            if cached is not None:
+                self._usage.role(self._role).cache_hits += 1
+                known[key] = _unpacked(cached.text)
+            elif key not in self._in_flight:
+                mine[key] = request
+        waiting = {key: self._in_flight[key] for key in keys if key not in known and key not in mine}
+        if mine:
+            known.update(await self._measure(mine))
+        for key, future in waiting.items():
+            known[key] = await asyncio.shield(future)
+        return [known[key] for key in keys]
+
+    async def _measure(self, requests: dict[str, ScoreRequest]) -> dict[str, ScoreReply | ModelError]:
+        self._usage.check()
+        loop = asyncio.get_running_loop()
+        self._in_flight.update({key: loop.create_future() for key in requests})
+        results: dict[str, ScoreReply | ModelError] = {}
+        try:
+            replies = await self._model.score(list(requests.values()))
+            for (key, request), reply in zip(requests.items(), replies, strict=True):
+                if isinstance(reply, ScoreReply):
+                    self._keep(key, request, reply)
+                    results[key] = reply
+                elif isinstance(reply, ModelError):
+                    self._usage.role(self._role).failures += 1
+                    results[key] = reply
+                else:
+                    raise reply
+        finally:
+            for key in requests:
+                future = self._in_flight.pop(key)
+                if not future.done():
+                    future.set_result(results.get(key) or ModelError("the call that was measuring this gave up"))
+        return results
+
+    def _keep(self, key: str, request: ScoreRequest, reply: ScoreReply) -> None:
+        usage = Usage(reply.prompt_tokens, len(reply.logprobs))
+        self._usage.add(self._role, usage)
+        prompt = request.prompt if isinstance(request.prompt, str) else [[m.role, m.content] for m in request.prompt]
+        body = {"prompt": prompt, "continuation": request.continuation}
+        text = json.dumps([reply.tokens, reply.logprobs, reply.prompt_tokens, reply.truncated], ensure_ascii=False)
+        self._cache.put(key, body, text, kind="score", model=str(self._model.identity), usage=usage)
+
+    async def aclose(self) -> None:
+        """Close the backend."""
+        await self._model.aclose()
+
+
+def _unpacked(text: str) -> ScoreReply:
+    tokens, logprobs, prompt_tokens, truncated = json.loads(text)
+    return ScoreReply(tuple(tokens), tuple(logprobs), prompt_tokens, truncated)

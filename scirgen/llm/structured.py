@@ -1,0 +1,119 @@
+"""From a reply's text to a validated value: strict schemas out, tolerant JSON in. Repair turns are left to `chat_session`."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import TypeVar
+
+import json_repair
+from pydantic import BaseModel, ValidationError
+
+from scirgen.llm.base import Schema
+
+T = TypeVar("T", bound=BaseModel)
+
+_FENCED = re.compile(r"```[a-zA-Z0-9_-]*\s*\n(.*?)(?:```|\Z)", re.S)
+_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.S)
+
+
+class UnparsableReply(ValueError):
+    """A reply that holds no value of the wanted shape; the text says what is wrong, for a repair turn."""
+
+
+@cache
+def reply_schema(model: type[BaseModel]) -> Schema:
+    """The JSON schema a reply must follow, in the strict form that constrained decoders and the hosted APIs accept.
+
+    Strict: every object is closed and lists all its properties as required, and there are no defaults; optional fields
+    stay optional by allowing null.
+    """
+    schema: Schema = _strict(model.model_json_schema())
+    return schema
+
+
+def _strict(node: object) -> dict[str, object]:
+    assert isinstance(node, dict)
+    out: dict[str, object] = {}
+    for key, value in node.items():
+        if key in ("default", "examples"):
+            continue
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            out[key] = {name: _strict(part) for name, part in value.items()}
+        elif isinstance(value, dict):
+            out[key] = _strict(value)
+        elif isinstance(value, list):
+            out[key] = [_strict(part) if isinstance(part, dict) else part for part in value]
+        else:
+            out[key] = value
+    properties = out.get("properties")
+    if isinstance(properties, dict):
+        out["required"] = list(properties)
+        out["additionalProperties"] = False
+    return out
+
+
+def parse_reply(text: str, model: type[T], *, mend: bool = True) -> T:
+    """Find the JSON value in a reply and validate it.
+
+    Tried in order: the whole text; what is inside a code fence; from the first bracket on; and last `json_repair` (trailing
+    commas, unquoted keys, missing brackets). A reply without any bracket is never guessed at, and ``mend=False`` leaves the last
+    step out: for a reply cut at max_tokens it would pass off half an answer as a whole one.
+
+    Raises:
+        UnparsableReply: with the validation errors in plain words.
+    """
+    body = _THINKING.sub("", text).strip()
+    if not body:
+        raise UnparsableReply("The reply is empty.")
+    problem: str | None = None
+    for candidate in _candidates(body):
+        try:
+            value = json.loads(candidate, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        try:
+            return model.model_validate(_fitted(value, model))
+        except ValidationError as error:
+            problem = problem or describe(error)
+    start = min((i for i in (body.find("{"), body.find("[")) if i >= 0), default=-1)
+    if problem is None and start >= 0 and mend:
+        try:
+            repaired = json_repair.loads(body[start:])
+            return model.model_validate(_fitted(repaired, model))
+        except ValidationError as error:
+            problem = describe(error)
+        except (ValueError, RecursionError):
+            pass
+    raise UnparsableReply(problem or "The reply holds no JSON value.")
+
+
+def _candidates(body: str) -> list[str]:
+    found = [body, *(m.group(1).strip() for m in _FENCED.finditer(body))]
+    for opening in "{[":
+        start = body.find(opening)
+        if start > 0:
+            try:
+                _, end = json.JSONDecoder(strict=False).raw_decode(body, start)
+            except (ValueError, RecursionError):
+                continue
+            found.append(body[start:end])
+    return found
+
+
+def _fitted(value: object, model: type[BaseModel]) -> object:
+    """A bare list stands for an object whose only field is a list; models often leave the wrapper out."""
+    fields = model.model_fields
+    if isinstance(value, list) and len(fields) == 1:
+        return {next(iter(fields)): value}
+    return value
+
+
+def describe(error: ValidationError, limit: int = 8) -> str:
+    """Validation errors, one line each, without the offending text (it may be long and hostile)."""
+    rows = error.errors(include_url=False, include_input=False, include_context=False)
+    lines = [f"- {'.'.join(map(str, row['loc'])) or 'reply'}: {row['msg']}" for row in rows[:limit]]
+    if len(rows) > limit:
+        lines.append(f"- and {len(rows) - limit} more")
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""Model URIs: ``openai:NAME[@URL[,URL2]]``, ``hf:ID_OR_DIR``, ``vllm:ID_OR_DIR``, ``bundled:NAME``, or a plugin's scheme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from scirgen.core.errors import ConfigError
+
+FORMS = "openai:NAME[@BASE_URL], hf:ID_OR_DIR, vllm:ID_OR_DIR or bundled:smollm2-135m"
+
+
+@dataclass(frozen=True)
+class ModelURI:
+    """A parsed model URI. ``scheme`` names the backend; ``urls`` are the endpoints that serve the same model."""
+
+    scheme: str
+    name: str
+    urls: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.scheme}:{self.name}" + (f"@{','.join(self.urls)}" if self.urls else "")
+
+    @classmethod
+    def parse(cls, text: str) -> ModelURI:
+        """Parse a URI; whether the scheme is plugged in is the registry's to say.
+
+        The endpoints begin at the first ``@`` that is followed by ``http://`` or ``https://``, so that names may hold an "@".
+
+        Raises:
+            ConfigError: not of one of the known forms.
+        """
+        scheme, colon, rest = text.strip().partition(":")
+        if not colon or not scheme or not rest.strip():
+            raise ConfigError(f"{text!r} is no model URI", hint=f"Write it as {FORMS}.")
+        if scheme in ("http", "https"):
+            raise ConfigError(
+                f"{text!r} is a server's address, not a model", hint=f"Write openai:NAME@{text}, with the model's name."
+            )
+        at = min((i for i in (rest.find("@http://"), rest.find("@https://")) if i >= 0), default=-1)
+        name, urls = (rest, "") if at < 0 else (rest[:at], rest[at + 1 :])
+        endpoints = tuple(dict.fromkeys(u.strip().rstrip("/") for u in urls.split(",") if u.strip()))
+        if not name.strip():
+            raise ConfigError(f"{text!r} names no model", hint="Write the model's name before the @.")
+        if scheme == "openai" and not endpoints and "@" in name and name.rpartition("@")[2][:1].isalnum():
+            host = name.rpartition("@")[2]
+            if ":" in host or "/" in host or host.startswith("localhost"):
+                raise ConfigError(
+                    f"{text!r}: the address after @ has no http:// or https://",
+                    hint=f"Write openai:{name.rpartition('@')[0]}@http://{host}",
+                )
+        for url in endpoints:
+            _check_url(url, text)
+        return cls(scheme, name.strip(), endpoints)
+
+
+def _check_url(url: str, text: str) -> None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ConfigError(f"{text!r}: {url!r} is no address: {error}", hint=f"Write it as {FORMS}.") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{text!r}: {url!r} is no http(s) address", hint=f"Write it as {FORMS}.")
+    if parts.username or parts.password:
+        raise ConfigError(
+            "a model URI must not hold a user name or password",
+            hint="Put the key into the environment variable OPENAI_API_KEY (or the one models.options.api_key_env names).",
+        )

@@ -1,0 +1,205 @@
+"""Deterministic, well-formed and plausible replies: valid instances of any JSON schema, quotes taken verbatim from the prompt's
+fenced data, log-probabilities that are higher for words the context holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+import re
+from typing import Any
+
+_FENCE = re.compile(r"<(data-[0-9a-f]{8})>\n(.*?)\n</\1>", re.S)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'])|\n+")
+_NUMBERED = re.compile(r"^\s*\[?(\d{1,4})[\]\).:]", re.M)
+_QUOTED = re.compile(r"quote|evidence|sentence|excerpt|verbatim|span|passage|snippet")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z-]{3,}")
+
+
+def chat_completion(body: dict[str, Any]) -> dict[str, Any]:
+    """The answer to ``POST /v1/chat/completions``."""
+    prompt = _prompt_text(body["messages"])
+    text = reply_text(body)
+    return {
+        "id": f"chatcmpl-{_hash(body)[:12]}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body["model"],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": None}
+        ],
+        "usage": _usage(prompt, text),
+    }
+
+
+def reply_text(body: dict[str, Any]) -> str:
+    """What the assistant says: an instance of the asked-for schema, or a sentence of the data."""
+    rng = random.Random(_hash(body))
+    prompt = _prompt_text(body["messages"])
+    reply = _Plausible(prompt, rng)
+    wanted = body.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
+        schema = wanted["json_schema"]["schema"]
+    elif (schema := _schema_in(body["messages"][-1]["content"])) is None:
+        return reply.plain()
+    return json.dumps(reply.instance(schema, schema, "reply"), ensure_ascii=False)
+
+
+def completion(body: dict[str, Any]) -> dict[str, Any]:
+    """The answer to ``POST /v1/completions``; with ``echo`` and ``logprobs``, log-probabilities of the prompt's tokens.
+
+    Tokens are words with the space before them. A word is the likelier the more often it occurred before it, so that a
+    context that holds an answer's words raises its score.
+    """
+    prompts = body["prompt"] if isinstance(body["prompt"], list) else [body["prompt"]]
+    choices = []
+    for index, prompt in enumerate(prompts):
+        tokens, logprobs, offsets = word_logprobs(prompt)
+        choice: dict[str, Any] = {"index": index, "finish_reason": "length", "logprobs": None, "text": ""}
+        if body.get("echo"):
+            choice["text"] = prompt
+        if body.get("max_tokens", 16) > 0 and not body.get("echo"):
+            choice["text"] = " " + _Plausible(prompt, random.Random(_hash(body))).plain()
+        if body.get("logprobs") is not None:
+            choice["logprobs"] = {
+                "tokens": tokens,
+                "token_logprobs": [None, *logprobs[1:]],
+                "top_logprobs": None,
+                "text_offset": offsets,
+            }
+        choices.append(choice)
+    text = " ".join(prompts)
+    return {
+        "id": f"cmpl-{_hash(body)[:12]}",
+        "object": "text_completion",
+        "created": 0,
+        "model": body["model"],
+        "choices": choices,
+        "usage": _usage(text, ""),
+    }
+
+
+def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
+    """Tokens, their natural-log probabilities and their character offsets."""
+    seen: dict[str, int] = {}
+    tokens, logprobs, offsets = [], [], []
+    for match in re.finditer(r"\s*\S+|\s+\Z", text):
+        token = match.group()
+        word = token.strip().lower().strip(".,;:!?()\"'")
+        base = -4.0 - int(hashlib.sha256(word.encode()).hexdigest()[:4], 16) / 65536 * 4.0
+        tokens.append(token)
+        logprobs.append(min(-0.05, base + 1.5 * math.log1p(2 * seen.get(word, 0))))
+        offsets.append(match.start())
+        seen[word] = seen.get(word, 0) + 1
+    return tokens, logprobs, offsets
+
+
+class _Plausible:
+    """Makes values for one reply from one prompt's data."""
+
+    def __init__(self, prompt: str, rng: random.Random) -> None:
+        self.rng = rng
+        self.data = "\n".join(m.group(2) for m in _FENCE.finditer(prompt)) or prompt
+        pieces = [s.strip() for s in _SENTENCE.split(self.data)]
+        self.sentences = [s for s in pieces if 25 <= len(s) <= 400] or [s for s in pieces if s] or ["Nothing is given."]
+        self.numbered = sorted({int(n) for n in _NUMBERED.findall(self.data)})
+
+    def sentence(self) -> str:
+        return re.sub(r"^\s*\[?\d{1,4}[\]\).:]\s*", "", self.rng.choice(self.sentences))
+
+    def plain(self) -> str:
+        return self.sentence()
+
+    def question(self) -> str:
+        words = list(dict.fromkeys(_WORDS.findall(self.sentence()))) or ["data"]
+        topic = " ".join(words[: self.rng.randint(3, 6)]).lower()
+        return f"{self.rng.choice(('What', 'How', 'Why'))} is known about {topic} in a scientific dataset?"
+
+    def instance(self, schema: dict[str, Any], root: dict[str, Any], name: str) -> Any:
+        """A valid instance of a schema; ``name`` is the property it is for."""
+        if "$ref" in schema:
+            return self.instance(_resolved(schema["$ref"], root), root, name)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self.rng.choice(schema["enum"])
+        for union in ("anyOf", "oneOf", "allOf"):
+            if union in schema:
+                options = [s for s in schema[union] if s.get("type") != "null"] or schema[union]
+                return self.instance({**options[0], "title": schema.get("title", "")}, root, name)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
+        if kind == "object":
+            return {key: self.instance(part, root, key) for key, part in schema.get("properties", {}).items()}
+        if kind == "array":
+            return self._array(schema, root, name)
+        if kind == "boolean":
+            return True
+        if kind in ("integer", "number"):
+            return self._number(schema, kind)
+        return self._string(schema, name) if kind == "string" else None
+
+    def _array(self, schema: dict[str, Any], root: dict[str, Any], name: str) -> list[Any]:
+        low = schema.get("minItems", 0)
+        count = self.rng.randint(max(low, 1), max(low, min(schema.get("maxItems", 3), 3), 1))
+        found = [self.instance(schema.get("items", {"type": "string"}), root, name) for _ in range(count)]
+        distinct = [v for i, v in enumerate(found) if v not in found[:i]]
+        return distinct if len(distinct) >= low else found
+
+    def _number(self, schema: dict[str, Any], kind: str) -> float:
+        low = schema.get("minimum", schema.get("exclusiveMinimum", 0 if kind == "number" else None))
+        high = schema.get("maximum", schema.get("exclusiveMaximum"))
+        if kind == "number":
+            return round(self.rng.uniform(low or 0.0, high if high is not None else (low or 0.0) + 1.0), 3)
+        choices = [n for n in self.numbered if (low is None or n >= low) and (high is None or n <= high)]
+        if choices and high is None:
+            return self.rng.choice(choices)
+        low = 1 if low is None else int(low) + ("exclusiveMinimum" in schema)
+        high = low + 2 if high is None else int(high) - ("exclusiveMaximum" in schema)
+        return self.rng.randint(low, max(low, high))
+
+    def _string(self, schema: dict[str, Any], name: str) -> str:
+        lowered = name.lower()
+        if _QUOTED.search(lowered):
+            text = self.sentence()
+        elif "question" in lowered:
+            text = self.question()
+        else:
+            text = self.sentence()
+        limit = schema.get("maxLength")
+        text = text[:limit] if limit else text
+        return text.ljust(schema.get("minLength", 0), ".")
+
+
+def _resolved(reference: str, root: dict[str, Any]) -> dict[str, Any]:
+    node: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        node = node[part]
+    return dict(node)
+
+
+def _schema_in(text: str) -> dict[str, Any] | None:
+    """The schema at the end of a prompt, for clients that put it there."""
+    at = text.rfind("\n{")
+    if at < 0:
+        return None
+    try:
+        value = json.loads(text[at:])
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and ("properties" in value or "type" in value) else None
+
+
+def _prompt_text(messages: list[dict[str, Any]]) -> str:
+    return "\n".join(str(m["content"]) for m in messages)
+
+
+def _usage(prompt: str, text: str) -> dict[str, int]:
+    used, made = len(prompt.split()), len(text.split())
+    return {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made}
+
+
+def _hash(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

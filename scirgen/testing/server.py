@@ -1,0 +1,133 @@
+"""A fake OpenAI-compatible server on loopback. What it replies is made in `replies`; this is the HTTP around it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from types import TracebackType
+from typing import Any
+
+from aiohttp import web
+
+from scirgen.testing import replies
+
+
+class FakeServer:
+    """Use as an async context manager; `url` is the base URL to give to a client.
+
+    ``GET /stats`` (beside ``/v1``) tells how often each request was answered, by the SHA-256 of its canonical JSON.
+
+    Args:
+        host, port: where to listen; port 0 takes any free one.
+        latency_s: time until each reply.
+        model: the only model it knows; others get 404.
+        json_schema: False refuses ``response_format`` of that type, as some servers do.
+        logprobs: False refuses ``echo``.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        latency_s: float = 0.0,
+        model: str = "fake",
+        json_schema: bool = True,
+        logprobs: bool = True,
+    ) -> None:
+        self.host, self.port, self.model = host, port, model
+        self.latency_s = latency_s
+        self.json_schema = json_schema
+        self.logprobs = logprobs
+        self.answered: Counter[str] = Counter()
+        self.in_flight = 0
+        self.max_in_flight = 0
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL, ending in /v1."""
+        return f"http://{self.host}:{self.port}/v1"
+
+    async def __aenter__(self) -> FakeServer:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/completions", self._completions)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/stats", self._stats)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self.host, self.port)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def _models(self, request: web.Request) -> web.Response:
+        card = {"id": self.model, "object": "model", "created": 0, "owned_by": "scirgen", "max_model_len": 131072}
+        return web.json_response({"object": "list", "data": [card]})
+
+    async def _stats(self, request: web.Request) -> web.Response:
+        return web.json_response(
+            {
+                "answered": sum(self.answered.values()),
+                "distinct": len(self.answered),
+                "most_for_one_request": max(self.answered.values(), default=0),
+                "max_in_flight": self.max_in_flight,
+                "requests": self.answered,
+            }
+        )
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        refusal = self._refusal(body)
+        if refusal is not None:
+            return refusal
+        kind = (body.get("response_format") or {}).get("type")
+        if kind == "json_schema" and not self.json_schema:
+            return _error(400, "response_format of type json_schema is not supported")
+        return await self._answer(request, body, lambda: replies.chat_completion(body))
+
+    async def _completions(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        refusal = self._refusal(body)
+        if refusal is not None:
+            return refusal
+        if not self.logprobs and (body.get("echo") or body.get("prompt_logprobs") is not None):
+            return _error(400, "echo is not supported")
+        return await self._answer(request, body, lambda: replies.completion(body))
+
+    def _refusal(self, body: dict[str, Any]) -> web.Response | None:
+        if body.get("model") != self.model:
+            return _error(404, f"The model {body.get('model')!r} does not exist", code="model_not_found")
+        return None
+
+    async def _answer(self, request: web.Request, body: dict[str, Any], make: Any) -> web.StreamResponse:
+        self.in_flight += 1
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        try:
+            if self.latency_s:
+                await asyncio.sleep(self.latency_s)
+            response = web.json_response(make())
+        finally:
+            self.in_flight -= 1
+        self.answered[request_hash(body)] += 1
+        return response
+
+
+def request_hash(body: dict[str, Any]) -> str:
+    """Names a request in ``/stats``; equal requests have equal hashes."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _error(status: int, message: str, code: str | None = None) -> web.Response:
+    return web.json_response(
+        {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}, status=status
+    )
