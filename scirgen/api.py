@@ -1,1 +1,228 @@
 """The public Python API: `generate` runs the pipeline, `Run` reads what it left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from scirgen.core.config import Config, LoadedConfig, load_config
+from scirgen.core.errors import ConfigError, PluginError, ScirgenError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import QAPair
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Domain, Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.engines.base import Engine
+from scirgen.llm.open import open_sessions
+from scirgen.pipeline.manifest import build_manifest, write_manifest
+from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.plugins import load_registry
+from scirgen.pipeline.runner import Outcome, Runner
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.view import StoreView
+from scirgen.report import write_report
+from scirgen.stages.base import Stage, StageContext
+from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.source import Source
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder, for reading. ``outcome`` is set when this process made it."""
+
+    folder: Path
+    outcome: Outcome | None = None
+
+    @property
+    def release(self) -> Path:
+        """The release's folder."""
+        return self.folder / "release"
+
+    def rows(self) -> Iterator[QAPair]:
+        """Accepted and tagged pairs, in the order of dataset and pair ids."""
+        view = StoreView.open(self.folder)
+        try:
+            yield from view.pairs()
+        finally:
+            view.close()
+
+    def funnel(self) -> dict[str, dict[str, int]]:
+        """Stage by stage: done, failed, to do, outputs, rejected by code."""
+        view = StoreView.open(self.folder)
+        try:
+            return view.funnel()
+        finally:
+            view.close()
+
+
+def find_domain(name: str, registry: Registry | None = None) -> Domain:
+    """A domain by name.
+
+    Raises:
+        PluginError: no such domain ("did you mean"), or the plugin does not provide a `Domain`.
+    """
+    domain = (registry or load_registry()).get("domain", name)
+    if not isinstance(domain, Domain):
+        raise PluginError(f"domain {name!r} is a {type(domain).__name__}, not a scirgen.Domain")
+    return domain
+
+
+def resolve_config(
+    *, domain: str | None = None, config_file: Path | None = None, flags: Mapping[str, object] | None = None
+) -> tuple[LoadedConfig, Domain]:
+    """Resolve all layers: defaults < domain < file < flags.
+
+    Raises:
+        ConfigError: and its subclasses, for wrong values, unknown keys, an unknown domain.
+    """
+    given = {**(flags or {}), "domain": domain}
+    chosen = load_config(file=config_file, flags=given).config.domain
+    pack = find_domain(chosen)
+    layer = (pack.name, pack.config_file) if pack.config_file else None
+    return load_config(domain_file=layer, file=config_file, flags=given), pack
+
+
+def generate(
+    out: str | Path,
+    *,
+    domain: str | None = None,
+    input: str | Path | None = None,
+    papers: str | Path | None = None,
+    model: str | None = None,
+    scorer: str | None = None,
+    source: Source | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+    config_file: str | Path | None = None,
+    settings: Mapping[str, object] | None = None,
+    observer: Observer | None = None,
+) -> Run:
+    """Make a dataset: records and papers in, a release out. Calling it again goes on where it stopped.
+
+    Args:
+        out: the run's folder.
+        domain: a domain's name; its prompts, taxonomies and sample are used.
+        input: folder or file of records; without one, the domain's sample.
+        papers: folder of papers, when they are not beside the records.
+        model: URI of the generator (``openai:NAME@URL``, ``hf:DIR``, ``bundled:smollm2-135m``).
+        scorer: URI of the model that measures log-probabilities; by default the generator.
+        source: a source object of your own, instead of a registered one.
+        limit: at most this many datasets.
+        seed: of sampling and splitting.
+        config_file: a YAML file of settings.
+        settings: dotted setting -> value, over everything else.
+        observer: told what happens while it happens.
+
+    Returns:
+        The run; ``run.outcome`` says how it ended.
+
+    Raises:
+        ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
+    """
+    flags = {
+        "input": str(input) if input else None,
+        "papers": str(papers) if papers else None,
+        "models.generator": model,
+        "models.scorer": scorer,
+        "collect.limit": limit,
+        "seed": seed,
+        **(settings or {}),
+    }
+    loaded, pack = resolve_config(domain=domain, config_file=Path(config_file) if config_file else None, flags=flags)
+    return asyncio.run(run_pipeline(Path(out), loaded.config, pack, source=source, observer=observer or Silent()))
+
+
+async def run_pipeline(
+    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
+) -> Run:
+    """Open what a run needs, refuse what cannot work, run, close. The asynchronous heart of `generate`."""
+    registry = load_registry()
+    resources = Resources(domain)
+    stages = build_stages(registry)
+    async with AsyncExitStack() as closing:
+        opened = source or open_source(config, registry, domain, folder)
+        store = closing.enter_context(Store(folder / "run.db"))
+        prompts = PromptLibrary(resources)
+        sessions = await open_sessions(config, registry, store.db, prompts=prompts)
+        closing.push_async_callback(sessions.aclose)
+        log = JsonLog(folder / "log.jsonl")
+        closing.callback(log.close)
+        ctx = StageContext(
+            config, resources, prompts, Taxonomies(resources), registry, folder,
+            sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
+        )  # fmt: skip
+        engine = build_engine(config, registry)
+        await engine.start(ctx)
+        closing.push_async_callback(engine.aclose)
+        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log))
+        _stop_on_signals(runner, observer, closing)
+        try:
+            outcome = await runner.run()
+        finally:
+            with suppress(ScirgenError):
+                write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
+        _refuse_empty(StoreView(store), outcome)
+    if outcome.status in ("success", "partial"):
+        write_report(folder)
+    return Run(folder, outcome)
+
+
+def build_stages(registry: Registry) -> dict[str, Stage]:
+    """The plan's stages, through the registry.
+
+    Raises:
+        PluginError: one is missing or is not a `Stage`.
+    """
+    stages: dict[str, Stage] = {}
+    for step in PLAN:
+        made = registry.get("stage", step.stage)
+        if not (isinstance(made, type) and issubclass(made, Stage)):
+            raise PluginError(f"stage {step.stage!r} is not a Stage subclass")
+        stages[step.stage] = made()
+    return stages
+
+
+def build_engine(config: Config, registry: Registry) -> Engine:
+    """The engine of ``config.engine``, through the registry."""
+    made = registry.get("engine", config.engine)
+    if not isinstance(made, type):
+        raise PluginError(f"engine {config.engine!r} is not a class")
+    engine: Engine = made(config)
+    return engine
+
+
+def _refuse_empty(view: StoreView, outcome: Outcome) -> None:
+    """A stage that yields nothing for every item is an error, not a success."""
+    if outcome.status not in ("success", "partial"):
+        return
+    funnel = view.funnel()
+    for stage in ("collect", "generate", "filter"):
+        row = funnel[stage]
+        if row["done"] + row["partial"] + row["failed"] and not row["outputs"]:
+            codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
+            seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes) or "nothing to work on"
+            raise ConfigError(
+                f"stage {stage} put out nothing ({seen})", code="nothing_made",
+                hint="Look at: scirgen status RUN. A stronger --model, or other input, may be needed.",
+            )  # fmt: skip
+
+
+def _stop_on_signals(runner: Runner, observer: Observer, closing: AsyncExitStack) -> None:
+    """Ctrl-C and SIGTERM drain; a second one stops at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        observer.note("stopping: finishing what is in flight (again to stop at once)")
+        runner.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not in the main thread (a notebook, a server): the caller handles signals.
+        with suppress(ValueError, RuntimeError, NotImplementedError):
+            loop.add_signal_handler(number, stop)
+            closing.callback(loop.remove_signal_handler, number)

@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("scirgen.cli.generate:generate", "Make a dataset: records and papers in, a release out."),
     "status": ("scirgen.cli.status:status", "Show a run stage by stage."),
     "inspect": ("scirgen.cli.inspect:inspect", "Show where one row of a run came from."),
+    "report": ("scirgen.cli.report:report", "Draw a run's report.html anew."),
+    "doctor": ("scirgen.cli.doctor:doctor", "Check a run's store, and salvage a damaged one."),
     "config": ("scirgen.cli.config:config", "Show the resolved settings."),
     "plugins": ("scirgen.cli.plugins:plugins", "List what is plugged in."),
 }

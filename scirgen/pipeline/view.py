@@ -149,6 +149,13 @@ class StoreView:
             )
             return [row[0] for row in rows]
 
+    def reply(self, key: str) -> tuple[str, str] | None:
+        """(request JSON, raw reply) of a cached model reply."""
+        from scirgen.llm.cache import ReplyCache
+
+        found = ReplyCache(self._store.db).peek(key)
+        return (found.request, found.text) if found else None
+
     def manifest(self) -> dict[str, object]:
         """The run's manifest as last written, or {} before the first."""
         text = self._store.meta("manifest")

@@ -14,6 +14,7 @@ import pytest
 
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Dataset, Failure, Rejection
+from scirgen.pipeline.repair import diagnose, repair
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.view import StoreView
 from scirgen.stages.base import StageResult
@@ -117,3 +118,38 @@ def test_full_disk_is_one_clear_error_and_keeps_what_was_written(store: Store) -
 def test_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a run"):
         StoreView.open(tmp_path)
+
+
+def test_repair_keeps_what_is_intact_and_forgets_the_rest(tmp_path: Path) -> None:
+    store = Store(tmp_path / "run.db")
+    for number in range(600):
+        stored = store.put("collect", f"d{number}", "f", StageResult((dataset(number),)), 0)
+        store.use(f"d{number}", "collect", f"d{number}", stored.id)
+    store.see_datasets([f"d{n}" for n in range(600)], 0, 1)
+    store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close(clean=False)
+    assert diagnose(tmp_path) == []
+    (tree,) = (
+        sqlite3.connect(tmp_path / "run.db")
+        .execute("SELECT pageno FROM dbstat WHERE name='results' AND pagetype='leaf' LIMIT 1 OFFSET 3")
+        .fetchone()
+        if _has_dbstat(tmp_path / "run.db")
+        else (12,)
+    )
+    damaged = bytearray((tmp_path / "run.db").read_bytes())
+    damaged[(tree - 1) * 4096 : tree * 4096] = os.urandom(4096)
+    (tmp_path / "run.db").write_bytes(damaged)
+    assert diagnose(tmp_path)
+    saved = repair(tmp_path)
+    assert 400 < saved.kept["results"] < 600
+    assert diagnose(tmp_path) == []
+    with Store(tmp_path / "run.db") as mended:
+        assert StoreView(mended).funnel()["collect"]["todo"] == 600 - saved.kept["results"]
+
+
+def _has_dbstat(path: Path) -> bool:
+    try:
+        sqlite3.connect(path).execute("SELECT 1 FROM dbstat LIMIT 1")
+    except sqlite3.DatabaseError:
+        return False
+    return True

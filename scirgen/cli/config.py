@@ -1,0 +1,33 @@
+"""``scirgen config show``: the resolved settings and where each came from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from scirgen.api import resolve_config
+from scirgen.cli.generate import parse_settings
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def config() -> None:
+    """Show the resolved settings."""
+
+
+@config.command()
+@click.option("--domain", help="Domain pack.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def show(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
+    """Print every setting with the layer that set it: default < domain < file < flag."""
+    loaded, _ = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
+    if as_json:
+        click.echo(loaded.config.model_dump_json(indent=2))
+        return
+    for key, value, origin in loaded.rows():
+        click.echo(
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" + (f"  # {origin}" if origin != "default" else "")
+        )

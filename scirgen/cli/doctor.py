@@ -1,0 +1,30 @@
+"""``scirgen doctor RUN``: is the store sound, and if not, what can be saved."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from scirgen.pipeline.repair import diagnose, repair
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--repair", "mend", is_flag=True, help="Copy what is intact into a new store; the rest is done again.")
+def doctor(run: Path, mend: bool) -> None:
+    """Check a run's store; --repair salvages what is intact."""
+    problems = diagnose(run)
+    if not problems:
+        click.echo(f"{run}: the store is sound")
+        return
+    for problem in problems[:20]:
+        click.echo(f"problem: {problem}")
+    if not mend:
+        click.echo(f"hint: scirgen doctor {run} --repair")
+        sys.exit(1)
+    saved = repair(run)
+    click.echo("kept " + ", ".join(f"{n} {table}" for table, n in saved.kept.items()))
+    click.echo(f"lost {saved.lost_results} unreadable results; the damaged file is {saved.damaged}")
+    click.echo("Run `scirgen generate` again with the same --out to redo what is missing.")

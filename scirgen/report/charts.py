@@ -1,0 +1,140 @@
+"""Charts of a report as static SVG: Vega-Altair specifications rendered by vl-convert, offline. Tables are the page's job.
+
+Colours of text and axes are ``currentColor``, so that one SVG reads well in light and dark; every chart has a description.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from scirgen.report.figures import LEVELS, ReportData
+
+Row = dict[str, str | float]
+
+
+def available() -> bool:
+    """Whether the ``report`` extra is installed; without it the page has tables only, and says so."""
+    try:
+        import altair  # noqa: F401
+        import vl_convert  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _altair() -> Any:
+    # Altair's calls are only partly typed.
+    return importlib.import_module("altair")
+
+
+def draw(data: ReportData) -> dict[str, str]:
+    """Chart name -> SVG text; {} without the ``report`` extra. A chart without data is left out."""
+    if not available():
+        return {}
+    charts: dict[str, str] = {}
+    if data.rows:
+        charts["types"] = _bars(
+            [{"name": r.question_type, "value": r.rows} for r in data.types if r.rows], "rows", "Rows per question type"
+        )
+        charts["bloom"] = _bars(
+            [{"name": k, "value": n} for k, n in data.bloom.items()], "rows", "Rows per Bloom level", sort=list(LEVELS)
+        )
+        charts["heat"] = _heat(data)
+    charts["funnel"] = _funnel(data)
+    scores = [{"name": s.name, "value": s.value, "verdict": "kept" if s.accepted else "rejected"} for s in data.scores]
+    for name in sorted({str(s["name"]) for s in scores}):
+        limits = sorted({s.threshold for s in data.scores if s.name == name and s.threshold is not None})
+        charts[f"score {name}"] = _histogram([s for s in scores if s["name"] == name], name, limits)
+    return charts
+
+
+def _bars(rows: Sequence[Row], unit: str, description: str, sort: list[str] | str = "-x") -> str:
+    alt = _altair()
+    base = alt.Chart(alt.Data(values=list(rows)))
+    bars = base.mark_bar(color="#3b82c4").encode(
+        x=alt.X("value:Q", title=unit), y=alt.Y("name:N", sort=sort, title=None)
+    )
+    text = base.mark_text(align="left", dx=4, color="currentColor").encode(
+        x="value:Q", y=alt.Y("name:N", sort=sort), text="value:Q"
+    )
+    return _svg((bars + text).properties(width=460, height=alt.Step(20), description=description))
+
+
+def _heat(data: ReportData) -> str:
+    alt = _altair()
+    rows = [
+        {"type": t, "level": level, "rows": n}
+        for t, levels in data.bloom_by_type.items()
+        for level, n in levels.items()
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("level:O", title="Bloom level", sort=list(LEVELS), axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("type:N", title=None),
+    )
+    boxes = base.mark_rect().encode(color=alt.Color("rows:Q", scale=alt.Scale(scheme="blues"), legend=None))
+    most = max((n for levels in data.bloom_by_type.values() for n in levels.values()), default=1)
+    text = base.mark_text().encode(
+        text="rows:Q", color=alt.condition(f"datum.rows > {most} / 2", alt.value("white"), alt.value("#123"))
+    )
+    described = (boxes + text).properties(
+        width=360, height=alt.Step(20), description="Rows per question type and Bloom level"
+    )
+    return _svg(described)
+
+
+def _funnel(data: ReportData) -> str:
+    alt = _altair()
+    rows = [
+        {"stage": r.stage, "what": what, "count": count}
+        for r in data.funnel
+        for what, count in (("put out", r.outputs), ("rejected", sum(r.rejected.values())), ("failed", r.failed))
+    ]
+    chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
+        x=alt.X("count:Q", title="records", scale=alt.Scale(type="symlog")),
+        y=alt.Y("stage:N", sort=[r.stage for r in data.funnel], title=None),
+        color=alt.Color(
+            "what:N", title=None,
+            scale=alt.Scale(domain=["put out", "rejected", "failed"], range=["#3b82c4", "#d98a3d", "#c23b3b"]),
+            legend=alt.Legend(orient="top"),
+        ),
+        yOffset=alt.YOffset("what:N", sort=["put out", "rejected", "failed"]),
+    )  # fmt: skip
+    return _svg(
+        chart.properties(width=460, height=alt.Step(10), description="Records put out, rejected and failed per stage")
+    )
+
+
+def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> str:
+    alt = _altair()
+    bars = alt.Chart(alt.Data(values=list(rows))).mark_bar(opacity=0.85).encode(
+        x=alt.X("value:Q", bin=alt.Bin(maxbins=40), title=name),
+        y=alt.Y("count():Q", title="pairs"),
+        color=alt.Color(
+            "verdict:N", title=None, scale=alt.Scale(domain=["kept", "rejected"], range=["#3b82c4", "#d98a3d"]),
+            legend=alt.Legend(orient="top"),
+        ),
+    )  # fmt: skip
+    lines = alt.Chart(alt.Data(values=[{"at": t} for t in thresholds])).mark_rule(
+        color="#c23b3b", size=2, strokeDash=[4, 3]
+    )
+    chart = bars + lines.encode(x=alt.X("at:Q")) if thresholds else bars
+    return _svg(chart.properties(width=460, height=180, description=f"Distribution of {name}, with the threshold"))
+
+
+def _svg(chart: Any) -> str:
+    import vl_convert
+
+    styled = (
+        chart.configure(background="transparent", font="system-ui, sans-serif")
+        .configure_axis(
+            labelColor="currentColor", titleColor="currentColor", gridColor="currentColor", gridOpacity=0.12,
+            domainColor="currentColor", tickColor="currentColor", labelFontSize=11, labelLimit=220,
+        )
+        .configure_view(stroke=None)
+        .configure_legend(labelColor="currentColor", titleColor="currentColor")
+    )  # fmt: skip
+    svg: str = vl_convert.vegalite_to_svg(styled.to_json())
+    description = chart.description if isinstance(chart.description, str) else ""
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{description}" ', 1)
