@@ -34,7 +34,23 @@ SOURCES = (Provided("source", "local", "scirgen.stages.collect.folder:LocalSourc
 
 PARSERS = ()
 
-GATES = ()
+_G = f"{_S}.filter.gates"
+
+GATES = (
+    Provided("gate", "schema", f"{_G}.form:SchemaGate"),
+    Provided("gate", "not_verbatim", f"{_G}.evidence:NotVerbatimGate"),
+    Provided("gate", "language", f"{_G}.form:LanguageGate"),
+    Provided("gate", "length", f"{_G}.form:LengthGate"),
+    Provided("gate", "repetition", f"{_G}.form:RepetitionGate"),
+    Provided("gate", "type_question", f"{_G}.form:TypeQuestionGate"),
+    Provided("gate", "type_answer", f"{_G}.form:TypeAnswerGate"),
+    Provided("gate", "pointing", f"{_G}.reference:PointingGate"),
+    Provided("gate", "metadata_echo", f"{_G}.reference:MetadataEchoGate"),
+    Provided("gate", "example_leak", f"{_G}.reference:ExampleLeakGate"),
+    Provided("gate", "not_supported", f"{_G}.evidence:NotSupportedGate"),
+    Provided("gate", "duplicate", f"{_G}.duplicate:DuplicateGate"),
+    Provided("faithfulness", "shift", f"{_S}.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
+)
 
 ENGINES = (Provided("engine", "local", "scirgen.engines.local:LocalEngine", "asyncio on this machine"),)
 

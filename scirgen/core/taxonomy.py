@@ -102,6 +102,30 @@ class SectionDefinition(_Strict):
     headings: dict[str, tuple[str, ...]] = {}
 
 
+class LanguageWording(_Strict):
+    """What gates look for in one language. Patterns are case-insensitive regular expressions."""
+
+    pointing: tuple[str, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
+    affirmative: tuple[str, ...] = ()
+    negative: tuple[str, ...] = ()
+    placeholders: tuple[str, ...] = Field(default=(), description="answers that are no answers")
+    metadata_questions: tuple[str, ...] = Field(default=(), description="questions for a catalogue entry's own words")
+    function_words: tuple[str, ...] = Field(default=(), description="frequent words that give the language away")
+    stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
+
+
+class Wording(_Strict):
+    """Words and patterns of the gates, by language."""
+
+    version: int
+    sources: tuple[str, ...]
+    languages: dict[str, LanguageWording]
+
+    def of(self, language: str) -> LanguageWording:
+        """The wording of a language; an empty one where the file has none."""
+        return self.languages.get(language.split("-")[0].lower(), LanguageWording())
+
+
 class _Graesser(_Strict):
     version: int
     sources: tuple[str, ...]
@@ -153,6 +177,15 @@ class Taxonomies:
         """The five section classes and none."""
         return self._load("sections", _Sections)
 
+    @cached_property
+    def wording(self) -> Wording:
+        """Words and patterns of the gates."""
+        loaded = self._load("wording", Wording)
+        for language, words in loaded.languages.items():
+            for pattern in words.pointing + words.placeholders + words.metadata_questions:
+                _check_pattern(pattern, f"taxonomies/wording: {language}")
+        return loaded
+
     def question_type(self, id: str) -> QuestionType:
         """One question type by id.
 
@@ -164,7 +197,7 @@ class Taxonomies:
                 return item
         raise ResourceError(f"unknown question type {id!r}", hint=suggest(id, [t.id for t in self.graesser.types]))
 
-    def hash(self, name: Literal["graesser", "bloom", "aspects", "sections"]) -> str:
+    def hash(self, name: Literal["graesser", "bloom", "aspects", "sections", "wording"]) -> str:
         """Content hash of one taxonomy."""
         loaded: BaseModel = getattr(self, name)
         return digest(loaded.model_dump(mode="json"))

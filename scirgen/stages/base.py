@@ -73,7 +73,7 @@ class Uses:
 
     config: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
-    taxonomies: tuple[Literal["graesser", "bloom", "aspects", "sections"], ...] = ()
+    taxonomies: tuple[Literal["graesser", "bloom", "aspects", "sections", "wording"], ...] = ()
     roles: tuple[Role, ...] = ()
     extra: tuple[str, ...] = ()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
@@ -82,11 +84,29 @@ class GenerateConfig(Section):
     )
 
 
-class FilterConfig(Section):
-    """Stage 8."""
+class GateOptions(Section):
+    """Options of one gate; what is left out keeps the gate's own default."""
 
-    gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that need nothing installed")
-    threshold: float = Field(default=0.0, description="SePer: keep when the shift is above it, in nats a token")
+    enabled: bool | None = Field(default=None, description="overrides whether the gate is on by default")
+    threshold: float | None = Field(default=None, description="what it means is in the gate's explanation")
+    maximum: float | None = Field(default=None, description="upper bound, for gates that have two")
+    model: str | None = Field(default=None, description="URI of the model the gate uses, for gates that can use one")
+
+
+class FilterConfig(Section):
+    """Stage 8. ``thresholds`` are per faithfulness scorer and question type, where calibration gave better ones."""
+
+    gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that are on by default")
+    gate_options: dict[str, GateOptions] = Field(default={}, description="gate code -> its options")
+    faithfulness: tuple[str, ...] = Field(default=("shift",), description="scorers, in order; empty: none")
+    combine: Literal["all", "any"] = Field(default="all", description="how several scorers decide together")
+    framing: Literal["plain", "chat"] = Field(
+        default="plain", description="prompt of the scorer: text or chat template"
+    )
+    threshold: float = Field(default=0.0, description="keep when the score is above it; nats a token for shift")
+    thresholds: dict[str, dict[str, float]] = Field(
+        default={}, description="scorer -> question type -> threshold, instead of ``threshold``"
+    )
 
 
 class TagConfig(Section):

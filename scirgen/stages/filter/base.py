@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, QAPair, Score
 from scirgen.stages.base import StageContext
 
 
 @dataclass(frozen=True)
 class Material:
-    """What the pairs of one dataset are judged against. ``sources`` maps document id (or dataset id) to its text."""
+    """What the pairs of one dataset are judged against.
+
+    Attributes:
+        dataset: None where a foreign file says nothing about it (``scirgen audit``).
+        context: metadata and kept aspects as one text, as generation saw it.
+        sources: document id (or dataset id) -> its text.
+        accepted: pairs of this dataset that earlier rounds accepted.
+    """
 
     dataset: Dataset | None
     aspects: tuple[Aspect, ...] = ()
     context: str = ""
     sources: dict[str, str] = field(default_factory=dict)
+    accepted: tuple[QAPair, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -30,27 +40,74 @@ class Verdict:
     error: Exception | None = None
 
 
-class Gate(Protocol):
+ACCEPT = Verdict(True)
+
+
+class Gate(ABC):
     """A gate: one reason code, one explanation, one threshold (or none) from ``config.filter.gate_options[code]``.
 
-    Gates see the pairs that survived the gates before them, of one dataset, together and in the order of ids.
+    Gates see the pairs that survived the gates before them, of one dataset, together and in the order of ids. They are
+    stateless. ``version`` is raised by hand whenever the same pair would get another verdict.
+
+    Attributes:
+        order: gates run by rising order: what costs nothing first, what calls a model last.
+        default_threshold: None where the gate has none.
+        on_by_default: whether it runs when ``config.filter.gates`` is empty.
+        needs: what must be there for a verdict: "dataset", "context", "sources", "evidence"; `scirgen audit` leaves the
+            gate out where a foreign file does not have it.
+        prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """
 
     code: ClassVar[str]
     explanation: ClassVar[str]
-    needs_model: ClassVar[bool]
+    needs_model: ClassVar[bool] = False
+    order: ClassVar[int] = 50
+    default_threshold: ClassVar[float | None] = None
+    on_by_default: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ()
+    prompts: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1
 
+    @abstractmethod
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
         """One verdict a pair, in order."""
-        ...
+
+    def threshold(self, config: Config) -> float:
+        """The configured threshold, else the gate's own."""
+        options = config.filter.gate_options.get(self.code)
+        configured = options.threshold if options else None
+        return configured if configured is not None else (self.default_threshold or 0.0)
+
+    def maximum(self, config: Config, default: float) -> float:
+        """The configured upper bound, else ``default``."""
+        options = config.filter.gate_options.get(self.code)
+        return options.maximum if options and options.maximum is not None else default
+
+
+class PairGate(Gate):
+    """A gate that looks at one pair at a time."""
+
+    async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
+        return [self.judge(pair, material, ctx) for pair in pairs]
+
+    @abstractmethod
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        """The verdict on one pair."""
 
 
 class Faithfulness(Protocol):
-    """Measures how much the context supports an answer (SePer shift, semantic SePer, NLI, LLM judge)."""
+    """Measures how much the context supports an answer (SePer shift, semantic SePer, NLI, LLM judge).
+
+    A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
+    both enter the fingerprint.
+    """
 
     name: ClassVar[str]
     needs_logprobs: ClassVar[bool]
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        """One score a pair, in order, higher is more faithful; an exception where none could be had, never a default."""
+        """One score a pair, in order, higher is more faithful; an exception where none could be had, never a default.
+
+        ``threshold`` and ``passed`` are left to the stage.
+        """
         ...

@@ -1,0 +1,77 @@
+"""Whether a question and an answer have the form their question type asks for, by the taxonomy's expectations.
+
+Used by the type gates, by prompt linting and by whoever chooses between candidates. Wording stays in the YAML files.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from scirgen.core.taxonomy import LanguageWording, QuestionType
+from scirgen.core.textmatch import coverage, normalise, stem, words
+
+_QUESTION_MARKS = ("?", "？", "¿")
+_CLOSERS = "\"')]”’»"
+
+
+@lru_cache(maxsize=4096)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def matches(patterns: tuple[str, ...], text: str) -> str | None:
+    """The first pattern that is found in the text, or None."""
+    return next((p for p in patterns if _pattern(p).search(text)), None)
+
+
+def question_problem(kind: QuestionType, question: str) -> str | None:
+    """Why the question does not have the form of its type; None when it has."""
+    text = question.strip()
+    asks = text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS)
+    expected = kind.question
+    if expected.form == "question" and not asks:
+        return "does not end with a question mark"
+    if expected.form == "statement" and asks:
+        return "is a question, and a statement is asked for"
+    if expected.any_of and matches(expected.any_of, text) is None:
+        return f"has none of the forms of a {kind.name} question"
+    unwanted = matches(expected.none_of, text)
+    return f"has a form that a {kind.name} question must not have: {unwanted}" if unwanted else None
+
+
+def answer_problem(kind: QuestionType, question: str, answer: str, wording: LanguageWording) -> str | None:
+    """Why the answer does not have the form of its type; None when it has."""
+    expected, text = kind.answer, answer.strip()
+    count = len(words(text))
+    if count < expected.min_words or count > expected.max_words:
+        return f"has {count} words, not {expected.min_words} to {expected.max_words}"
+    if expected.kind == "yes_no" and polarity(text, wording) is None:
+        return "says neither yes nor no"
+    if expected.kind == "number" and not re.search(r"\d", text) and matches(expected.any_of, text) is None:
+        return "has no number"
+    if expected.kind == "option" and not names_option(question, text, wording):
+        return "is none of the options the question names"
+    if expected.any_of and matches(expected.any_of, text) is None:
+        return f"has none of the forms of a {kind.name} answer"
+    unwanted = matches(expected.none_of, text)
+    return f"has a form that a {kind.name} answer must not have: {unwanted}" if unwanted else None
+
+
+def polarity(answer: str, wording: LanguageWording) -> str | None:
+    """ "yes" or "no" when the answer begins with a word of that meaning, else None."""
+    text = normalise(answer)
+    for value, options in (("no", wording.negative), ("yes", wording.affirmative)):
+        for option in sorted(options, key=len, reverse=True):
+            start = normalise(option)
+            rest = text[len(start) :]
+            if text.startswith(start) and (not rest or not rest[0].isalnum() or not start.isascii()):
+                return value
+    return None
+
+
+def names_option(question: str, answer: str, wording: LanguageWording) -> bool:
+    """Whether most of the answer's content words are in the question, as those of a chosen option are."""
+    stop = set(wording.stop_words)
+    said = {stem(w) for w in words(answer) if w not in stop} or {stem(w) for w in words(answer)}
+    return coverage(said, {stem(w) for w in words(question)}) >= 0.5

@@ -1,0 +1,281 @@
+"""Near-duplicate questions: within a dataset and over a whole run. Pure functions of their input, whatever its order.
+
+MinHash (datasketch) proposes pairs; the exact share of common content words decides. What is done with a group is decided
+here too, and carried out by release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scirgen.core.conformance import polarity
+from scirgen.core.errors import MissingExtraError
+from scirgen.core.taxonomy import LanguageWording
+from scirgen.core.textmatch import content_words, coverage, jaccard, names, normalise, numbers
+
+if TYPE_CHECKING:
+    import numpy
+
+Embed = Callable[[Sequence[str]], "numpy.ndarray"]
+"""Texts -> one row of floats each, shape (n, d)."""
+
+_PERMUTATIONS = 64
+_BANDS, _ROWS = 16, 4  # proposes a pair of similarity 0.8 with probability 1 - (1 - 0.8^4)^16 > 0.9997
+
+
+@dataclass(frozen=True)
+class Wordprint:
+    """What two questions are compared by: content words, numbers, proper names, and their type."""
+
+    id: str
+    text: str
+    kind: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+    names: frozenset[str]
+
+    def similarity(self, other: Wordprint) -> float:
+        """Share of content words in common (Jaccard); 1 for equal texts.
+
+        0 where they cannot be the same question: another type (a researcher may ask why after having asked whether),
+        other numbers, or a proper name exchanged for another one.
+        """
+        return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
+
+    def comparable(self, other: Wordprint) -> bool:
+        """Whether the two can be the same question at all."""
+        exchanged = bool(self.names - other.words) and bool(other.names - self.words)
+        return self.kind == other.kind and self.numbers == other.numbers and not exchanged
+
+
+def wordprint(id: str, text: str, kind: str = "", stop_words: Collection[str] = ()) -> Wordprint:
+    """The wordprint of a question; all of its words count where none carries content."""
+    found = frozenset(content_words(text, stop_words) or content_words(text))
+    plain = normalise(text).rstrip(" ?.!？。")
+    return Wordprint(id, plain, kind, found, frozenset(numbers(text)), frozenset(names(text)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question of a run, as near-duplicate search sees it."""
+
+    id: str
+    dataset_id: str
+    question: str
+    answer: str
+    question_type: str = ""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A question that is not released under its own id.
+
+    Codes: ``near_duplicate`` (repeats ``of``, same dataset), ``merged`` (repeats ``of`` with the same answer; its dataset is
+    now one of ``of``'s positives), ``conflicting_gold`` (repeats ``of``, of another dataset, with another answer).
+    """
+
+    id: str
+    code: str
+    of: str
+    reason: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions that are the same. The leader is the smallest id; every member is similar to the leader itself."""
+
+    leader: str
+    members: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What becomes of the duplicates of a run.
+
+    Attributes:
+        groups: all groups of two or more, by leader.
+        positives: kept question -> the datasets that answer it, for those with more than one, sorted.
+        drops: questions not released, by id.
+    """
+
+    groups: tuple[Group, ...]
+    positives: dict[str, tuple[str, ...]]
+    drops: tuple[Drop, ...]
+
+
+def near_duplicates(
+    asked: Iterable[Asked],
+    stop_words: Collection[str] = (),
+    *,
+    threshold: float = 0.8,
+    embed: Embed | None = None,
+    embed_threshold: float = 0.95,
+) -> list[Group]:
+    """Group questions that are nearly the same.
+
+    Args:
+        asked: questions with unique ids, in any order.
+        stop_words: words that do not count.
+        threshold: least share of content words in common (`Wordprint.similarity`).
+        embed: where given, comparable questions with a cosine of ``embed_threshold`` belong together too.
+        embed_threshold: least cosine similarity.
+
+    Returns:
+        Groups of two or more, sorted by leader. In the order of ids, a question joins the most similar leader before it
+        (the smallest id among equals), or leads a group of its own; so groups don't drift along chains.
+
+    Raises:
+        MissingExtraError: datasketch is not installed.
+    """
+    stop = frozenset(stop_words)
+    prints = [wordprint(a.id, a.question, a.question_type, stop) for a in sorted(asked, key=lambda a: a.id)]
+    similar = _lexical(prints, threshold)
+    if embed is not None:
+        for low, high, score in _semantic(prints, embed, embed_threshold):
+            similar.setdefault(high, {}).setdefault(low, score)
+    members: dict[int, list[tuple[str, float]]] = {}
+    for index, own in enumerate(prints):
+        leaders = [(-score, low) for low, score in similar.get(index, {}).items() if low in members]
+        if leaders:
+            score, leader = min(leaders)
+            members[leader].append((own.id, -score))
+        else:
+            members[index] = []
+    return [Group(prints[i].id, tuple(found)) for i, found in sorted(members.items()) if found]
+
+
+def resolve(
+    asked: Iterable[Asked],
+    wording: LanguageWording,
+    *,
+    threshold: float = 0.8,
+    embed: Embed | None = None,
+    embed_threshold: float = 0.95,
+) -> Resolution:
+    """Decide what becomes of the near-duplicates of a run; the same whatever the order of ``asked``.
+
+    Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree with
+    the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
+
+    Raises:
+        MissingExtraError: datasketch is not installed.
+    """
+    known = {a.id: a for a in asked}
+    groups = near_duplicates(
+        known.values(),
+        wording.stop_words,
+        threshold=threshold,
+        embed=embed,
+        embed_threshold=embed_threshold,
+    )
+    positives: dict[str, tuple[str, ...]] = {}
+    drops: list[Drop] = []
+    for group in groups:
+        datasets, found = _decide(group, known, wording)
+        drops += found
+        if len(datasets) > 1:
+            positives[group.leader] = datasets
+    return Resolution(tuple(groups), positives, tuple(sorted(drops, key=lambda d: d.id)))
+
+
+def _decide(group: Group, known: dict[str, Asked], wording: LanguageWording) -> tuple[tuple[str, ...], list[Drop]]:
+    """The leader's positives and the drops of one group."""
+    leader = known[group.leader]
+    others = [(known[id], score) for id, score in group.members]
+    foreign = [(a, score) for a, score in others if a.dataset_id != leader.dataset_id]
+    against = [a for a, _ in foreign if not answers_agree(leader.answer, a.answer, wording)]
+    if against:
+        count = len({leader.dataset_id} | {a.dataset_id for a, _ in foreign})
+        reason = f"{count} datasets have the question, with different answers"
+        return (), [Drop(leader.id, "conflicting_gold", against[0].id, reason, 1.0)] + [
+            Drop(a.id, "conflicting_gold", leader.id, reason, score) for a, score in others
+        ]
+    drops = []
+    for other, score in others:
+        if other.dataset_id == leader.dataset_id:
+            drops.append(Drop(other.id, "near_duplicate", leader.id, f"repeats {leader.question[:80]!r}", score))
+        else:
+            reason = f"asked and answered alike of {leader.dataset_id}: one question with several positives"
+            drops.append(Drop(other.id, "merged", leader.id, reason, score))
+    return tuple(sorted({leader.dataset_id} | {a.dataset_id for a, _ in foreign})), drops
+
+
+def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
+    """Whether two answers say the same, as far as words can tell.
+
+    The same yes or no; no number in the one that says less that the other lacks; and at least ``threshold`` of its content
+    words in the other. Two answers that are little more than a number agree by the number.
+    """
+    sides = polarity(first, wording), polarity(second, wording)
+    if any(sides) and sides[0] != sides[1]:
+        return False
+    left, right = content_words(first, wording.stop_words), content_words(second, wording.stop_words)
+    less, more = sorted((left, right), key=lambda found: len(set(found)))
+    if not less:
+        return any(sides) or normalise(first) == normalise(second)
+    figures = (numbers(first), numbers(second)) if less is left else (numbers(second), numbers(first))
+    if not figures[0] <= figures[1]:
+        return False
+    if figures[0] and len(more) <= 3 and figures[0] == figures[1]:
+        return True
+    return coverage(less, more) >= threshold
+
+
+def _lexical(prints: Sequence[Wordprint], threshold: float) -> dict[int, dict[int, float]]:
+    """index -> {smaller index: similarity} of the pairs that reach the threshold."""
+    try:
+        from datasketch import MinHash, MinHashLSH
+    except ImportError as error:
+        raise MissingExtraError(
+            f"near-duplicate search needs datasketch: {error}", hint="Install it with: pip install datasketch"
+        ) from error
+    lsh = MinHashLSH(num_perm=_PERMUTATIONS, params=(_BANDS, _ROWS))
+    # Equal word sets need one signature only: questions repeated many times would else propose a square of pairs.
+    alike: dict[frozenset[str], list[int]] = {}
+    for index, own in enumerate(prints):
+        alike.setdefault(own.words, []).append(index)
+    keys = list(alike)
+    similar: dict[int, dict[int, float]] = {}
+    batches = (keys[i : i + 4096] for i in range(0, len(keys), 4096))
+    position = 0
+    for batch in batches:
+        encoded = [[word.encode() for word in sorted(key)] for key in batch]
+        for signature in MinHash.bulk(encoded, num_perm=_PERMUTATIONS, seed=1):
+            for other in (*lsh.query(signature), position):
+                _compare(prints, alike[keys[position]], alike[keys[other]], threshold, similar)
+            lsh.insert(position, signature, check_duplication=False)
+            position += 1
+    return similar
+
+
+def _compare(
+    prints: Sequence[Wordprint],
+    left: Sequence[int],
+    right: Sequence[int],
+    threshold: float,
+    similar: dict[int, dict[int, float]],
+) -> None:
+    for a in left:
+        for b in right:
+            low, high = min(a, b), max(a, b)
+            if low != high and (score := prints[low].similarity(prints[high])) >= threshold:
+                similar.setdefault(high, {})[low] = score
+
+
+def _semantic(prints: Sequence[Wordprint], embed: Embed, threshold: float) -> Iterator[tuple[int, int, float]]:
+    """(smaller index, larger index, cosine) of the pairs that reach the threshold, in blocks of bounded memory."""
+    import numpy as np
+
+    vectors = np.asarray(embed([p.text for p in prints]), dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    block = 1024
+    for start in range(0, len(prints), block):
+        cosines = vectors[start : start + block] @ vectors[: start + block].T
+        rows, columns = np.nonzero(cosines >= threshold)
+        for row, low in zip(rows.tolist(), columns.tolist(), strict=True):
+            high = start + row
+            if low < high and prints[low].comparable(prints[high]):
+                yield low, high, min(float(cosines[row, low]), 1.0)

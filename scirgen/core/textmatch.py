@@ -1,0 +1,83 @@
+"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions; judging is left to gates."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+_CJK = r"぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?")
+_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
+_SPACES = re.compile(r"\s+")
+_ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
+
+
+def normalise(text: str) -> str:
+    """NFKC, lower case, straight quotes and hyphens, single spaces."""
+    return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).translate(_ORDINARY).casefold()).strip()
+
+
+def words(text: str) -> list[str]:
+    """Words of the normalised text, in order; each CJK character counts as one word."""
+    return _WORD.findall(normalise(text))
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """The word without its commonest English endings, so that "stations" meets "station"; other words pass unchanged."""
+    if len(word) > 5 and word.endswith("ies"):
+        return word[:-3] + "y"
+    for ending, keep in (("ing", 4), ("edly", 4), ("ed", 4), ("ely", 4), ("ly", 4), ("es", 4), ("s", 3), ("e", 4)):
+        if word.endswith(ending) and len(word) - len(ending) >= keep and not word.endswith("ss"):
+            return word[: -len(ending)]
+    return word
+
+
+def content_words(text: str, stop_words: Collection[str] = ()) -> list[str]:
+    """Stems of the words that carry content, in order, repeats kept."""
+    return [stem(w) for w in words(text) if w not in stop_words and (len(w) > 1 or not w.isascii() or w.isdigit())]
+
+
+def names(text: str) -> set[str]:
+    """Stems of the words with a capital letter, the first word left out: proper names and abbreviations."""
+    found = _WORD.findall(unicodedata.normalize("NFKC", text).translate(_ORDINARY))
+    return {stem(w.casefold()) for w in found[1:] if not w.islower() and any(c.isupper() for c in w)}
+
+
+def numbers(text: str) -> set[str]:
+    """Numbers in the text, thousands separators and trailing zeros removed: {"1000", "0.25"}."""
+    return {_canonical(m) for m in _NUMBER.findall(unicodedata.normalize("NFKC", text).replace("−", "-"))}
+
+
+def _canonical(number: str) -> str:
+    plain = number.lstrip("-").rstrip(".,")
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):
+        plain = plain.replace(",", "")
+    plain = plain.replace(",", ".")
+    try:
+        value = float(plain)
+    except ValueError:
+        return plain
+    return f"{value:.10g}"
+
+
+def shingles(tokens: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    """All runs of ``size`` tokens; the whole text where it is shorter."""
+    if len(tokens) <= size:
+        return {tuple(tokens)} if tokens else set()
+    return {tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)}
+
+
+def jaccard(a: Collection[object], b: Collection[object]) -> float:
+    """|a and b| / |a or b|; 0 when both are empty."""
+    left, right = set(a), set(b)
+    union = len(left | right)
+    return len(left & right) / union if union else 0.0
+
+
+def coverage(part: Collection[object], whole: Collection[object]) -> float:
+    """Share of the distinct members of ``part`` that are in ``whole``; 1 when ``part`` is empty."""
+    wanted = set(part)
+    return len(wanted & set(whole)) / len(wanted) if wanted else 1.0

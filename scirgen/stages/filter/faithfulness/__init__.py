@@ -1,0 +1,1 @@
+"""Faithfulness scorers: one module each, registered as plugins of the kind ``faithfulness``."""

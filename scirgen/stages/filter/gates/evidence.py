@@ -1,0 +1,69 @@
+"""Gates on evidence: it stands verbatim where it says, and the answer is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from scirgen.core.records import QAPair, Span
+from scirgen.core.textmatch import content_words, coverage, numbers
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+
+
+class NotVerbatimGate(PairGate):
+    """Evidence is missing, or is not the text that stands at its place in the document."""
+
+    code: ClassVar[str] = "not_verbatim"
+    explanation: ClassVar[str] = (
+        "There is no evidence, or it is not what stands at its place in the document or metadata."
+    )
+    order: ClassVar[int] = 15
+    needs: ClassVar[tuple[str, ...]] = ("evidence", "sources")
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        problem = "there is no evidence" if not pair.evidence else verbatim_problem(pair.evidence, material.sources)
+        return Verdict(False, problem) if problem else ACCEPT
+
+
+def verbatim_problem(evidence: Sequence[Span], sources: dict[str, str]) -> str | None:
+    """The first span that is not verbatim, in words; None when all are."""
+    for span in evidence:
+        source = sources.get(span.document_id)
+        if source is None:
+            return f"the evidence cites {span.document_id!r}, which is not among the dataset's documents"
+        if not span.text.strip() or source[span.start : span.end] != span.text:
+            return f"the evidence at {span.start}-{span.end} of {span.document_id!r} is not what stands there"
+    return None
+
+
+class NotSupportedGate(PairGate):
+    """Too little of the answer is in its evidence (in the whole context, where it has none)."""
+
+    code: ClassVar[str] = "not_supported"
+    explanation: ClassVar[str] = (
+        "Fewer than the threshold of the answer's content words are in its evidence or question, or a number in it is not."
+    )
+    order: ClassVar[int] = 95
+    default_threshold: ClassVar[float | None] = 0.4
+    needs: ClassVar[tuple[str, ...]] = ("context",)
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        support = "\n".join(s.text for s in pair.evidence) or material.context
+        stop = ctx.taxonomies.wording.of(pair.language).stop_words
+        said = [w for w in content_words(pair.answer, stop) if not w[0].isdigit()]
+        basis = support + "\n" + pair.question
+        if not said and not numbers(pair.answer):  # "Yes": what is claimed stands in the question
+            said, basis = content_words(pair.question, stop), support
+        share = coverage(said, content_words(basis, stop))
+        if share < self.threshold(ctx.config):
+            return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
+        # A count of things listed in the evidence is a small number that need not be written there.
+        missing = sorted(n for n in numbers(pair.answer) - numbers(basis) if not _small(n))
+        if missing:
+            return Verdict(False, f"the answer's number {missing[0]} is not in its evidence", share)
+        return ACCEPT
+
+
+def _small(number: str) -> bool:
+    return number.isdigit() and int(number) <= 20

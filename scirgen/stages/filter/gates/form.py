@@ -1,0 +1,187 @@
+"""Gates on the form of a pair alone: schema, language, length, repetition, and conformance to its question type."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import ClassVar
+
+from scirgen.core.conformance import answer_problem, matches, question_problem
+from scirgen.core.errors import ResourceError
+from scirgen.core.records import QAPair
+from scirgen.core.taxonomy import QuestionType, Wording
+from scirgen.core.textmatch import content_words, normalise, shingles, words
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+
+_DEBRIS = re.compile(
+    r"<\|[a-z_]+\|>|\[/?INST\]|^\s*```|^\s*[{\[]\s*\"|\{\{|\}\}|\\u[0-9a-f]{4}|�|[\x00-\x08\x0b\x0c\x0e-\x1f]"
+    r"|^\s*(?:question|answer|q|a|evidence|context)\s*\d*\s*[:：]|\n\s*(?:question|answer|q|a)\s*\d*\s*[:：]",
+    re.IGNORECASE,
+)
+
+
+def _kind(pair: QAPair, ctx: StageContext) -> QuestionType | None:
+    try:
+        return ctx.taxonomies.question_type(pair.question_type)
+    except ResourceError:
+        return None
+
+
+class SchemaGate(PairGate):
+    """Empty parts, an unknown question type, debris of the reply's format, or a placeholder for an answer."""
+
+    code: ClassVar[str] = "schema"
+    explanation: ClassVar[str] = "An empty part, an unknown type, debris of the reply's format, or no real answer."
+    order: ClassVar[int] = 10
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        question, answer = pair.question.strip(), pair.answer.strip()
+        if not words(question) or not words(answer):
+            return Verdict(False, "the question is empty" if not words(question) else "the answer is empty")
+        if _kind(pair, ctx) is None:
+            return Verdict(False, f"unknown question type {pair.question_type!r}")
+        for part, text in (("question", question), ("answer", answer)):
+            debris = _DEBRIS.search(text)
+            if debris:
+                return Verdict(False, f"the {part} holds debris of the reply's format: {debris.group().strip()!r}")
+        if matches(ctx.taxonomies.wording.of(pair.language).placeholders, normalise(answer)):
+            return Verdict(False, f"the answer is none: {answer[:60]!r}")
+        return ACCEPT
+
+
+class LanguageGate(PairGate):
+    """Script and function words speak for another language than the wanted one."""
+
+    code: ClassVar[str] = "language"
+    explanation: ClassVar[str] = (
+        "Question or answer is in another language than asked for (script; function words, threshold: how many more of "
+        "another language's)."
+    )
+    order: ClassVar[int] = 20
+    default_threshold: ClassVar[float | None] = 3
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        wording, wanted = ctx.taxonomies.wording, pair.language.split("-")[0]
+        for part, text in (("question", pair.question), ("answer", pair.answer)):
+            other = foreign_language(text, wanted, wording, self.threshold(ctx.config))
+            if other:
+                return Verdict(False, f"the {part} seems to be in {other!r}, not {wanted!r}")
+        return ACCEPT
+
+
+_SCRIPTS = {
+    "zh": re.compile(r"[㐀-䶿一-鿿]"),
+    "ja": re.compile(r"[぀-ヿ]"),
+    "ko": re.compile(r"[가-힯]"),
+    "ru": re.compile(r"[Ѐ-ӿ]"),
+    "ar": re.compile(r"[؀-ۿ]"),
+}
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def foreign_language(text: str, wanted: str, wording: Wording, margin: float) -> str | None:
+    """The language that script or function words speak for, when it is not ``wanted``.
+
+    A script counts when it makes a third of the letters; a language in the same script, when the text has at least
+    ``margin`` more of its function words than of the wanted one's.
+    """
+    letters = len(_LETTER.findall(text)) or 1
+    shares = {name: len(pattern.findall(text)) / letters for name, pattern in _SCRIPTS.items()}
+    script = max(shares, key=lambda name: shares[name])
+    if shares[script] > 1 / 3:
+        compatible = {script, "ja"} if script == "zh" else {script}
+        return None if wanted in compatible else script
+    if wanted in _SCRIPTS:
+        return "a language in Latin script" if letters > 20 and shares[wanted] < 0.05 else None
+    counted = Counter(words(text))
+    own = _hits(counted, wording.of(wanted).function_words)
+    for language, other in sorted(wording.languages.items()):
+        if language != wanted and _hits(counted, other.function_words) - own >= margin:
+            return language
+    return None
+
+
+def _hits(counted: Counter[str], function_words: tuple[str, ...]) -> int:
+    return sum(counted[w] for w in set(function_words))
+
+
+class LengthGate(PairGate):
+    """Questions shorter than the threshold or longer than the maximum, and answers past four times that."""
+
+    code: ClassVar[str] = "length"
+    explanation: ClassVar[str] = "The question has fewer words than the threshold or more than the maximum (60)."
+    order: ClassVar[int] = 30
+    default_threshold: ClassVar[float | None] = 4
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        count, least = len(words(pair.question)), self.threshold(ctx.config)
+        # A Chinese character counts as a word, and it takes about twice as many of them.
+        most = self.maximum(ctx.config, 60.0) * (2 if pair.language.startswith(("zh", "ja")) else 1)
+        if least <= count <= most:
+            return ACCEPT
+        return Verdict(False, f"the question has {count} words, not {least:g} to {most:g}", float(count))
+
+
+class RepetitionGate(PairGate):
+    """Rambling: the same run of words over and over, or an answer that only says the question again."""
+
+    code: ClassVar[str] = "repetition"
+    explanation: ClassVar[str] = (
+        "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or the answer "
+        "only says the question again."
+    )
+    order: ClassVar[int] = 40
+    default_threshold: ClassVar[float | None] = 0.2
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        limit = self.threshold(ctx.config)
+        for part, text in (("question", pair.question), ("answer", pair.answer)):
+            share = repeated_share(words(text))
+            if share > limit:
+                return Verdict(False, f"{share:.0%} of the {part} repeats itself", share)
+        kind = _kind(pair, ctx)
+        if kind is not None and kind.answer.kind in ("yes_no", "option", "number"):
+            return ACCEPT
+        stop = ctx.taxonomies.wording.of(pair.language).stop_words
+        said, asked = content_words(pair.answer, stop), set(content_words(pair.question, stop))
+        if len(said) >= 4 and set(said) <= asked and len(set(said)) >= 0.8 * len(asked):
+            return Verdict(False, "the answer only says the question again", 1.0)
+        return ACCEPT
+
+
+def repeated_share(tokens: list[str], size: int = 4) -> float:
+    """Share of the runs of ``size`` tokens that occurred before in the text; 0 for shorter texts."""
+    runs = max(len(tokens) - size + 1, 0)
+    return 1 - len(shingles(tokens, size)) / runs if runs else 0.0
+
+
+class TypeQuestionGate(PairGate):
+    """The question does not have the form of its type, by taxonomies/graesser.yaml."""
+
+    code: ClassVar[str] = "type_question"
+    explanation: ClassVar[str] = "The question does not have the form its type asks for (taxonomies/graesser.yaml)."
+    order: ClassVar[int] = 50
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        kind = _kind(pair, ctx)
+        problem = question_problem(kind, pair.question) if kind else "has an unknown type"
+        return Verdict(False, f"the question {problem}") if problem else ACCEPT
+
+
+class TypeAnswerGate(PairGate):
+    """The answer does not have the form its type asks for, by taxonomies/graesser.yaml."""
+
+    code: ClassVar[str] = "type_answer"
+    explanation: ClassVar[str] = (
+        "The answer does not have the form its type asks for: yes/no, a number, an option, words."
+    )
+    order: ClassVar[int] = 60
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        kind = _kind(pair, ctx)
+        if kind is None:
+            return Verdict(False, "the answer has an unknown type")
+        wording = ctx.taxonomies.wording.of(pair.language)
+        problem = answer_problem(kind, pair.question, pair.answer, wording)
+        return Verdict(False, f"the answer {problem}") if problem else ACCEPT

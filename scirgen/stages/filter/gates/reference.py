@@ -1,0 +1,109 @@
+"""Gates on what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import ClassVar
+
+from rapidfuzz import fuzz, process
+
+from scirgen.core.conformance import matches
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import QAPair
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.textmatch import content_words, coverage, normalise
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+
+
+class PointingGate(PairGate):
+    """The question points at a text or dataset that its reader cannot see."""
+
+    code: ClassVar[str] = "pointing"
+    explanation: ClassVar[str] = 'The question points at something its reader cannot see: "this dataset", "the study".'
+    order: ClassVar[int] = 70
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        for pattern in ctx.taxonomies.wording.of(pair.language).pointing:
+            found = re.search(pattern, normalise(pair.question), re.IGNORECASE)
+            if found:
+                return Verdict(False, f"the question points at {found.group()!r}")
+        return ACCEPT
+
+
+class MetadataEchoGate(PairGate):
+    """The pair asks for the catalogue entry's own words, or the answer is the title."""
+
+    code: ClassVar[str] = "metadata_echo"
+    explanation: ClassVar[str] = (
+        "The question asks for the title, authors or identifier, or the answer is the title again (threshold: share of the "
+        "title's content words in the answer, and of the answer's in the title)."
+    )
+    order: ClassVar[int] = 80
+    default_threshold: ClassVar[float | None] = 0.8
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        wording = ctx.taxonomies.wording.of(pair.language)
+        if matches(wording.metadata_questions, normalise(pair.question)):
+            return Verdict(False, "the question asks for the catalogue entry's own words", 1.0)
+        if material.dataset is None:
+            return ACCEPT
+        title = set(content_words(material.dataset.title, wording.stop_words))
+        said = set(content_words(pair.answer, wording.stop_words))
+        share = min(coverage(title, said), coverage(said, title))
+        if len(title) >= 4 and share >= self.threshold(ctx.config):
+            return Verdict(False, "the answer is the dataset's title", share)
+        return ACCEPT
+
+
+class ExampleLeakGate(PairGate):
+    """The pair is a near-copy of an example that the model was shown."""
+
+    code: ClassVar[str] = "example_leak"
+    explanation: ClassVar[str] = (
+        "A near-copy of an example in the taxonomy or in a prompt (threshold: rapidfuzz ratio of the questions or of "
+        "answers of five words and more, 0 to 100)."
+    )
+    order: ClassVar[int] = 90
+    default_threshold: ClassVar[float | None] = 85
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        limit = self.threshold(ctx.config)
+        shown_questions, shown_answers = shown_examples(ctx.taxonomies, ctx.prompts)
+        for part, text, shown in (("question", pair.question, shown_questions), ("answer", pair.answer, shown_answers)):
+            best = process.extractOne(normalise(text), shown, scorer=fuzz.ratio, score_cutoff=limit)
+            if best is not None and (part == "question" or len(text.split()) >= 5):
+                return Verdict(False, f"the {part} copies the example {best[0][:80]!r}", best[1])
+        return ACCEPT
+
+
+@lru_cache(maxsize=8)
+def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Normalised questions, and answers, of all examples a model may have been shown."""
+    questions: set[str] = set()
+    answers: set[str] = set()
+    for kind in taxonomies.graesser.types:
+        for pairs in kind.examples.values():
+            questions.update(normalise(e.question) for e in pairs)
+            answers.update(normalise(e.answer) for e in pairs)
+    for id in prompts.ids():
+        if id.startswith("generate/"):
+            for example in prompts.get(id).file.examples:
+                questions.update(normalise(text) for text in _texts(example, "question"))
+                answers.update(normalise(text) for text in _texts(example, "answer"))
+    return tuple(sorted(questions - {""})), tuple(sorted(answers - {""}))
+
+
+def _texts(value: object, wanted: str) -> Iterator[str]:
+    """The strings under a key named ``wanted``, at any depth."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == wanted and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _texts(inner, wanted)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts(inner, wanted)

@@ -1,0 +1,194 @@
+"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness; near-duplicates
+across datasets are left to release, which sees the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, cast
+
+from scirgen.core.config import Config
+from scirgen.core.context import context_text
+from scirgen.core.errors import ConfigError, ModelError, ScirgenError
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score
+from scirgen.core.registry import Registry
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.filter.base import Faithfulness, Gate, Material
+
+_FAITHFULNESS_WITHOUT_LOGPROBS = frozenset({"nli", "judge"})
+
+
+class FilterStage(Stage):
+    """Accepted pairs with their scores; a `Rejection` for each other one; a `Failure` where no verdict could be had."""
+
+    name: ClassVar[str] = "filter"
+
+    def uses(self, config: Config) -> Uses:
+        """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""
+        needs_scorer = any(name not in _FAITHFULNESS_WITHOUT_LOGPROBS for name in config.filter.faithfulness)
+        return Uses(
+            config=("filter", "language"),
+            taxonomies=("graesser", "wording"),
+            roles=("scorer",) if needs_scorer else (),
+        )
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """One item: this round's candidates, with what earlier rounds accepted."""
+        candidates = [p for p in scope.outputs("generate", QAPair) if p.round == scope.round]
+        if not candidates:
+            return
+        accepted = [p for p in scope.outputs("filter", QAPair) if p.round < scope.round]
+        cited = {s.document_id for p in candidates for s in p.evidence}
+        documents = [d for d in scope.outputs("parse", Document) if d.id in cited]
+        aspects = scope.outputs("verify", Aspect)
+        key = scope.dataset.id + (f"#{scope.round}" if scope.round else "")
+        yield WorkItem(
+            key=key,
+            inputs=(scope.dataset, *documents, *aspects, *accepted, *candidates),
+            parameters={"round": scope.round},
+            salt=_definitions(ctx),
+        )
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Judge the candidates of one dataset together."""
+        round_ = item.parameters.get("round", 0)
+        pairs = sorted(item.of(QAPair), key=lambda p: p.id)
+        candidates = [p for p in pairs if p.round == round_]
+        material = material_of(item, tuple(p for p in pairs if p.round != round_))
+        found = _Outcome(ctx)
+        for gate in select_gates(ctx.config, ctx.registry):
+            if not candidates:
+                break
+            verdicts = await gate.check(candidates, material, ctx)
+            if len(verdicts) != len(candidates):
+                raise ConfigError(f"gate {gate.code!r} gave {len(verdicts)} verdicts for {len(candidates)} pairs")
+            kept = []
+            for pair, verdict in zip(candidates, verdicts, strict=True):
+                if verdict.error is not None:
+                    found.failed(pair, verdict.error)
+                elif verdict.accept:
+                    kept.append(pair)
+                else:
+                    found.rejected(pair, gate.code, verdict.reason, verdict.score)
+            candidates = kept
+        accepted = await _faithful(candidates, material, found)
+        # Accepted pairs keep the provenance of their generation: the store knows which item of this stage let them pass.
+        return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
+
+
+def select_gates(config: Config, registry: Registry) -> list[Gate]:
+    """The gates in force, cheapest first.
+
+    Raises:
+        PluginError: a configured gate does not exist ("did you mean").
+    """
+    wanted = config.filter.gates or registry.names("gate")
+    for code in config.filter.gate_options:
+        registry.get("gate", code)
+    gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
+    chosen = [g for g in gates if _enabled(g, config)]
+    return sorted(chosen, key=lambda g: (g.needs_model, g.order, g.code))
+
+
+def _enabled(gate: Gate, config: Config) -> bool:
+    options = config.filter.gate_options.get(gate.code)
+    if options is not None and options.enabled is not None:
+        return options.enabled
+    return gate.on_by_default or gate.code in config.filter.gates
+
+
+def select_scorers(config: Config, registry: Registry) -> list[Faithfulness]:
+    """The faithfulness scorers in force, in the configured order."""
+    return [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in config.filter.faithfulness]
+
+
+def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
+    """What the pairs of an item are judged against."""
+    dataset, aspects = item.one(Dataset), item.of(Aspect)
+    sources = {dataset.id: dataset.text} | {d.id: d.text for d in item.of(Document)}
+    return Material(dataset, aspects, context_text(dataset, aspects), sources, accepted)
+
+
+class _Outcome:
+    """Collects what was not accepted."""
+
+    def __init__(self, ctx: StageContext) -> None:
+        self.ctx = ctx
+        self.rejections: list[Rejection] = []
+        self.failures: list[Failure] = []
+
+    def rejected(self, pair: QAPair, code: str, reason: str, score: float | None) -> None:
+        self.rejections.append(
+            Rejection(
+                stage=self.ctx.stage,
+                code=code,
+                reason=reason,
+                record_kind="QAPair",
+                record_id=pair.id,
+                dataset_id=pair.dataset_id,
+                question_type=pair.question_type,
+                score=score,
+                record=pair.model_dump_json(),
+                provenance=self.ctx.provenance(),
+            )
+        )
+
+    def failed(self, pair: QAPair, error: Exception) -> None:
+        if not isinstance(error, ScirgenError):
+            error = ModelError(f"{type(error).__name__}: {error}", code="error")
+        if error.fatal:
+            raise error
+        self.failures.append(
+            Failure(
+                stage=self.ctx.stage,
+                code=error.error_code,
+                message=error.message,
+                hint=error.hint,
+                retryable=error.retryable,
+                record_id=pair.id,
+            )
+        )
+
+
+async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
+    """The pairs whose faithfulness scores pass, with those scores attached."""
+    ctx = found.ctx
+    scorers = select_scorers(ctx.config, ctx.registry)
+    if not scorers or not pairs:
+        return list(pairs)
+    columns = [await scorer.score(pairs, material, ctx) for scorer in scorers]
+    accepted = []
+    for pair, row in zip(pairs, zip(*columns, strict=True), strict=True):
+        error = next((s for s in row if isinstance(s, Exception)), None)
+        if error is not None:
+            found.failed(pair, error)
+            continue
+        scores = tuple(_decided(s, pair, ctx.config) for s in row if isinstance(s, Score))
+        scored = pair.model_copy(update={"scores": (*pair.scores, *scores)})
+        failing = [s for s in scores if not s.passed]
+        if not failing or (ctx.config.filter.combine == "any" and len(failing) < len(scores)):
+            accepted.append(scored)
+        else:
+            worst = failing[0]
+            reason = f"{worst.name} {worst.value:.4f} is not above {worst.threshold:g}"
+            found.rejected(scored, worst.name, reason, worst.value)
+    return accepted
+
+
+def _decided(score: Score, pair: QAPair, config: Config) -> Score:
+    threshold = config.filter.thresholds.get(score.name, {}).get(pair.question_type, config.filter.threshold)
+    return score.model_copy(update={"threshold": threshold, "passed": score.value > threshold})
+
+
+def _definitions(ctx: StageContext) -> str:
+    """Hash of the gates and scorers in force, with their versions and prompts: a plugin's, too."""
+    at = ctx.at("filter", "", "")
+    parts: list[object] = []
+    for gate in select_gates(ctx.config, ctx.registry):
+        parts.append((gate.code, gate.version, [at.prompt(name).hash for name in gate.prompts]))
+        if gate.needs_model:
+            parts.append(str(ctx.chat.identity))
+    for scorer in select_scorers(ctx.config, ctx.registry):
+        names: tuple[str, ...] = getattr(scorer, "prompts", ())
+        parts.append((scorer.name, getattr(scorer, "version", 1), [at.prompt(name).hash for name in names]))
+    return digest(parts)

@@ -1,0 +1,167 @@
+"""Each gate: what it must reject and what it must let pass."""
+
+from __future__ import annotations
+
+import pytest
+from filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, verdict
+
+from scirgen.core.records import QAPair
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Gate, Material
+from scirgen.stages.filter.gates.duplicate import DuplicateGate
+from scirgen.stages.filter.gates.evidence import NotSupportedGate, NotVerbatimGate
+from scirgen.stages.filter.gates.form import (
+    LanguageGate,
+    LengthGate,
+    RepetitionGate,
+    SchemaGate,
+    TypeAnswerGate,
+    TypeQuestionGate,
+)
+from scirgen.stages.filter.gates.reference import ExampleLeakGate, MetadataEchoGate, PointingGate
+
+GOOD = pair()
+LONG_ANSWER = "Satellites miss snowfall over cold mountains, and gauges see it, so that merging them lowers the error."
+
+REJECTED: list[tuple[type[Gate], str, QAPair]] = [
+    (SchemaGate, "empty answer", pair(answer="  ")),
+    (SchemaGate, "empty question", pair(question="?")),
+    (SchemaGate, "unknown type", pair(kind="riddle")),
+    (SchemaGate, "placeholder", pair(answer="error")),
+    (SchemaGate, "not mentioned", pair(answer="The context does not mention the reason.")),
+    (SchemaGate, "debris", pair(answer='{"answer": "because of snow"}')),
+    (SchemaGate, "label", pair(question="Question: why do satellites miss snowfall?")),
+    (SchemaGate, "next turn", pair(answer="Because of snow.\nQuestion: what is next?")),
+    (SchemaGate, "chat token", pair(answer="Because of snow.<|im_end|>")),
+    (LanguageGate, "chinese", pair(question="为什么要融合雨量计和卫星降水数据？")),
+    (
+        LanguageGate,
+        "spanish",
+        pair(answer="Porque los satélites no ven la nieve en las montañas y por eso se usan datos"),
+    ),
+    (LanguageGate, "english for zh", pair(language="zh")),
+    (LengthGate, "short", pair(question="Why so?")),
+    (LengthGate, "long", pair(question="Why " + "and why " * 40 + "is this?")),
+    (RepetitionGate, "ramble", pair(answer="The gauges are used to measure rain. " * 6)),
+    (
+        RepetitionGate,
+        "echo",
+        pair("What is seasonal snow cover in cold alpine mountains?", "Seasonal snow cover in cold alpine mountains."),
+    ),
+    (TypeQuestionGate, "no question mark", pair(question="Why satellites miss snowfall over mountains.")),
+    (TypeQuestionGate, "no why", pair(question="Which satellites miss snowfall over mountains?")),
+    (TypeAnswerGate, "neither yes nor no", pair("Are gauges used?", "They are used in 1979.", "verification")),
+    (TypeAnswerGate, "no number", pair("How many gauges are merged?", "Very many gauges.", "quantification")),
+    (TypeAnswerGate, "no option", pair("Are values in mm or in inches?", "kelvin degrees", "disjunctive")),
+    (TypeAnswerGate, "too short", pair(answer="Snow.")),
+    (PointingGate, "this dataset", pair(question="Why were gauges merged in this dataset?")),
+    (PointingGate, "the study", pair(question="What was the main purpose of the study?")),
+    (PointingGate, "above", pair(question="Why are the gauges mentioned above useful?")),
+    (PointingGate, "authors", pair(question="Why did the authors merge gauges?")),
+    (PointingGate, "zh", pair(question="该数据集为什么融合雨量计？", language="zh")),
+    (PointingGate, "pt", pair(question="Qual é o objetivo deste estudo na Amazônia?", language="pt")),
+    (PointingGate, "es", pair(question="¿Cuál es el objetivo de este estudio en los Andes?", language="es")),
+    (MetadataEchoGate, "title", pair("Which product is it?", "The Third Pole daily gridded precipitation product")),
+    (MetadataEchoGate, "asks title", pair("What is the title of the dataset?", "Precipitation", "quantification")),
+    (
+        ExampleLeakGate,
+        "copy",
+        pair("Is a glacier inventory useful for estimating sea-level rise?", "Yes", "verification"),
+    ),
+    (NotVerbatimGate, "none", pair(evidence=())),
+    (NotVerbatimGate, "moved", pair(evidence=(span(DESCRIPTION).model_copy(update={"start": 1, "end": 30}),))),
+    (NotVerbatimGate, "elsewhere", pair(evidence=(span(DESCRIPTION).model_copy(update={"document_id": "x"}),))),
+    (NotSupportedGate, "invented", pair(answer="Volcanic ash blocks infrared radiometers aboard Chinese spacecraft.")),
+    (NotSupportedGate, "yes to nothing", pair("Do volcanoes emit infrared ash particles?", "Yes", "verification")),
+    (NotSupportedGate, "wrong number", pair("How many gauges are merged?", "3,400 gauges", "quantification")),
+]
+
+ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
+    *[
+        (g, "good", GOOD)
+        for g in (SchemaGate, LanguageGate, LengthGate, RepetitionGate, TypeQuestionGate, TypeAnswerGate)
+    ],
+    *[(g, "good", GOOD) for g in (PointingGate, MetadataEchoGate, ExampleLeakGate, NotVerbatimGate, NotSupportedGate)],
+    (SchemaGate, "no as an answer", pair("Are gauges rare?", "No", "verification")),
+    (SchemaGate, "error as a topic", pair(answer="The error of satellites over snow.")),
+    (LanguageGate, "foreign name", pair(answer="The station La Paz de las Estrellas lies in the Andes.")),
+    (LanguageGate, "symbols", pair(answer="0.25° × 0.25°, 1979–2020")),
+    (
+        LanguageGate,
+        "chinese wanted",
+        pair("为什么要融合雨量计和卫星降水数据？", "因为卫星难以观测降雪。", language="zh"),
+    ),
+    (
+        RepetitionGate,
+        "list",
+        pair(answer="Daily precipitation, daily temperature, daily snowfall and daily wind speed."),
+    ),
+    (TypeQuestionGate, "request", pair("Please compare gauge and satellite precipitation.", LONG_ANSWER, "request")),
+    (TypeQuestionGate, "quoted", pair('Why is precipitation called "solid"?')),
+    (TypeAnswerGate, "yes", pair("Are gauges merged?", "Yes, 2,400 of them.", "verification")),
+    (TypeAnswerGate, "number", pair("How many gauges are merged?", "2,400 gauges", "quantification")),
+    (TypeAnswerGate, "option", pair("Are values in mm or in inches?", "mm", "disjunctive")),
+    (PointingGate, "a dataset", pair(question="Why would a dataset of daily precipitation merge gauges?")),
+    (PointingGate, "the study of", pair(question="What role does the study of permafrost play in climate research?")),
+    (PointingGate, "study area", pair(question="Why is the study area of the Heihe basin arid?")),
+    (
+        PointingGate,
+        "these two regions",
+        pair(question="How do India and Nepal differ, and why do these regions matter?"),
+    ),
+    (MetadataEchoGate, "part of the title", pair("Where?", "The Third Pole")),
+    (
+        ExampleLeakGate,
+        "same stem",
+        pair("Is a snow cover product useful for predicting spring floods?", "Yes", "verification"),
+    ),
+    (NotSupportedGate, "yes", pair("Are gauges merged with satellites?", "Yes", "verification")),
+    (NotSupportedGate, "a count", pair("How many units are used?", "1", "quantification")),
+    (NotSupportedGate, "separators", pair("How many gauges are merged?", "2400", "quantification")),
+]
+
+
+@pytest.mark.parametrize(("gate", "what", "one"), REJECTED, ids=[f"{g.code}-{w}" for g, w, _ in REJECTED])
+async def test_gate_when_the_defect_is_there_rejects_with_a_reason(
+    gate: type[Gate], what: str, one: QAPair, ctx: StageContext
+) -> None:
+    found = await verdict(gate, one, ctx)
+    assert not found.accept
+    assert found.reason and found.error is None
+
+
+@pytest.mark.parametrize(("gate", "what", "one"), ACCEPTED, ids=[f"{g.code}-{w}" for g, w, _ in ACCEPTED])
+async def test_gate_when_the_defect_is_absent_accepts(
+    gate: type[Gate], what: str, one: QAPair, ctx: StageContext
+) -> None:
+    found = await verdict(gate, one, ctx)
+    assert found.accept, found.reason
+
+
+async def test_duplicate_when_a_question_is_rephrased_keeps_the_first(ctx: StageContext) -> None:
+    first = pair(question="Why do satellites miss snowfall over cold mountains?")
+    again = pair(
+        question="Why is it that satellites miss snowfall over the cold mountains?", answer="Ice scatters less."
+    )
+    other = pair(question="Why do satellites miss drizzle over warm oceans?")
+    found = await DuplicateGate().check([first, again, other], MATERIAL, ctx)
+    assert [v.accept for v in found] == [True, False, True]
+    assert first.id in found[1].reason
+
+
+async def test_duplicate_when_an_earlier_round_accepted_it_rejects(ctx: StageContext) -> None:
+    earlier = pair(question="Why do satellites miss snowfall over cold mountains?")
+    material = Material(DATASET, (), DATASET.text, MATERIAL.sources, (earlier,))
+    again = pair(question="Why do satellites miss snowfall over cold mountains", answer="Ice.", round=1)
+    found = await DuplicateGate().check([again], material, ctx)
+    assert not found[0].accept
+
+
+async def test_duplicate_when_numbers_or_names_differ_accepts(ctx: StageContext) -> None:
+    texts = [
+        f"How many rain gauges were merged in the upper {r} basin in {y}?"
+        for r in ("Indus", "Heihe")
+        for y in (1990, 1991)
+    ]
+    found = await DuplicateGate().check([pair(question=t, kind="quantification") for t in texts], MATERIAL, ctx)
+    assert all(v.accept for v in found)
