@@ -1,4 +1,11 @@
-"""For tests and plugin authors: a fake OpenAI-compatible server with deterministic, well-formed replies.
+"""For tests and plugin authors: a fake OpenAI-compatible server with deterministic, well-formed replies, and
+`check_source`, the conformance suite of source adapters.
 
 Nothing in scirgen imports this package.
 """
+
+from __future__ import annotations
+
+from scirgen.testing.sources import SourceContractError, SourceReport, check_source, check_source_async
+
+__all__ = ["SourceContractError", "SourceReport", "check_source", "check_source_async"]

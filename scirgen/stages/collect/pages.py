@@ -103,7 +103,7 @@ async def pages(
         key = page_key(cursor, left)
         return CollectedPage(key, revision, following, tuple(items), tuple(aside))
 
-    async with aclosing(_iterate(source.datasets(cursor))) as entries:
+    async with aclosing(iterate(source.datasets(cursor))) as entries:
         async for entry in entries:
             if isinstance(entry, Cursor):
                 yield await page(entry.value)
@@ -168,7 +168,7 @@ async def _collect(source: Source, config: CollectConfig, dataset: Dataset) -> C
     failures: list[Failure] = []
     try:
         if config.papers_per_dataset > 0:
-            async for candidate in _iterate(source.papers(dataset)):
+            async for candidate in iterate(source.papers(dataset)):
                 paper = await _with_file(source, config, dataset, candidate, aside, failures)
                 if paper is not None and paper.id not in papers:
                     papers[paper.id] = paper
@@ -195,7 +195,7 @@ async def _with_file(
         aside.append(rejected(paper, "licence", f"licence {paper.licence!r} is not wanted", dataset.id))
         return None
     try:
-        fetched = await _value(source.fetch(paper))
+        fetched = await value_of(source.fetch(paper))
     except PaperError as error:
         aside.append(rejected(paper, error.error_code, error.message, dataset.id))
         return None
@@ -247,7 +247,7 @@ async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -
     return list(await asyncio.gather(*(one(item) for item in work)))
 
 
-async def _iterate(entries: Iterable[T] | AsyncIterator[T]) -> AsyncGenerator[T, None]:
+async def iterate(entries: Iterable[T] | AsyncIterator[T]) -> AsyncGenerator[T, None]:
     """An async view of a plain or async iterable. A plain one is advanced in a thread: it may read files or sockets."""
     if inspect.isawaitable(entries):
         entries = await entries
@@ -267,5 +267,6 @@ async def _iterate(entries: Iterable[T] | AsyncIterator[T]) -> AsyncGenerator[T,
         yield step[0]
 
 
-async def _value(result: object) -> object:
+async def value_of(result: object) -> object:
+    """What a plain or async method gave."""
     return await result if inspect.isawaitable(result) else result

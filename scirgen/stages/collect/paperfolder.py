@@ -73,6 +73,34 @@ class _Text:
     letters: str
 
 
+@dataclass(frozen=True)
+class _Keys:
+    """What a dataset is looked up by; worked out once, and compared with every file."""
+
+    id: str
+    doi: str
+    own: frozenset[str]
+    named: frozenset[str]
+    related: frozenset[str]
+    title: str
+    related_titles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset, named: Sequence[str]) -> _Keys:
+        doi = (dataset.doi or "").lower()
+        titles = (letters(r) for r in dataset.related)
+        title = letters(dataset.title)
+        return cls(
+            id=dataset.id.lower(),
+            doi=doi,
+            own=frozenset({dataset.id.lower(), doi} - {""}),
+            named=frozenset({n.lower() for n in named} | {d for n in named if (d := find_doi(n))}),
+            related=frozenset(d for r in dataset.related if (d := find_doi(r))),
+            title=title if len(title) >= _SHORTEST_TITLE else "\0",
+            related_titles=tuple(t for t in titles if len(t) >= _SHORTEST_TITLE),
+        )
+
+
 class PaperFolder:
     """The papers below a folder.
 
@@ -91,7 +119,7 @@ class PaperFolder:
     def files(self) -> tuple[PaperFile, ...]:
         """All papers, by name."""
         table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
-        found = (p for p in sorted(self.root.rglob("*")) if p.suffix.lower() in PAPER_TYPES and p.is_file())
+        found = (p for p in sorted(self.root.rglob("*")) if _is_paper(p))
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     @cached_property
@@ -108,13 +136,10 @@ class PaperFolder:
             dataset: the record.
             named: file names and DOIs of papers that the record names as its own.
         """
-        found = [(self._found_by(f, dataset, named), f) for f in self.files]
+        keys = _Keys.of(dataset, named)
+        found = [(self._found_by(f, keys), f) for f in self.files]
         ordered = sorted((_ORDER.index(by), f.name, by, f) for by, f in found if by)
         return [Candidate(f.paper(), by) for _, _, by, f in ordered]
-
-    def matches(self, dataset: Dataset, named: Sequence[str] = ()) -> bool:
-        """Whether some paper was found for this very dataset."""
-        return any(self._found_by(f, dataset, named) not in ("", "folder") for f in self.files)
 
     def fetch(self, paper: Paper) -> Fetched:
         """The paper's file, where it lies."""
@@ -125,33 +150,30 @@ class PaperFolder:
             return Fetched(code="damaged", reason=f"{path.name}: the file is empty")
         return Fetched(file=path, media_type=paper.media_type)
 
-    def _found_by(self, file: PaperFile, dataset: Dataset, named: Sequence[str]) -> str:
-        own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
-        wanted = {n.lower() for n in named}
-        related = {d for r in dataset.related if (d := find_doi(r))}
-        if own & {d.lower() for d in file.dataset_ids}:
+    def _found_by(self, file: PaperFile, keys: _Keys) -> str:
+        if keys.own & {d.lower() for d in file.dataset_ids}:
             return "column"
-        if {file.name.lower(), file.path.name.lower(), file.path.stem.lower()} & wanted:
+        if {file.name.lower(), file.path.name.lower(), file.path.stem.lower()} & keys.named:
             return "column"
-        if file.doi and (file.doi in wanted or file.doi in {find_doi(w) for w in wanted}):
+        if file.doi and file.doi in keys.named:
             return "column"
-        if file.doi and file.doi in related:
+        if file.doi and file.doi in keys.related:
             return "related_doi"
-        if _named_after(file.path.stem, dataset):
+        if _named_after(file.path.stem, keys):
             return "file_name"
-        return self._by_text(file, dataset, related) or self._by_folder(file)
+        return self._by_text(file, keys) or self._by_folder(file)
 
-    def _by_text(self, file: PaperFile, dataset: Dataset, related: set[str]) -> str:
+    def _by_text(self, file: PaperFile, keys: _Keys) -> str:
         content = self._texts.get(file.path)
         if content is None:
             return ""
-        if dataset.doi and mentions_doi(content.tails, dataset.doi):
+        if keys.doi and mentions_doi(content.tails, keys.doi):
             return "doi_in_text"
-        if any(mentions_doi(content.head_tails, doi) for doi in related):
+        if any(mentions_doi(content.head_tails, doi) for doi in keys.related):
             return "related_doi"
-        if _contains(content.letters, dataset.title):
+        if keys.title in content.letters:
             return "title_in_text"
-        return "cites_related" if any(_contains(content.letters, r) for r in dataset.related) else ""
+        return "cites_related" if any(t in content.letters for t in keys.related_titles) else ""
 
     def _by_folder(self, file: PaperFile) -> str:
         return "folder" if len(self._nobodys) <= self._everyone_up_to and file in self._nobodys else ""
@@ -198,17 +220,13 @@ def letters(written: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
 
 
-def _contains(content: str, title: str) -> bool:
-    wanted = letters(title)
-    return len(wanted) >= _SHORTEST_TITLE and wanted in content
-
-
-def _named_after(stem: str, dataset: Dataset) -> bool:
+def _named_after(stem: str, keys: _Keys) -> bool:
     name = stem.lower()
-    doi = (dataset.doi or "").lower()
-    if doi and (doi_in_file_name(stem) == doi or doi.replace("/", "_") in name or doi.replace("/", "-") in name):
+    if keys.doi and (
+        doi_in_file_name(stem) == keys.doi or keys.doi.replace("/", "_") in name or keys.doi.replace("/", "-") in name
+    ):
         return True
-    return len(dataset.id) >= 3 and _whole_word(name, dataset.id.lower())
+    return len(keys.id) >= 3 and _whole_word(name, keys.id)
 
 
 def _whole_word(name: str, wanted: str) -> bool:
@@ -219,6 +237,11 @@ def _whole_word(name: str, wanted: str) -> bool:
             return True
         at = name.find(wanted, at + 1)
     return False
+
+
+def _is_paper(path: Path) -> bool:
+    about_the_folder = path.stem.lower() in {"readme", "license", "licence"} or path.name.startswith(".")
+    return path.suffix.lower() in PAPER_TYPES and not about_the_folder and path.is_file()
 
 
 def _relative(path: Path, root: Path) -> str:

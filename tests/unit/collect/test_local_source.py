@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scirgen import Cursor, Dataset, InputError, Rejection, ScirgenError, SourceSetup
+from scirgen.stages.collect.folder import LocalSource
+from scirgen.testing import check_source
+
+Open = Callable[..., LocalSource]
+
+
+def datasets(source: LocalSource) -> list[Dataset]:
+    return [e for e in source.datasets() if isinstance(e, Dataset)]
+
+
+def found(source: LocalSource, dataset_id: str) -> list[tuple[str, str]]:
+    dataset = next(d for d in source.datasets() if isinstance(d, Dataset) and d.id == dataset_id)
+    return [(Path(c.paper.file or "").name, c.found_by) for c in source.papers(dataset)]
+
+
+def test_a_folder_gives_the_records_of_all_its_files_with_their_fields(catalogue: Path, local: Open) -> None:
+    by_id = {d.id: d for d in datasets(local(catalogue))}
+    assert set(by_id) == {"lake-ice", "soil-temp", "river-q"}
+    assert by_id["lake-ice"].licence == "cc-by-4.0"
+    assert by_id["lake-ice"].doi == "10.5555/ice.1"
+    assert by_id["river-q"].keywords == ("rivers", "runoff")
+    assert by_id["river-q"].description == "Daily values"
+
+
+def test_papers_are_matched_by_column_and_by_a_doi_in_the_file_name(catalogue: Path, local: Open) -> None:
+    source = local(catalogue)
+    assert found(source, "soil-temp") == [("soil.md", "column")]
+    assert found(source, "lake-ice") == [("10.5555_ice.1-study.md", "file_name")]
+    assert found(source, "river-q") == []
+
+
+def test_datasets_with_a_paper_come_first_so_that_a_limit_keeps_them(catalogue: Path, local: Open) -> None:
+    (catalogue / "0.jsonl").write_text(json.dumps({"id": "first-by-name", "title": "No paper"}))
+    assert [d.id for d in datasets(local(catalogue))] == ["lake-ice", "soil-temp", "first-by-name", "river-q"]
+    in_order = datasets(local(catalogue, order="catalogue"))
+    assert [d.id for d in in_order] == ["first-by-name", "lake-ice", "soil-temp", "river-q"]
+
+
+def test_a_paper_of_no_dataset_is_a_candidate_of_all_while_such_papers_are_few(catalogue: Path, local: Open) -> None:
+    (catalogue / "papers" / "anything.md").write_text("# A paper\n\nNothing in particular.")
+    assert ("anything.md", "folder") in found(local(catalogue), "river-q")
+    assert found(local(catalogue, folder_candidates=0), "river-q") == []
+
+
+def test_a_dataset_doi_in_a_papers_text_is_found_across_a_line_break_but_not_inside_a_longer_doi(
+    tmp_path: Path, local: Open
+) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "r.jsonl").write_text(
+        json.dumps({"id": "d1", "title": "One", "doi": "10.5555/Abc.12"})
+        + "\n"
+        + json.dumps({"id": "d2", "title": "Two", "doi": "10.5555/abc.1"})
+    )
+    (tmp_path / "papers" / "p.md").write_text("Data: https://doi.org/10.5555/abc.\n12, accessed in May.")
+    source = local(tmp_path)
+    assert found(source, "d1") == [("p.md", "doi_in_text")]
+    assert found(source, "d2") == [("p.md", "folder")]
+
+
+def test_a_paper_that_cites_the_records_own_literature_is_found(tmp_path: Path, local: Open) -> None:
+    title = "A long record of precipitation over the Third Pole region"
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "r.jsonl").write_text(json.dumps({"id": "d1", "title": "Precipitation", "related": [title]}))
+    (tmp_path / "papers" / "p.md").write_text(f"Refs\n20. Jiang Y. {title.upper().replace(' ', chr(10))}. 2023")
+    assert found(local(tmp_path), "d1") == [("p.md", "cites_related")]
+
+
+def test_a_table_in_the_paper_folder_gives_files_their_doi_licence_and_datasets(catalogue: Path, local: Open) -> None:
+    (catalogue / "papers" / "papers.csv").write_text(
+        "file,doi,licence,year,datasets\nsoil.md,10.5555/SOIL,CC0,2020,river-q;lake-ice\n"
+    )
+    source = local(catalogue)
+    assert ("soil.md", "column") in found(source, "river-q")
+    dataset = next(d for d in datasets(source) if d.id == "river-q")
+    paper = next(source.papers(dataset).__iter__()).paper
+    assert (paper.doi, paper.licence, paper.year) == ("10.5555/soil", "cc0-1.0", 2020)
+
+
+def test_malformed_lines_are_set_aside_with_file_and_line_and_the_others_go_on(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "r.jsonl").write_text(
+        '{"id": "a", "title": "A"}\n{"id": "b", "title": \n[1]\n{"id": "c", "title": "C"}\n'
+    )
+    (tmp_path / "s.json").write_text('{\n "id": "d",\n "title" "D"}')
+    entries = list(local(tmp_path).datasets())
+    assert [e.id for e in entries if isinstance(e, Dataset)] == ["a", "c"]
+    assert [(e.code, e.record_id) for e in entries if isinstance(e, Rejection)] == [
+        ("malformed_record", "r.jsonl:2"), ("malformed_record", "r.jsonl:3"), ("malformed_record", "s.json:3"),
+    ]  # fmt: skip
+
+
+def test_a_record_without_a_title_is_set_aside(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "r.csv").write_text("id,title\nx1,\nx2,Two\n")
+    entries = list(local(tmp_path).datasets())
+    assert [(e.code, e.record_id) for e in entries if isinstance(e, Rejection)] == [("no_title", "x1")]
+
+
+def test_a_csv_row_with_too_many_cells_is_set_aside_with_its_line(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "r.csv").write_text('id,title\na,"A\nB"\nb,B,extra\nc,C\n')
+    entries = list(local(tmp_path).datasets())
+    assert [e.id for e in entries if isinstance(e, Dataset)] == ["a", "c"]
+    assert [e.record_id for e in entries if isinstance(e, Rejection)] == ["r.csv:4"]
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00garbage", b"\xff\xfe not utf-8"])
+def test_a_damaged_file_is_set_aside_and_the_others_go_on(tmp_path: Path, local: Open, content: bytes) -> None:
+    (tmp_path / ("a.jsonl.gz" if content[:1] == b"\x1f" else "a.jsonl")).write_bytes(content)
+    (tmp_path / "b.jsonl").write_text('{"id": "b", "title": "B"}')
+    entries = list(local(tmp_path).datasets())
+    assert [e.id for e in entries if isinstance(e, Dataset)] == ["b"]
+    assert [e.code for e in entries if isinstance(e, Rejection)] == ["malformed_record"]
+
+
+def test_gzip_and_parquet_are_read_like_the_rest(tmp_path: Path, local: Open) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as file:
+        file.write('{"id": "a", "title": "A"}\n')
+    pq.write_table(pa.table({"id": ["p1", "p2"], "title": ["P one", "P two"]}), tmp_path / "b.parquet")
+    assert [d.id for d in datasets(local(tmp_path))] == ["a", "p1", "p2"]
+
+
+@pytest.mark.parametrize("content", [None, {"notes.docx": "x"}, {".hidden.json": "{}"}])
+def test_a_folder_without_records_is_an_input_error_with_a_hint(
+    tmp_path: Path, local: Open, content: dict[str, str] | None
+) -> None:
+    for name, text in (content or {}).items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as raised:
+        local(tmp_path)
+    assert raised.value.error_code == "no_records" and "*.jsonl" in raised.value.hint
+
+
+def test_a_given_folder_of_papers_without_papers_is_an_input_error(
+    catalogue: Path, tmp_path: Path, local: Open
+) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError) as raised:
+        local(catalogue, papers=tmp_path / "empty")
+    assert raised.value.error_code == "no_papers"
+
+
+def test_an_unknown_option_names_the_known_one(catalogue: Path, local: Open) -> None:
+    with pytest.raises(ScirgenError) as raised:
+        local(catalogue, colums={})
+    assert "columns" in raised.value.hint
+
+
+def test_own_column_names_are_used_when_given(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "r.csv").write_text("Kennung,Titel,depth\nx1,Bodentemperatur,10 cm\n")
+    (found_one,) = datasets(local(tmp_path, columns={"id": "Kennung", "title": "Titel"}))
+    assert (found_one.id, found_one.title, found_one.fields) == ("x1", "Bodentemperatur", (("depth", "10 cm"),))
+
+
+def test_a_record_without_id_is_known_by_its_doi_or_its_content(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "r.jsonl").write_text('{"title": "A", "doi": "https://doi.org/10.5555/X1"}\n{"title": "B"}\n')
+    first, second = datasets(local(tmp_path))
+    assert first.id == "10.5555/x1"
+    assert second.id.startswith("dataset-") and second.id == datasets(local(tmp_path))[1].id
+
+
+def test_the_contract_holds_over_several_pages_with_and_without_papers(tmp_path: Path, local: Open) -> None:
+    rows = [json.dumps({"id": f"d{i:04}", "title": f"Dataset {i}"}) for i in range(450)]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows[:230]))
+    (tmp_path / "b.jsonl").write_text("\n".join(rows[230:]))
+    assert check_source(local(tmp_path)).cursors == 2
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "d0300.md").write_text("text")
+    report = check_source(local(tmp_path))
+    assert (report.datasets, report.cursors, report.candidates, report.files) == (450, 2, 1, 1)
+
+
+def test_a_changed_file_changes_the_revision(catalogue: Path, local: Open) -> None:
+    before = local(catalogue).revision(None)
+    assert local(catalogue).revision(None) == before
+    (catalogue / "b.csv").write_text("id,title\nother,Another\n")
+    assert local(catalogue).revision(None) != before
+
+
+def test_a_single_file_is_read_with_the_papers_beside_it(catalogue: Path) -> None:
+    source = LocalSource(SourceSetup(input=catalogue / "a.jsonl"))
+    entries = [e for e in source.datasets() if not isinstance(e, Cursor)]
+    assert len(entries) == 2
+    assert found(source, "soil-temp") == [("soil.md", "column")]
