@@ -22,4 +22,9 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint  ## everything CI runs
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not browser and not vllm and not ray and not nightly"
+
+.PHONY: test-browser
+test-browser: setup  ## the report in headless Chromium (Debian: apt-get install chromium)
+	@command -v chromium >/dev/null || { echo "Chromium is not installed: apt-get install chromium"; exit 1; }
+	$(BIN)/pytest -m browser

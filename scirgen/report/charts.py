@@ -127,7 +127,7 @@ def _svg(chart: Any) -> str:
     import vl_convert
 
     styled = (
-        chart.configure(background="transparent", font="system-ui, sans-serif")
+        chart.configure(background="transparent", font="sans-serif", padding={"left": 16, "right": 24, "top": 5, "bottom": 5})
         .configure_axis(
             labelColor="currentColor", titleColor="currentColor", gridColor="currentColor", gridOpacity=0.12,
             domainColor="currentColor", tickColor="currentColor", labelFontSize=11, labelLimit=220,
