@@ -253,6 +253,7 @@ class QAPair(Record):
     strategy: str = ""
     language: str = "en"
     round: int = 0
+    note: str = Field(default="", description="how it was made, where that matters (the fact changed for a No)")
     intended_bloom: str | None = Field(default=None, description="C1..C6, asked for when generating")
     bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
     scores: tuple[Score, ...] = ()

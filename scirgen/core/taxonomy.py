@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +14,7 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import AspectCategory, SectionClass
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
-from scirgen.core.yamlfile import load_model
+from scirgen.core.yamlfile import load_model, load_yaml, validate
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -55,6 +56,8 @@ class QuestionType(_Strict):
     name: str
     definition: str
     answer_form: Literal["short", "long"]
+    ask: str = Field(default="", description="one instruction to the writer of the question")
+    reply: str = Field(default="", description="one instruction to the writer of the answer")
     stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
     question: QuestionExpectation = QuestionExpectation()
     answer: AnswerExpectation = AnswerExpectation()
@@ -63,6 +66,7 @@ class QuestionType(_Strict):
     )
     aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects to look for evidence in first")
     bloom: tuple[str, ...] = Field(default=(), description="typical levels, most typical first")
+    hops: int = Field(default=1, ge=1, description="pieces of evidence such a question usually needs")
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
     @cached_property
@@ -73,6 +77,11 @@ class QuestionType(_Strict):
     def examples_for(self, domain: str) -> tuple[ExamplePair, ...]:
         """The domain's examples, or the general ones."""
         return self.examples.get(domain) or self.examples.get("general", ())
+
+    @cached_property
+    def polar(self) -> bool:
+        """Whether it is answered by yes or no."""
+        return self.answer.kind == "yes_no"
 
 
 class BloomLevel(_Strict):
@@ -205,17 +214,66 @@ class Taxonomies:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all taxonomy files in force, byte for byte."""
-        found = self._resources.find("taxonomies")
-        return digest({name: file_sha256(found[name].path) for name in sorted(found)})
+        folders = [(origin, root / "taxonomies") for origin, root in self._resources.layers()]
+        files = [(origin, path) for origin, folder in folders for path in sorted(folder.glob("*.yaml"))]
+        return digest([(origin, path.name, file_sha256(path)) for origin, path in files])
+
+    def bloom_level(self, id: str) -> BloomLevel:
+        """One Bloom level by id.
+
+        Raises:
+            ResourceError: there is none of that id.
+        """
+        for item in self.bloom.levels:
+            if item.id == id:
+                return item
+        raise ResourceError(f"unknown Bloom level {id!r}", hint=suggest(id, [x.id for x in self.bloom.levels]))
 
     def _load(self, name: str, model: type[_T]) -> _T:
-        path = self._resources.get("taxonomies", name).path
-        loaded = load_model(path, model)
+        layers = [root / "taxonomies" / f"{name}.yaml" for _, root in self._resources.layers()]
+        found = [path for path in layers if path.is_file()]
+        if not found:
+            raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
+        path = found[-1]
+        loaded = load_model(found[0], model) if len(found) == 1 else _overlay(found[0], path, model)
         for kind in (t for t in getattr(loaded, "types", ())):
             patterns = kind.question.any_of + kind.question.none_of + kind.answer.any_of + kind.answer.none_of
             for pattern in patterns + kind.evidence_cues:
                 _check_pattern(pattern, f"{path}: {kind.id}")
         return loaded
+
+
+def _overlay(base: Path, over: Path, model: type[_T]) -> _T:
+    """A domain's taxonomy laid over the built-in one: entries meet by id, the domain's keys win, new entries are appended.
+
+    Mappings (a type's ``examples``, ``question``, ``answer``) are merged key by key; lists are replaced.
+    """
+    below, _ = load_yaml(base)
+    above, lines = load_yaml(over)
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        raise ResourceError(f"{over}:1: expected a mapping at the top level")
+    merged = dict(below)
+    for key, value in above.items():
+        mine = below.get(key)
+        if not (isinstance(value, list) and isinstance(mine, list) and all(_has_id(e) for e in [*value, *mine])):
+            merged[key] = _merged(mine, value)
+            continue
+        entries = {entry["id"]: entry for entry in mine}
+        for entry in value:
+            entries[entry["id"]] = _merged(entries.get(entry["id"]), entry)
+        merged[key] = list(entries.values())
+    # Lines are those of the domain's own file, whose entries have other positions: only top-level keys can be located.
+    return validate(merged, model, str(over), {k: v for k, v in lines.items() if len(k) == 1})
+
+
+def _has_id(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("id"), str)
+
+
+def _merged(mine: Any, theirs: Any) -> Any:
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return {**mine, **{k: _merged(mine.get(k), v) for k, v in theirs.items()}}
+    return theirs
 
 
 def _check_pattern(pattern: str, where: str) -> None:
