@@ -143,7 +143,7 @@ async def run_pipeline(
 ) -> Run:
     """Open what a run needs, refuse what cannot work, run, close. The asynchronous heart of `generate`."""
     registry = load_registry()
-    resources = Resources(domain)
+    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
     stages = build_stages(registry)
     async with AsyncExitStack() as closing:
         opened = source or open_source(config, registry, domain, folder)

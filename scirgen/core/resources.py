@@ -54,15 +54,25 @@ class Resource:
 
 @dataclass(frozen=True)
 class Resources:
-    """Built-in resources overlaid by a domain's."""
+    """Built-in resources, overlaid by a domain's, overlaid by the user's own folder."""
 
     domain: Domain | None = None
+    overrides: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.overrides is not None and not any((self.overrides / f).is_dir() for f in ("prompts", "taxonomies")):
+            raise ResourceError(
+                f"{self.overrides} has neither prompts/ nor taxonomies/",
+                hint="Copy a file to override it: prompts/tag/bloom.yaml.",
+            )
 
     def layers(self) -> list[tuple[str, Path]]:
         """(origin, root), lowest priority first."""
         found = [("scirgen", builtin_root())]
         if self.domain is not None:
             found.append((self.domain.name, self.domain.root))
+        if self.overrides is not None:
+            found.append((str(self.overrides), self.overrides))
         return found
 
     def find(self, folder: str) -> dict[str, Resource]:

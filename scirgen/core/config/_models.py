@@ -56,6 +56,9 @@ class Config(Section):
     domain: str = "geo"
     input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample")
     papers: str | None = Field(default=None, description="folder of papers, when it is not inside the input")
+    overrides: str | None = Field(
+        default=None, description="folder with prompts/ and taxonomies/ of your own; a file overrides the one of its id"
+    )
     seed: int = 0
     language: str = "en"
     models: ModelsConfig = ModelsConfig()
