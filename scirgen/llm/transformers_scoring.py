@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
-from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoding import Encoded, JointEncoder
-from scirgen.llm.loading import LoadedModel, load_causal_lm
+from scirgen.llm.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
+from scirgen.llm.uri import ModelURI
 
 SCORING_OPTIONS: Final[Mapping[str, str]] = {
     "scoring_memory_mb": "memory one forward pass may use on top of the weights (default: 1024, on CUDA half of what is free)",
@@ -18,26 +20,38 @@ SCORING_OPTIONS: Final[Mapping[str, str]] = {
 """``config.models.options`` that this module reads beside those of loading. They change the speed, never a score."""
 
 
-class TransformersScoring:
-    """Implements `scirgen.llm.base.ScoringModel` on a model that transformers runs in this process."""
+class TransformersScoring(Backend):
+    """Implements `scirgen.llm.base.ScoringModel` on a model that transformers runs in this process.
 
-    def __init__(self, name: str, options: Mapping[str, object] | None = None) -> None:
-        self._start(load_causal_lm(name, options), options)
+    A subclass that loads a model of its own overrides `load`.
+    """
+
+    OPTIONS: ClassVar[Mapping[str, str]] = {**LOADING_OPTIONS, **SCORING_OPTIONS}
+
+    async def start(self) -> None:
+        """Load the model, or take the one that is already loaded in this process."""
+        self.use(await asyncio.to_thread(self.load))
+
+    def load(self) -> LoadedModel:
+        """The model to score with; runs in a thread."""
+        return load_causal_lm(self.uri.name, self.options)
 
     @classmethod
     def of(cls, loaded: LoadedModel, options: Mapping[str, object] | None = None) -> TransformersScoring:
         """Score with a model that is already loaded."""
-        self = cls.__new__(cls)
-        self._start(loaded, options)
+        uri = ModelURI(loaded.identity.backend, loaded.identity.name)
+        self = cls(uri, ModelsConfig(options=dict(options or {})), LimitsConfig())
+        self.use(loaded)
         return self
 
-    def _start(self, loaded: LoadedModel, options: Mapping[str, object] | None) -> None:
+    def use(self, loaded: LoadedModel) -> None:
+        """Score with this model from now on."""
         from scirgen.llm.shared_prefix import SharedPrefixEngine
 
         self._loaded = loaded
         self._encoder = JointEncoder(loaded.tokenizer)
-        pack = _positive(options, "scoring_pack_tokens")
-        self.engine = SharedPrefixEngine(loaded.model, _memory(loaded, options), pack)
+        pack = _positive(self.options, "scoring_pack_tokens")
+        self.engine = SharedPrefixEngine(loaded.model, _memory(loaded, self.options), pack)
 
     @property
     def identity(self) -> ModelIdentity:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("torch")
@@ -7,10 +9,13 @@ pytest.importorskip("transformers")
 
 from tiny_models import TEXT, tiny, tokenizer
 
-from scirgen.core.errors import ContextTooLongError, ModelError
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest, ScoringModel
 from scirgen.llm.encoding import JointEncoder
+from scirgen.llm.open import open_scoring
 from scirgen.llm.transformers_scoring import TransformersScoring
+from scirgen.pipeline.plugins import load_registry
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +95,22 @@ async def test_messages_for_a_model_without_a_template_are_an_error_with_a_hint(
     loaded.tokenizer.chat_template = None
     reply = (await TransformersScoring.of(loaded).score([ScoreRequest((Message("user", "Is it?"),), "Yes")]))[0]
     assert isinstance(reply, ModelError) and "plain" in reply.hint
+
+
+async def test_a_folder_is_opened_through_the_registry_like_any_backend(tmp_path: Path) -> None:
+    loaded = tiny("llama")
+    loaded.model.save_pretrained(tmp_path)
+    loaded.tokenizer.save_pretrained(tmp_path)
+    request = ScoreRequest(TEXT + "Answer:", " Yes")
+    model = await open_scoring(f"hf:{tmp_path}", Config(), load_registry())
+    replies = await model.score([request])
+    assert model.capabilities.context_tokens == 512 and model.identity.backend == "hf"
+    assert isinstance(replies[0], ScoreReply)
+    direct = (await TransformersScoring.of(loaded).score([request]))[0]
+    assert isinstance(direct, ScoreReply) and replies[0].logprobs == pytest.approx(direct.logprobs, abs=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"scoring_memory_mb": 0}, {"scoring_pack_tokens": "many"}])
+def test_a_wrong_option_is_refused_by_name(options: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        TransformersScoring.of(tiny("llama"), options)
