@@ -18,6 +18,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.engines.base import Engine
+from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
@@ -149,7 +150,8 @@ async def run_pipeline(
         opened = source or open_source(config, registry, domain, folder)
         store = closing.enter_context(Store(folder / "run.db"))
         prompts = PromptLibrary(resources)
-        sessions = await open_sessions(config, registry, store.db, prompts=prompts)
+        replies = ReplyCache(store.db)
+        sessions = await open_sessions(config, registry, replies, prompts=prompts)
         closing.push_async_callback(sessions.aclose)
         log = JsonLog(folder / "log.jsonl")
         closing.callback(log.close)
@@ -158,7 +160,7 @@ async def run_pipeline(
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
         )  # fmt: skip
         engine = build_engine(config, registry)
-        await engine.start(ctx)
+        await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
         runner = Runner(store, ctx, stages, engine, opened, Several(observer, log))
         _stop_on_signals(runner, observer, closing)

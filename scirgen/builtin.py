@@ -52,6 +52,9 @@ GATES = (
     Provided("faithfulness", "shift", f"{_S}.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
 )
 
-ENGINES = (Provided("engine", "local", "scirgen.engines.local:LocalEngine", "asyncio on this machine"),)
+ENGINES = (
+    Provided("engine", "local", "scirgen.engines.local:LocalEngine", "asyncio on this machine"),
+    Provided("engine", "ray", "scirgen.engines.ray:RayEngine", "actors on a Ray cluster", "ray"),
+)
 
 PLUGIN = Plugin("scirgen", "0.1.0", (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES))

@@ -42,6 +42,7 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
 @click.option("--seed", type=int, help="Of sampling and splitting.  [default: 0]")
 @click.option("--language", help="Language of questions and answers (en, zh, ...).")
 @click.option("--engine", help="Where items run: local, ray.")
+@click.option("--ray-address", help="Address of a running Ray cluster (engine ray); without: Ray on this machine.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly once this many tokens were used.")
 @click.option(
     "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
@@ -67,6 +68,7 @@ def generate(out: Path, config_file: Path | None, settings: tuple[str, ...], qui
         "seed": given["seed"],
         "language": given["language"],
         "engine": given["engine"],
+        "ray.address": given["ray_address"],
         "limits.max_tokens": given["max_tokens"],
         "limits.max_cost": given["max_cost"],
         "limits.max_minutes": given["max_minutes"],

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.open import Sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
 
 class Engine(Protocol):
     """Where items run. The runner stays the one writer; an engine never touches the store."""
 
-    async def start(self, ctx: StageContext) -> None:
-        """Get ready (connect, start workers)."""
+    async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
+        """Get ready (connect, start workers). Replies bought elsewhere are put into ``replies`` and counted in ``sessions``."""
         ...
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from scirgen.core.config import Config
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.open import Sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
 
@@ -12,7 +14,7 @@ class LocalEngine:
     def __init__(self, config: Config) -> None:
         self._config = config
 
-    async def start(self, ctx: StageContext) -> None:
+    async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
         """Nothing to start."""
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:

@@ -50,6 +50,15 @@ class LimitsConfig(Section):
     max_minutes: float | None = None
 
 
+class RayConfig(Section):
+    """The ``ray`` engine. Never part of a fingerprint: engines give the same release."""
+
+    address: str | None = Field(default=None, description="of a running cluster; none: Ray on this machine")
+    actors: int | None = Field(default=None, ge=1, description="none: one for each CPU of the cluster")
+    cpus: float = Field(default=1, ge=0, description="CPUs an actor claims")
+    gpus: float = Field(default=0, ge=0, description="GPUs an actor claims; 1 for in-process models on GPUs")
+
+
 class Config(Section):
     """Everything that decides what a run makes and how."""
 
@@ -64,6 +73,7 @@ class Config(Section):
     models: ModelsConfig = ModelsConfig()
     limits: LimitsConfig = LimitsConfig()
     engine: str = "local"
+    ray: RayConfig = RayConfig()
     collect: CollectConfig = CollectConfig()
     parse: ParseConfig = ParseConfig()
     section: SectionConfig = SectionConfig()

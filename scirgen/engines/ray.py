@@ -1,0 +1,213 @@
+"""Work items on a Ray cluster: the same stages, unchanged, in actors; results come back to the one writer on the driver.
+
+Each actor opens its own model sessions. It may read the run's reply cache where it sees the file; replies it buys travel
+back with the result, so that the driver's store is complete. Built on Ray Core rather than Ray Data: the unit that is
+cached, resumed and retried is one work item, which Ray Data's blocks do not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError, MissingExtraError, PluginError, ScirgenError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.base import Usage
+from scirgen.llm.cache import CachedReply, ReplyCache
+from scirgen.llm.open import Sessions, open_sessions
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
+
+ON_DRIVER = frozenset({"collect", "release"})
+"""Stages that read or write what only the driver has: the source, the store, the run's folder."""
+
+
+@dataclass(frozen=True)
+class Bought:
+    """A reply an actor paid for, on its way to the driver's cache."""
+
+    key: str
+    kind: Literal["chat", "score"]
+    model: str
+    request: object
+    text: str
+    finish_reason: str
+    usage: Usage
+
+
+class FerryCache(ReplyCache):
+    """Reads the run's replies where the file can be seen, and keeps new ones until they are handed over."""
+
+    def __init__(self, run_db: Path) -> None:
+        super().__init__(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), owned=True)
+        self._new: list[Bought] = []
+        self._base: ReplyCache | None = None
+        if run_db.is_file():
+            with suppress(sqlite3.Error):
+                shared = sqlite3.connect(f"file:{run_db}?mode=ro", uri=True, check_same_thread=False, timeout=5)
+                self._base = ReplyCache(shared, owned=True)
+
+    def peek(self, key: str) -> CachedReply | None:
+        """A reply of this actor's own, or the run's."""
+        found = super().peek(key)
+        if found is None and self._base is not None:
+            with suppress(sqlite3.Error):
+                found = self._base.peek(key)
+        return found
+
+    def put(
+        self,
+        key: str,
+        request: object,
+        text: str,
+        *,
+        kind: Literal["chat", "score"] = "chat",
+        model: str = "",
+        finish_reason: str = "stop",
+        usage: Usage | None = None,
+    ) -> None:
+        """Keep a reply, here and for the driver."""
+        super().put(key, request, text, kind=kind, model=model, finish_reason=finish_reason, usage=usage)
+        self._new.append(Bought(key, kind, model, request, text, finish_reason, usage or Usage()))
+
+    def hand_over(self) -> tuple[Bought, ...]:
+        """The replies bought since last time."""
+        bought, self._new = tuple(self._new), []
+        return bought
+
+
+class Worker:
+    """What runs inside an actor: sessions of its own, and any stage by name."""
+
+    def __init__(self, config: Config, registry: Registry, resources: Resources, folder: Path) -> None:
+        self._config, self._registry, self._resources, self._folder = config, registry, resources, folder
+        self._cache = FerryCache(folder / "run.db")
+        self._sessions: Sessions | None = None
+        self._opening = asyncio.Lock()
+        self._stages: dict[str, Stage] = {}
+
+    async def execute(
+        self, stage: str, item: WorkItem, fingerprint: str
+    ) -> tuple[StageResult | ScirgenError, tuple[Bought, ...]]:
+        """One item. A `ScirgenError` is a value here, so that it arrives as it was raised."""
+        ctx = await self._context()
+        result: StageResult | ScirgenError
+        try:
+            result = await self._stage(stage).process(item, ctx.at(stage, item.key, fingerprint))
+        except ScirgenError as error:
+            result = error
+        return result, self._cache.hand_over()
+
+    async def _context(self) -> StageContext:
+        async with self._opening:
+            if self._sessions is None:
+                prompts = PromptLibrary(self._resources)
+                self._sessions = await open_sessions(self._config, self._registry, self._cache, prompts=prompts)
+        return StageContext(
+            self._config, self._resources, PromptLibrary(self._resources), Taxonomies(self._resources), self._registry,
+            self._folder, self._sessions.chat, self._sessions.score,
+        )  # fmt: skip
+
+    def _stage(self, name: str) -> Stage:
+        if name not in self._stages:
+            made = self._registry.get("stage", name)
+            if not (isinstance(made, type) and issubclass(made, Stage)):
+                raise PluginError(f"stage {name!r} is not a Stage subclass")
+            self._stages[name] = made()
+        return self._stages[name]
+
+
+class RayEngine:
+    """Spreads items over actors; an item whose actor or node died is run again, on another one."""
+
+    ATTEMPTS = 5
+
+    def __init__(self, config: Config) -> None:
+        try:
+            self._ray: Any = import_module("ray")
+        except ImportError as error:
+            raise MissingExtraError("the ray engine needs Ray", hint="pip install 'scirgen[ray]'") from error
+        self._config = config
+        self._actors: list[Any] = []
+        self._busy: list[int] = []
+        self._replies: ReplyCache | None = None
+        self._sessions: Sessions | None = None
+        self._started_here = False
+
+    async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
+        """Connect (or start Ray on this machine) and make the actors."""
+        wanted = self._config.ray
+        self._replies, self._sessions = replies, sessions
+        if not self._ray.is_initialized():
+            self._started_here = True
+            try:
+                self._ray.init(
+                    address=wanted.address, log_to_driver=False, include_dashboard=False, logging_level="ERROR"
+                )
+            except ConnectionError as error:
+                raise ConfigError(
+                    f"no Ray cluster at {wanted.address}: {error}", hint="Check --ray-address."
+                ) from error
+        count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        share = max(1, self._config.limits.concurrency // count)
+        limits = self._config.limits.model_copy(update={"concurrency": share, "max_tokens": None, "max_cost": None})
+        config = self._config.model_copy(update={"limits": limits})
+        remote = self._ray.remote(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=-1)(Worker)
+        arguments = (config, ctx.registry, ctx.resources, ctx.folder.resolve())
+        self._actors = [
+            remote.options(max_concurrency=256, scheduling_strategy="SPREAD").remote(*arguments) for _ in range(count)
+        ]
+        self._busy = [0] * count
+
+    async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Run an item on the least busy actor."""
+        if stage.name in ON_DRIVER:
+            return await stage.process(item, ctx)
+        assert self._sessions is not None
+        self._sessions.meter.check()
+        for attempt in range(1, self.ATTEMPTS + 1):
+            place = self._busy.index(min(self._busy))
+            self._busy[place] += 1
+            try:
+                result, bought = await self._actors[place].execute.remote(stage.name, item, ctx.fingerprint)
+            except self._ray.exceptions.RayError as error:
+                ctx.log.warning(
+                    "%s %s: attempt %d on ray failed: %s", stage.name, item.key, attempt, type(error).__name__
+                )
+                if attempt == self.ATTEMPTS:
+                    raise ScirgenError(f"{self.ATTEMPTS} Ray actors died on this item", code="worker_died") from error
+                await asyncio.sleep(0.2 * attempt)
+                continue
+            finally:
+                self._busy[place] -= 1
+            self._take(bought)
+            if isinstance(result, ScirgenError):
+                raise result
+            assert isinstance(result, StageResult)
+            return result
+        raise AssertionError("unreachable")
+
+    def _take(self, bought: tuple[Bought, ...]) -> None:
+        assert self._replies is not None and self._sessions is not None
+        for b in bought:
+            self._replies.put(
+                b.key, b.request, b.text, kind=b.kind, model=b.model, finish_reason=b.finish_reason, usage=b.usage
+            )
+            self._sessions.meter.add("generator" if b.kind == "chat" else "scorer", b.usage)
+
+    async def aclose(self) -> None:
+        """Let the actors go; shut Ray down if it was started here."""
+        for actor in self._actors:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.kill(actor)
+        self._actors = []
+        if self._started_here:
+            self._ray.shutdown()
