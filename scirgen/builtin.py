@@ -32,7 +32,11 @@ MODELS = (
 
 SOURCES = (Provided("source", "local", "scirgen.stages.collect.folder:LocalSource", "a folder or file of records"),)
 
-PARSERS = ()
+PARSERS = (
+    Provided("parser", "pymupdf", "scirgen.stages.parse.pymupdf_parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
+    Provided("parser", "grobid", "scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server"),
+    Provided("parser", "text", "scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
+)
 
 _G = f"{_S}.filter.gates"
 

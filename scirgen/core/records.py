@@ -6,6 +6,7 @@ a span's ``document_id`` is a dataset's id.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal
@@ -153,8 +154,20 @@ class Link(Record):
         return f"{self.dataset_id}|{self.paper_id}"
 
 
+class PlacedLine(Record):
+    """A printed line: where its text begins (an offset like its block's), and where it stands."""
+
+    start: int
+    page: int = Field(description="1-based")
+    bbox: Box
+
+
 class Block(Record):
-    """One block of a document in reading order."""
+    """One block of a document in reading order.
+
+    ``page`` and ``bbox`` are where it begins; a paragraph that goes on in another column or page is one block, and ``lines``
+    say where each of its lines stands.
+    """
 
     kind: BlockKind
     start: int
@@ -163,6 +176,7 @@ class Block(Record):
     bbox: Box | None = None
     heading_path: tuple[str, ...] = Field(default=(), description="headings above it, outermost first")
     level: int | None = Field(default=None, description="headings only: 1 is the outermost")
+    lines: tuple[PlacedLine, ...] = Field(default=(), description="in order; empty where the parser knows no places")
 
 
 class Document(Record):
@@ -179,16 +193,37 @@ class Document(Record):
     parser: str = ""
     provenance: Provenance | None = None
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [b.start for b in self.blocks]
+
+    def block_at(self, offset: int) -> Block | None:
+        """The block that holds the character at ``offset``; None between blocks."""
+        index = bisect_right(self._starts, offset) - 1
+        return self.blocks[index] if index >= 0 and offset < self.blocks[index].end else None
+
     def span(self, start: int, end: int, section: SectionClass | None = None) -> Span:
-        """The span [start, end) with the page and box of the block it begins in."""
-        block = next((b for b in self.blocks if b.start <= start < b.end), None)
+        """The span [start, end) with the page it begins on and the box of its lines on that page."""
+        block = self.block_at(start)
+        page, bbox = (block.page, block.bbox) if block else (None, None)
+        if block and block.lines:
+            first = max(0, bisect_right([line.start for line in block.lines], start) - 1)
+            page = block.lines[first].page
+            boxes = [line.bbox for line in block.lines[first:] if line.start < end and line.page == page]
+            boxes = boxes or [block.lines[first].bbox]
+            bbox = (
+                min(b[0] for b in boxes),
+                min(b[1] for b in boxes),
+                max(b[2] for b in boxes),
+                max(b[3] for b in boxes),
+            )
         return Span(
             document_id=self.id,
             start=start,
             end=end,
             text=self.text[start:end],
-            page=block.page if block else None,
-            bbox=block.bbox if block else None,
+            page=page,
+            bbox=bbox,
             section=section,
         )
 

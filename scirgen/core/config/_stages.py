@@ -44,11 +44,26 @@ class CollectConfig(Section):
 
 
 class ParseConfig(Section):
-    """Stage 2."""
+    """Stage 2. The limits are fingerprinted: they decide which papers are set aside."""
 
-    parser: str = "auto"
-    timeout_s: float = Field(default=120.0, gt=0)
-    memory_mb: int = Field(default=2048, ge=256)
+    parser: str = Field(default="auto", description="auto: by the file's content; or a registered parser for all files")
+    timeout_s: float = Field(default=120.0, gt=0, description="for one file")
+    memory_mb: int = Field(default=2048, ge=64, description="what one file may take beyond the parser itself")
+    # Not fingerprinted: how many files are parsed at a time changes no document.
+    workers: int = Field(default=2, ge=1, json_schema_extra={"fingerprint": False})
+    no_extract: Literal["refuse", "parse"] = Field(
+        default="refuse", description="PDFs whose owner forbids taking text out of them"
+    )
+    # Not fingerprinted: a secret's place; the passwords themselves are never stored.
+    password_env: str = Field(
+        default="SCIRGEN_PDF_PASSWORD",
+        description="environment variable with the passwords of encrypted PDFs, one a line",
+        json_schema_extra={"fingerprint": False},
+    )
+    ocr: bool = Field(default=False, description="read scanned pages with Tesseract, where it is installed")
+    ocr_language: str = Field(default="eng", description="Tesseract's language codes, such as eng+por")
+    # Not fingerprinted: where the server stands does not change what it answers.
+    grobid_url: str = Field(default="http://localhost:8070", json_schema_extra={"fingerprint": False})
 
 
 class SectionConfig(Section):

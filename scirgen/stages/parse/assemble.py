@@ -1,0 +1,75 @@
+"""From a parser's blocks to a `Document`: one text, offsets, heading paths, the id. The same for all parsers."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from scirgen.core.fingerprint import content_id
+from scirgen.core.language import detect_language
+from scirgen.core.records import Block, BlockKind, Document, Paper, Provenance
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+
+_SEPARATOR = "\n\n"
+
+
+def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = None) -> Document:
+    """Build the document of a paper."""
+    blocks: list[Block] = []
+    parts: list[str] = []
+    path: list[tuple[int, str]] = []
+    offset = 0
+    for block in parsed.blocks:
+        if not block.text.strip():
+            continue
+        level = (block.level or 1) if block.kind is BlockKind.HEADING else None
+        if level is not None:
+            path = [(above, name) for above, name in path if above < level]
+        blocks.append(_placed(block, offset, level, tuple(name for _, name in path)))
+        if level is not None:
+            path.append((level, " ".join(block.text.split())))
+        parts.append(block.text)
+        offset += len(block.text) + len(_SEPARATOR)
+    text = _SEPARATOR.join(parts)
+    body = " ".join(b.text for b in parsed.blocks if b.kind is BlockKind.PARAGRAPH)
+    return Document(
+        id=content_id("doc", paper.id, text, parsed.parser),
+        paper_id=paper.id,
+        title=parsed.title or paper.title,
+        abstract=parsed.abstract,
+        text=text,
+        blocks=tuple(blocks),
+        pages=parsed.pages,
+        language=parsed.language or detect_language(body or text),
+        parser=parsed.parser,
+        provenance=provenance,
+    )
+
+
+def clean(text: str) -> str:
+    """What no document text holds: control and zero-width characters, lone surrogates, odd spaces."""
+    kept = (" " if unicodedata.category(c) == "Zs" else c for c in text if c == "\n" or _printable(c))
+    return "".join(kept).strip()
+
+
+def _printable(character: str) -> bool:
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def _placed(block: ParsedBlock, offset: int, level: int | None, path: tuple[str, ...]) -> Block:
+    lines = tuple(line.model_copy(update={"start": line.start + offset}) for line in block.lines)
+    first = [line for line in lines if line.page == lines[0].page] if lines else []
+    boxes = [line.bbox for line in first]
+    return Block(
+        kind=block.kind,
+        start=offset,
+        end=offset + len(block.text),
+        page=lines[0].page if lines else None,
+        bbox=(
+            (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+            if boxes
+            else None
+        ),
+        heading_path=path,
+        level=level,
+        lines=lines,
+    )

@@ -1,0 +1,70 @@
+"""All steps from the pages of a PDF to a `ParsedPaper`, in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scirgen.core.language import detect_language
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.base import ParsedPaper
+from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references
+from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
+from scirgen.stages.parse.pdf.front import read_front, strip_label
+from scirgen.stages.parse.pdf.furniture import without_furniture
+from scirgen.stages.parse.pdf.headings import Outline, mark_headings
+from scirgen.stages.parse.pdf.lines import Line, Style, page_lines
+from scirgen.stages.parse.pdf.order import reading_order
+from scirgen.stages.parse.pdf.paragraphs import Group, groups
+
+
+@dataclass(frozen=True)
+class RawPage:
+    """A page as PyMuPDF gives it: the "dict" blocks and the height in points."""
+
+    blocks: Sequence[dict[str, Any]]
+    height: float
+
+
+def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str) -> ParsedPaper:
+    """Blocks in reading order with title, abstract and language."""
+    raw = [page_lines(page.blocks, number) for number, page in enumerate(pages, 1)]
+    body = body_style([line for lines in raw for line in lines])
+    kept = without_furniture(raw, [page.height for page in pages])
+    found: list[Group] = []
+    for lines in kept:
+        found += groups(reading_order(lines), body.size)
+    vocabulary = Vocabulary([line for lines in kept for line in lines])
+    language = detect_language(" ".join(g.text for g in found[len(found) // 4 :] if g.style.font == body.font)[:20000])
+    mark_kinds(found, body)
+    front = read_front(found, body, title, language)
+    mark_headings(found, body, outline, front.body_start)
+    mark_references(found, body)
+    abstract = blocks(front.abstract, vocabulary) if front.abstract else []
+    result = blocks(found, vocabulary)
+    return ParsedPaper(
+        title=clean(next((b.text for b in result if b.kind is BlockKind.TITLE), front.title)),
+        abstract=strip_label(" ".join(b.text for b in abstract)).strip(),
+        language=language,
+        pages=len(pages),
+        parser=parser,
+        blocks=tuple(result),
+    )
+
+
+def body_style(lines: Sequence[Line]) -> Style:
+    """The typography of most characters; size first, so that a font change inside the body does not matter."""
+    sizes: Counter[float] = Counter()
+    styles: Counter[Style] = Counter()
+    for line in lines:
+        for run in line.runs:
+            n = len(run.text.strip())
+            sizes[run.style.size] += n if len(line.text) > 25 else 0
+            styles[run.style] += n
+    if not sizes:
+        return Style("", 10.0, False, False)
+    size = sizes.most_common(1)[0][0]
+    return max((s for s in styles if s.size == size), key=lambda s: styles[s])

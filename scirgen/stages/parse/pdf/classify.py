@@ -1,0 +1,119 @@
+"""What groups other than headings are: captions, tables, figure text, equations, footnotes, references."""
+
+from __future__ import annotations
+
+import re
+from statistics import median
+
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.paragraphs import Group
+from scirgen.stages.parse.pdf.terms import CAPTION, kind_of_heading
+
+_EQUATION_NUMBER = re.compile(r"\(\s*[A-Z]?\.?\d{1,3}[a-z]?\s*\)$")
+_LIST = re.compile(r"^(?:[•·▪◦‣●○■□]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|[–—-])\s+\S")
+_FOOTNOTE = re.compile(r"^(?:[*†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
+_PUBLISHER = re.compile(
+    r"©|\(c\)\s*\d{4}|creative commons|\bcc[- ]by\b|open access|published by|all rights reserved|\bissn\b|correspond(?:ing|ence)"
+    r"|e-?mail:|@\w+\.\w+|^received|^accepted|^citation:|^editor|^edited by|^reviewed by|^copyright|doi\.org/|^available online"
+    r"|^autor para correspond|^how to cite|^como citar|^recebido|^recibido|^aceito|orcid",
+    re.I,
+)
+_REFERENCE = re.compile(
+    r"^(?:\[?\d{1,3}[\].]?\s+[A-ZÀ-Þ]|[A-ZÀ-Þ][\w'’À-ÿ-]+(?:\s[A-ZÀ-Þ][\w'’-]+)?,?\s+(?:[A-Z]\.|[A-Z]{1,3}\b|[A-Z][a-z]+,))"
+)
+
+
+def mark_kinds(groups: list[Group], body: Style) -> None:
+    """Set the kind of captions, figure and table text, equations, footnotes and list items."""
+    for group in groups:
+        if group.kind is not BlockKind.PARAGRAPH:
+            continue
+        if _is_caption(group, body):
+            group.kind = BlockKind.CAPTION
+        elif _is_equation(group):
+            group.kind = BlockKind.EQUATION
+        elif _is_scattered(group, body):
+            group.kind = BlockKind.OTHER
+        elif _is_footnote(group, body):
+            group.kind = BlockKind.FOOTNOTE
+        elif _LIST.match(group.text) and group.style.size >= body.size - 0.6:
+            group.kind = BlockKind.LIST_ITEM
+    _mark_tables(groups, body)
+
+
+def _is_caption(group: Group, body: Style) -> bool:
+    match = CAPTION.match(group.text)
+    if not match:
+        return False
+    after = match.group("after")
+    if re.match(r"\s*[.:|–—-]", after):
+        return True
+    first = group.lines[0].runs[0].style
+    distinct = abs(group.style.size - body.size) >= 0.5 or first.bold != group.style.bold or first.bold
+    return distinct or len(group.text) < 25 or (bool(re.match(r"\s+[A-ZÀ-Þ(]", after)) and group.above > body.size)
+
+
+def _is_equation(group: Group) -> bool:
+    text = group.text
+    if len(group.lines) > 8:
+        return False
+    words = re.findall(r"[^\W\d_]{4,}", text)
+    math = sum(line.math * len(line.text) for line in group.lines) / max(1, len(text))
+    if math > 0.35 and len(words) <= 4:
+        return True
+    numbered = _EQUATION_NUMBER.search(text) and re.search(r"[=≈≤≥<>∑∫]", text)
+    symbols = sum(not (c.isalpha() or c.isspace()) for c in text) > 0.3 * len(text)
+    return bool((numbered and (len(words) <= 6)) or ("=" in text and symbols and len(words) <= 3))
+
+
+def _is_scattered(group: Group, body: Style) -> bool:
+    """Axis labels, table cells and the like: short pieces in another type than the body's."""
+    text = group.text
+    if kind_of_heading(text):
+        return False
+    small = group.style.size <= body.size - 0.9
+    letters = sum(c.isalpha() for c in text)
+    per_line = median(len(line.text) for line in group.lines)
+    if letters < 0.35 * len(text.replace(" ", "")):
+        return len(text) < 400
+    return per_line < 22 and (small or (group.style.font != body.font and len(text) < 40 and not text[:1].isupper()))
+
+
+def _is_footnote(group: Group, body: Style) -> bool:
+    low = group.lines[0].y0 > 550 or _PUBLISHER.search(group.text[:400])
+    small = group.style.size <= body.size - 0.9
+    return bool(small and low and (_FOOTNOTE.match(group.text) or _PUBLISHER.search(group.text[:400])))
+
+
+def _mark_tables(groups: list[Group], body: Style) -> None:
+    """After a table's caption, what is set small or in short pieces is the table, up to the next body paragraph."""
+    inside = 0
+    for group in groups:
+        if group.kind is BlockKind.CAPTION:
+            inside = group.page if re.match(r"tab|quadro|cuadro|表", group.text, re.I) else 0
+            continue
+        if inside != group.page:
+            continue
+        prose = abs(group.style.size - body.size) < 0.6 and group.style.font == body.font
+        wide = median(line.x1 - line.x0 for line in group.lines) > 0.7 * max(1.0, group.x1 - group.x0)
+        if (prose and wide and len(group.text) > 80) or group.kind is BlockKind.HEADING:
+            inside = 0
+        elif group.kind in (BlockKind.OTHER, BlockKind.PARAGRAPH) and not kind_of_heading(group.text):
+            group.kind = BlockKind.TABLE
+
+
+def mark_references(groups: list[Group], body: Style) -> None:
+    """What follows a references heading, up to the next heading, is references."""
+    inside = False
+    for group in groups:
+        if group.kind is BlockKind.HEADING:
+            name = kind_of_heading(group.text)
+            inside = name == "references" or (inside and name == "" and bool(_REFERENCE.match(group.text)))
+        elif inside and group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, BlockKind.FOOTNOTE):
+            group.kind = BlockKind.REFERENCE
+
+
+def is_publishers(text: str) -> bool:
+    """Whether a first page's text is the publisher's: licence, dates, correspondence."""
+    return bool(_PUBLISHER.search(text[:300]))

@@ -1,0 +1,121 @@
+"""From groups to blocks: paragraphs that go on in another column or page are joined, hyphenated words are mended."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from scirgen.core.records import BlockKind, PlacedLine
+from scirgen.stages.parse.base import ParsedBlock
+from scirgen.stages.parse.pdf.lines import Line
+from scirgen.stages.parse.pdf.paragraphs import Group
+
+_FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
+_ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
+_GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
+_WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_HYPHENATED = re.compile(r"([^\W\d_]+)[-\u00ad]$")
+_KEEP = frozenset(
+    [
+        "non",
+        "self",
+        "well",
+        "high",
+        "low",
+        "long",
+        "short",
+        "mid",
+        "post",
+        "pre",
+        "multi",
+        "semi",
+        "quasi",
+        "half",
+        "full",
+        "cross",
+        "co",
+        "anti",
+        "ex",
+        "near",
+        "sub",
+        "inter",
+    ]
+)
+
+
+class Vocabulary:
+    """The document's own words, to tell a word broken at a line's end from a compound."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._words: Counter[str] = Counter()
+        for line in lines:
+            words = _WORDS.findall(line.text.lower())
+            self._words.update(words[:-1] if line.text.endswith("-") else words)
+
+    def glue(self, left: str, right: str) -> str:
+        """``left`` (ending in a hyphen) and ``right`` as printed in one line."""
+        match, head = _HYPHENATED.search(left), re.match(r"[^\W\d_]+", right)
+        if not match or not head or not right[0].islower():
+            return left + right
+        a, b = match.group(1).lower(), head.group().lower()
+        solid, compound = self._words[a + b], self._words[f"{a}-{b}"]
+        keep = compound > solid or (solid == 0 and compound == 0 and (a in _KEEP or self._both(a, b)))
+        return left + right if keep else left[:-1] + right
+
+    def _both(self, a: str, b: str) -> bool:
+        """Whether both halves are common words of the document by themselves."""
+        return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 3
+
+
+def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]:
+    """Blocks in reading order; what floats between two halves of a paragraph follows the paragraph."""
+    merged: list[tuple[Group, list[Line]]] = []
+    last: int | None = None
+    for group in groups:
+        if group.kind is BlockKind.PARAGRAPH and last is not None and _continues(merged[last], group):
+            merged[last][1].extend(group.lines)
+            continue
+        merged.append((group, list(group.lines)))
+        if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            last = len(merged) - 1
+        elif group.kind not in _FLOATS:
+            last = None
+    return [_block(group, lines, vocabulary) for group, lines in merged]
+
+
+def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
+    first, lines = before
+    end = lines[-1]
+    if abs(first.style.size - group.style.size) > 0.6 or first.style.bold != group.style.bold:
+        return False
+    text = end.text
+    moved = end.page != group.page or group.lines[0].y0 < end.y0 or group.region != first.region
+    lower = bool(_GOES_ON.match(group.text))
+    if text.endswith("-"):
+        return lower or moved
+    if _ENDED.search(text):
+        return False
+    if lower:
+        return True
+    full = end.x1 > first.x1 - 2.5 * end.size
+    return moved and full and group.lines[0].x0 < group.x0 + 0.6 * end.size
+
+
+def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> ParsedBlock:
+    text = ""
+    placed: list[PlacedLine] = []
+    for line in lines:
+        if text.endswith("-") or text.endswith("\u00ad"):
+            text = vocabulary.glue(text, line.text)
+            start = len(text) - len(line.text)
+        else:
+            text = f"{text} {line.text}" if text and not _han(text[-1], line.text[:1]) else text + line.text
+            start = len(text) - len(line.text)
+        placed.append(PlacedLine(start=start, page=line.page, bbox=line.box))
+    return ParsedBlock(kind=group.kind, text=text, lines=tuple(placed), level=group.level)
+
+
+def _han(a: str, b: str) -> bool:
+    """Chinese text is set without blanks between lines."""
+    return "一" <= a <= "鿿" and "一" <= b <= "鿿"

@@ -1,0 +1,198 @@
+"""The front matter: title, abstract, and where the body begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz
+
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.pdf.classify import is_publishers
+from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.paragraphs import Group
+from scirgen.stages.parse.pdf.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
+
+_RUN_IN = re.compile(
+    r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|摘\s*要)\b\s*(?P<mark>[.:：—–|-]+)?\s*",
+    re.I,
+)
+_MIN_ABSTRACT = 300
+
+
+@dataclass
+class Front:
+    """What the front matter holds. ``body_start``: index of the first group after it."""
+
+    title: str = ""
+    abstract: list[Group] | None = None
+    abstract_label: str = ""
+    body_start: int = 0
+
+
+def read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
+    """Find title and abstract among the first two pages' groups and set the kinds of what precedes the body."""
+    front = Front()
+    head = [i for i, g in enumerate(groups) if g.page <= 2]
+    if not head:
+        return front
+    title = _title(groups, head, body, known_title)
+    if title is not None:
+        groups[title].kind = BlockKind.TITLE
+        front.title = groups[title].text
+    labelled = _labelled(groups, head)
+    intro = next((i for i in head if kind_of_heading(groups[i].text) == "main" and i > (title or 0)), None)
+    if labelled:
+        chosen = _choose(groups, labelled, language)
+        front.abstract_label, front.abstract = labelled[chosen], _extent(groups, chosen, body)
+        front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
+    else:
+        front.abstract = _unlabelled(groups, head, title, intro, body)
+        if front.abstract:
+            front.body_start = groups.index(front.abstract[-1]) + 1
+        else:
+            front.body_start = _first_prose(groups, head, title, body)
+    _mark_rest(groups, front, title, body)
+    return front
+
+
+def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) -> int | None:
+    first = [i for i in head if groups[i].page == groups[0].page and 8 <= len(groups[i].text) <= 400]
+    wanted = plain(known)
+    if len(wanted) > 15:
+        for i in first:
+            if fuzz.ratio(plain(groups[i].text), wanted) > 85:
+                return i
+    usable = [
+        i
+        for i in first
+        if groups[i].style.size >= body.size + 1.5
+        and len(groups[i].text.split()) >= 2
+        and not kind_of_heading(groups[i].text)
+    ]
+    return max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)), default=None)
+
+
+def _labelled(groups: list[Group], head: Sequence[int]) -> dict[int, str]:
+    """Index of each group that is, or begins with, a label of an abstract -> the label."""
+    found: dict[int, str] = {}
+    for i in head:
+        text = groups[i].text
+        if kind_of_heading(text) == "abstract":
+            found[i] = plain(text)
+            continue
+        match = _RUN_IN.match(text)
+        if match and len(text) > _MIN_ABSTRACT / 2:
+            runs = groups[i].lines[0].runs
+            set_off = (
+                match.group("mark") or match.group("label").isupper() or runs[0].style != groups[i].lines[-1].style
+            )
+            if set_off:
+                found[i] = plain(match.group("label"))
+    return found
+
+
+def _choose(groups: list[Group], labelled: dict[int, str], language: str) -> int:
+    """The abstract in the paper's language, else the first."""
+    same = [i for i, label in labelled.items() if ABSTRACT_LANGUAGE.get(label) == language]
+    return (same or list(labelled))[0]
+
+
+def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
+    """The groups of the abstract that begins (with its label) at ``start``."""
+    taken: list[Group] = []
+    label = groups[start]
+    if len(label.text) > 40:
+        taken.append(label)
+    for group in groups[start + 1 :]:
+        name = kind_of_heading(group.text)
+        if name or KEYWORDS.match(group.text) or (DEPTH.match(group.text) and len(group.text) < 80):
+            break
+        if group.kind in (BlockKind.CAPTION, BlockKind.TITLE, BlockKind.FOOTNOTE) or group.page > label.page + 1:
+            if taken:
+                break
+            continue
+        if is_publishers(group.text) and len(group.text) < 400:
+            if taken:
+                break
+            continue
+        if taken and _other_setting(taken[-1], group):
+            break
+        if _RUN_IN.match(group.text) and taken:
+            break
+        taken.append(group)
+        if sum(len(g.text) for g in taken) > 6000:
+            break
+    return taken
+
+
+def _other_setting(last: Group, group: Group) -> bool:
+    """Whether a group no longer looks like the abstract: another type or another column width."""
+    return (
+        abs(last.style.size - group.style.size) > 0.4
+        or last.style.font != group.style.font
+        or abs((last.x1 - last.x0) - (group.x1 - group.x0)) > 0.25 * (last.x1 - last.x0)
+        or last.style.bold != group.style.bold
+    )
+
+
+def _unlabelled(
+    groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
+) -> list[Group] | None:
+    """A first long paragraph that is set apart from the body (larger, other type, or alone across the columns)."""
+    if title is None:
+        return None
+    for i in head:
+        group = groups[i]
+        if i <= title or group.page != groups[title].page or (intro is not None and i > intro):
+            continue
+        if len(group.text) < _MIN_ABSTRACT or group.kind is not BlockKind.PARAGRAPH or is_publishers(group.text):
+            continue
+        set_apart = (
+            abs(group.style.size - body.size) >= 0.5
+            or group.style.bold != body.bold
+            or group.style.font != body.font
+            or (group.x1 - group.x0) > 1.6 * _usual_width(groups)
+        )
+        return [group] if set_apart else None
+    return None
+
+
+def _usual_width(groups: Sequence[Group]) -> float:
+    widths = sorted(g.x1 - g.x0 for g in groups if len(g.text) > 200)
+    return widths[len(widths) // 2] if widths else 1e9
+
+
+def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, body: Style) -> int:
+    after = (title + 1) if title is not None else 0
+    for i in head:
+        if i < after:
+            continue
+        group = groups[i]
+        same = abs(group.style.size - body.size) < 0.6 and group.style.font == body.font
+        if kind_of_heading(group.text) or (same and len(group.text) > 150 and not is_publishers(group.text)):
+            return i if not (i > after and groups[i - 1].style != body and len(groups[i - 1].text) < 80) else i - 1
+    return after
+
+
+def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style) -> None:
+    inside = {id(g) for g in front.abstract or ()}
+    for i, group in enumerate(groups[: front.body_start]):
+        if id(group) in inside or i == title:
+            continue
+        name = kind_of_heading(group.text)
+        if name in ("abstract", "other_abstract", "main") and len(group.text) < 60:
+            group.kind, group.level = BlockKind.HEADING, 1
+        elif group.kind is BlockKind.PARAGRAPH:
+            group.kind = BlockKind.OTHER
+    for group in groups[front.body_start :]:
+        if group.page > groups[0].page:
+            break
+        if group.kind is BlockKind.PARAGRAPH and group.style.size < body.size - 0.4 and is_publishers(group.text):
+            group.kind = BlockKind.OTHER
+
+
+def strip_label(text: str) -> str:
+    """The abstract's text without its label."""
+    return _RUN_IN.sub("", text, count=1) if _RUN_IN.match(text) else text

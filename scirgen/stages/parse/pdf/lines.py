@@ -1,0 +1,195 @@
+"""Lines of a PDF page with their typography, made from PyMuPDF's spans. What the lines mean is left to the other modules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from scirgen.core.records import Box
+
+_LIGATURES: Final = str.maketrans(
+    {
+        "ﬀ": "ff",
+        "ﬁ": "fi",
+        "ﬂ": "fl",
+        "ﬃ": "ffi",
+        "ﬄ": "ffl",
+        "ﬅ": "ft",
+        "ﬆ": "st",
+        "\u00a0": " ",
+        "\u2010": "-",
+        "\u2011": "-",
+    }
+)
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]"
+)
+_BOLD = re.compile(
+    r"bold|black|heavy|semibold|demi|[-.,]b(?:d|i|o)?$|cmbx|cmssbx|-bx|medi$|\.b(?:i)?$|sfbx|nimbus\w*-medi", re.I
+)
+_ITALIC = re.compile(r"ital|obliq|[-.](?:it|i|bi|ri)$|cmti|cmmi|slant|sfti", re.I)
+_MATH = re.compile(r"cmmi|cmsy|cmex|msam|msbm|math|symbol|mtsy|mtmi|mtex|rmtmi|stix.*math|eufm|mt-?extra|mth", re.I)
+_CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
+_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’'])\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Typography that tells headings from body text. ``size`` in half points."""
+
+    font: str
+    size: float
+    bold: bool
+    italic: bool
+    colour: int = 0
+
+
+@dataclass(slots=True)
+class Run:
+    """A piece of a line in one style."""
+
+    text: str
+    style: Style
+    raised: bool = False
+
+
+@dataclass(slots=True)
+class Line:
+    """A printed line, or a piece of one where a wide gap cuts it."""
+
+    page: int
+    box: Box
+    runs: list[Run]
+    block: int
+    text: str = ""
+    style: Style = field(default_factory=lambda: Style("", 0, False, False))
+    share: float = 1.0
+    math: float = 0.0
+
+    @property
+    def x0(self) -> float:
+        return self.box[0]
+
+    @property
+    def y0(self) -> float:
+        return self.box[1]
+
+    @property
+    def x1(self) -> float:
+        return self.box[2]
+
+    @property
+    def y1(self) -> float:
+        return self.box[3]
+
+    @property
+    def middle(self) -> float:
+        """The vertical middle."""
+        return (self.box[1] + self.box[3]) / 2
+
+    @property
+    def size(self) -> float:
+        """The size of most of its characters, in points."""
+        return self.style.size
+
+    def settle(self) -> Line:
+        """Derive text and typography from the runs."""
+        self.text = re.sub(r"\s+", " ", "".join(r.text for r in self.runs)).strip()
+        weights: Counter[Style] = Counter()
+        math = total = 0
+        for run in self.runs:
+            n = sum(not c.isspace() for c in run.text)
+            total += n
+            math += n if _MATH.search(run.style.font) else 0
+            if not run.raised:
+                weights[run.style] += n
+        if weights:
+            self.style, most = weights.most_common(1)[0]
+            self.share = most / max(1, sum(weights.values()))
+        elif self.runs:
+            self.style = self.runs[0].style
+        self.math = math / max(1, total)
+        return self
+
+
+def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
+    """Lines of one page (1-based number) from ``page.get_text("dict")["blocks"]``; only upright text."""
+    found: list[Line] = []
+    for number, block in enumerate(blocks):
+        lines = [line for raw in block.get("lines", ()) if (line := _line(raw, page, number)) is not None]
+        found += _stitched(lines)
+    return [line.settle() for line in found if any(r.text.strip() for r in line.runs)]
+
+
+def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
+    if abs(raw["dir"][1]) > 0.1 or raw["dir"][0] < 0:
+        return None
+    spans = [s for s in raw["spans"] if s["text"]]
+    if not any(s["text"].strip() for s in spans):
+        return None
+    full = max((s["size"] for s in spans if s["text"].strip()), default=0.0)
+    base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
+    runs: list[Run] = []
+    for span in spans:
+        text = _INVISIBLE.sub("", span["text"].translate(_LIGATURES))
+        if not text:
+            continue
+        raised = _raised(span, base, full)
+        before = runs[-1].text if runs else ""
+        if raised and _CITATION.match(text) and _CITED.search(before):
+            continue
+        runs.append(Run(text, _style(span), raised))
+    _, y0, _, y1 = raw["bbox"]
+    solid = [s["bbox"] for s in spans if s["text"].strip()]
+    left, right = min(b[0] for b in solid), max(b[2] for b in solid)
+    box = (round(left, 2), round(y0, 2), round(right, 2), round(y1, 2))
+    return Line(page, box, runs, block) if runs else None
+
+
+def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:
+    if span is base or not span["text"].strip():
+        return False
+    small = span["size"] < 0.85 * full
+    if span["flags"] & 1 and small:
+        return True
+    return bool(small and span["origin"][1] < base["origin"][1] - 0.15 * full)
+
+
+def _style(span: dict[str, Any]) -> Style:
+    font = span["font"].split("+")[-1]
+    bold = bool(span["flags"] & 16) or bool(_BOLD.search(font))
+    italic = bool(span["flags"] & 2) or bool(_ITALIC.search(font))
+    return Style(font, round(span["size"] * 2) / 2, bold, italic, span["color"])
+
+
+def _stitched(lines: Sequence[Line]) -> list[Line]:
+    """Join pieces of a justified line that MuPDF cut at wide word gaps. Column gutters are wider than that."""
+    joined: list[Line] = []
+    for line in lines:
+        last = joined[-1] if joined else None
+        if last is not None and same_row(last, line):
+            gap = line.x0 - last.x1
+            size = max(r.style.size for r in line.runs)
+            if -0.3 * size < gap < 1.15 * size:
+                joined[-1] = join(last, line, " " if gap > 0.12 * size else "")
+                continue
+        joined.append(line)
+    return joined
+
+
+def join(left: Line, right: Line, glue: str = " ") -> Line:
+    """One line of two pieces in a row."""
+    box = (left.x0, min(left.y0, right.y0), right.x1, max(left.y1, right.y1))
+    runs = [*left.runs]
+    if glue and runs and not runs[-1].text.endswith(" "):
+        runs[-1] = replace(runs[-1], text=runs[-1].text + glue)
+    return Line(left.page, box, runs + right.runs, left.block).settle()
+
+
+def same_row(a: Line, b: Line) -> bool:
+    """Whether two pieces stand in the same row: they overlap by half of the lower one."""
+    overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
+    return overlap > 0.5 * min(a.y1 - a.y0, b.y1 - b.y0)

@@ -1,0 +1,109 @@
+"""The PDF parser: PyMuPDF reads the file (in a worker process), `pdf.analyse` makes sense of the pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+
+from scirgen.core.errors import PaperError
+from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.pdf.analyse import RawPage, analyse
+from scirgen.stages.parse.pdf.headings import Outline
+
+LAYOUT_VERSION = 1
+_MAX_PAGES = 2000
+_MAY_COPY = 16  # ISO 32000-1, table 22, bit 5
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
+
+
+class PyMuPDFParser:
+    """Parses PDF files."""
+
+    def __init__(self) -> None:
+        tools: Any = pymupdf.TOOLS
+        tools.mupdf_display_errors(False)
+        tools.mupdf_display_warnings(False)
+        self._id = f"pymupdf/{metadata.version('pymupdf')}+layout.{LAYOUT_VERSION}"
+
+    def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
+        """Parse one PDF.
+
+        Raises:
+            PaperError: ``not_a_pdf``, ``damaged``, ``encrypted``, ``no_extract``, ``no_text``, ``too_large``, ``memory``.
+        """
+        try:
+            with _opened(path) as document:
+                _check(document, options)
+                pages = [_page(document[number], options) for number in range(document.page_count)]
+                if sum(_chars(page) for page in pages) < 10 * max(1, len(pages)):
+                    raise _no_text(options)
+                outline = Outline(tuple((e[0], str(e[1]), int(e[2])) for e in document.get_toc(simple=True)))
+                title = str((document.metadata or {}).get("title") or "")
+                return analyse(pages, outline, title, self._id)
+        except (
+            pymupdf.FileDataError,
+            pymupdf.EmptyFileError,
+            pymupdf.mupdf.FzErrorBase,
+            RuntimeError,
+            ValueError,
+        ) as error:
+            if "malloc" in str(error) or "memory" in str(error).lower():
+                raise MemoryError from error
+            raise PaperError(
+                f"the PDF is damaged: {error}"[:300], hint="Fetch it again; it may be cut off.", code="damaged"
+            ) from error
+
+
+def _opened(path: Path) -> Any:
+    opener: Any = pymupdf.open
+    return opener(path, filetype="pdf")
+
+
+def _check(document: Any, options: ParserOptions) -> None:
+    if not document.is_pdf:
+        raise PaperError("not a PDF", code="not_a_pdf")
+    if document.needs_pass:
+        passwords = os.environ.get(options.password_env, "").splitlines()
+        if not any(document.authenticate(password) for password in passwords if password):
+            raise PaperError(
+                "the PDF is encrypted and needs a password",
+                hint=f"Put its password into the environment variable {options.password_env}.",
+                code="encrypted",
+            )
+    elif options.no_extract == "refuse" and not document.permissions & _MAY_COPY:
+        raise PaperError(
+            "the PDF's owner does not permit taking text out of it",
+            hint="If you have the right to, set parse.no_extract: parse.",
+            code="no_extract",
+        )
+    if document.page_count == 0:
+        raise PaperError("the PDF has no pages: it is cut off or broken", hint="Fetch it again.", code="damaged")
+    if document.page_count > _MAX_PAGES:
+        raise PaperError(f"{document.page_count} pages is no paper", code="too_large", hint="Split the file.")
+
+
+def _page(page: Any, options: ParserOptions) -> RawPage:
+    text = page.get_text("dict", flags=_FLAGS, sort=False)
+    if options.ocr and not text["blocks"] and shutil.which("tesseract"):
+        recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
+        text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
+    return RawPage(text["blocks"], page.rect.height)
+
+
+def _chars(page: RawPage) -> int:
+    return sum(len(s["text"].strip()) for b in page.blocks for line in b.get("lines", ()) for s in line["spans"])
+
+
+def _no_text(options: ParserOptions) -> PaperError:
+    if options.ocr and not shutil.which("tesseract"):
+        hint = "parse.ocr is on, but Tesseract is not installed; install it (and its language data) and run again."
+    elif options.ocr:
+        hint = "OCR found no text either."
+    else:
+        hint = "It is probably a scan: install Tesseract and set parse.ocr: true, or find a version with a text layer."
+    return PaperError("the PDF has no text layer", hint=hint, code="no_text")

@@ -1,0 +1,74 @@
+"""What a file is, by its content and never by its name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from scirgen.core.errors import PaperError
+
+FileKind = Literal["pdf", "jats", "tei", "text"]
+
+_HEAD = 8192
+_HTML = re.compile(rb"<\s*(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])", re.I)
+_TEI = re.compile(rb"<(?:\w+:)?TEI[\s>]")
+_JATS = re.compile(rb"<article[\s>]|<pmc-articleset[\s>]|JATS|<front[\s>]")
+_BINARY = (
+    b"PK\x03\x04",
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"\x1f\x8b",
+    b"\xd0\xcf\x11\xe0",
+    b"GIF8",
+    b"II*\x00",
+    b"MM\x00*",
+)
+
+
+def sniff(path: Path) -> FileKind:
+    """The kind of a file.
+
+    A PDF header may stand anywhere in the first kilobyte (ISO 32000-1, Annex H, implementation note 13).
+
+    Raises:
+        PaperError: ``not_found``, ``not_a_pdf`` (HTML under any name, or another binary format), ``damaged`` (empty, or
+            bytes that are no text).
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise PaperError(f"{path}: cannot be read: {error.strerror}", code="not_found") from error
+    if not head.strip(b"\x00\t\r\n "):
+        raise PaperError("the file is empty", hint="Fetch it again.", code="damaged")
+    if b"%PDF-" in head[:1024]:
+        return "pdf"
+    if _HTML.search(head[:2048]):
+        raise PaperError(
+            "the file is an HTML page, not a paper",
+            hint="Often a log-in or consent page saved under the paper's name; download the paper itself.",
+            code="not_a_pdf",
+        )
+    if head.startswith(_BINARY):
+        raise PaperError("the file is neither a PDF nor text", hint="Convert it to PDF.", code="not_a_pdf")
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        if _TEI.search(head):
+            return "tei"
+        if _JATS.search(head):
+            return "jats"
+        raise PaperError(
+            "XML that is neither JATS nor TEI", hint="Give the paper as PDF, JATS or TEI.", code="unsupported"
+        )
+    return _text_or_raise(head)
+
+
+def _text_or_raise(head: bytes) -> FileKind:
+    encoded16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\x00" in head and not encoded16:
+        raise PaperError(
+            "the file is binary and has no PDF header",
+            hint="It may be cut or overwritten; fetch it again.",
+            code="damaged",
+        )
+    return "text"

@@ -1,0 +1,110 @@
+"""Stage 2: a paper's file becomes a `Document`. Which parser reads it, and what happens to what cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+from scirgen.core.config import Config
+from scirgen.core.errors import PaperError, PluginError
+from scirgen.core.records import Paper, Rejection
+from scirgen.core.registry import Provided, Registry, suggest
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParserOptions
+from scirgen.stages.parse.pool import ParserPool
+from scirgen.stages.parse.sniff import FileKind, sniff
+
+_AUTO: dict[FileKind, str] = {"pdf": "pymupdf", "jats": "text", "tei": "text", "text": "text"}
+_POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
+
+
+class ParseStage(Stage):
+    """One item a paper that has a file. What no retry will mend is a rejection of the paper, and the run goes on."""
+
+    name = "parse"
+    version = 1
+
+    def __init__(self) -> None:
+        self._pool: ParserPool | None = None
+
+    def uses(self, config: Config) -> Uses:
+        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}",))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        seen: set[str] = set()
+        for paper in scope.outputs("collect", Paper):
+            if paper.file and paper.id not in seen:
+                seen.add(paper.id)
+                yield WorkItem(key=paper.id, inputs=(paper,))
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Parse the paper.
+
+        Raises:
+            ScirgenError: what a retry may mend (a GROBID server that is down), or a missing extra.
+        """
+        paper = item.one(Paper)
+        config = ctx.config.parse
+        options = ParserOptions(
+            password_env=config.password_env,
+            no_extract=config.no_extract,
+            ocr=config.ocr,
+            ocr_language=config.ocr_language,
+            grobid_url=config.grobid_url,
+            timeout_s=config.timeout_s,
+        )
+        try:
+            path = Path(paper.file or "")
+            kind = await asyncio.to_thread(sniff, path)
+            plugin = choose_parser(ctx.registry, config.parser, kind)
+            parsed = await self._workers(config.workers, config.memory_mb).parse(plugin, path, options)
+        except PaperError as error:
+            if error.retryable:
+                raise
+            return StageResult(rejections=(_rejection(paper, error, ctx),))
+        return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),))
+
+    def _workers(self, size: int, memory_mb: int) -> ParserPool:
+        if self._pool is None:
+            key = (size, memory_mb)
+            self._pool = _POOLS.get(key) or ParserPool(size, memory_mb)
+            _POOLS[key] = self._pool
+        return self._pool
+
+
+def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
+    """The parser plugin for a file; it is imported in the worker process only.
+
+    Text, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two PDF ones is asked for.
+
+    Raises:
+        PluginError: there is no parser of that name.
+    """
+    name = _AUTO[kind] if wanted == "auto" or (wanted in ("pymupdf", "grobid") and kind != "pdf") else wanted
+    entries = registry.entries()
+    if ("parser", name) not in entries:
+        raise PluginError(f"unknown parser {name!r}", hint=suggest(name, ["auto", *registry.names("parser")]))
+    return entries[("parser", name)][1]
+
+
+def _rejection(paper: Paper, error: PaperError, ctx: StageContext) -> Rejection:
+    return Rejection(
+        stage="parse",
+        code=error.error_code,
+        reason=" ".join(filter(None, (error.message, error.hint))),
+        record_kind="Paper",
+        record_id=paper.id,
+        record=paper.model_dump_json(exclude={"file", "provenance"}),
+        provenance=ctx.provenance(),
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "absent"

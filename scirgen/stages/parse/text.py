@@ -1,0 +1,178 @@
+"""The parser for papers that are not PDF: Markdown, plain text, JATS and TEI. Pages and boxes are unknown there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scirgen.core.errors import PaperError
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
+from scirgen.stages.parse.jats import parse_jats
+from scirgen.stages.parse.pdf.terms import DEPTH, kind_of_heading
+from scirgen.stages.parse.sniff import sniff
+from scirgen.stages.parse.tei import parse_tei
+from scirgen.stages.parse.xmlread import read_xml
+
+_MAX_BYTES = 20_000_000
+_ATX = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*(?:\{[^}]*\})?\s*$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_YAML = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*\n", re.S)
+_LIST = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_INLINE = (
+    (re.compile(r"!\[([^\]]*)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"\[([^\]]+)\]\((?:[^)(]|\([^)]*\))*\)"), r"\1"),
+    (re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
+    (re.compile(r"(?<![\w*])\*(?=\S)(.+?)(?<=\S)\*(?!\w)"), r"\1"),
+    (re.compile(r"`([^`]+)`"), r"\1"),
+)
+
+
+class TextParser:
+    """Reads text files; which kind a file is, its content says."""
+
+    def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
+        """Parse one file.
+
+        Raises:
+            PaperError: ``damaged``, ``no_text``, ``unsupported``, ``too_large``, ``not_a_pdf``.
+        """
+        kind = sniff(path)
+        if path.stat().st_size > _MAX_BYTES * 3:
+            raise PaperError("too large for a paper", code="too_large")
+        data = path.read_bytes()
+        if kind == "jats":
+            return parse_jats(read_xml(data))
+        if kind == "tei":
+            return parse_tei(read_xml(data))
+        if kind == "pdf":
+            raise PaperError("the text parser does not read PDF", hint="Set parse.parser: auto.", code="unsupported")
+        return parse_markdown(_decoded(data))
+
+
+def parse_markdown(text: str) -> ParsedPaper:
+    """Blocks of Markdown or plain text; in plain text, numbered and usual section names that stand alone are headings.
+
+    Raises:
+        PaperError: ``no_text``.
+    """
+    title = ""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    match = _YAML.match(text)
+    if match:
+        found = re.search(r"^title:\s*['\"]?(.+?)['\"]?\s*$", match.group(1), re.M)
+        title = found.group(1) if found else ""
+        text = text[match.end() :]
+    blocks = [ParsedBlock(kind=BlockKind.TITLE, text=title)] if title else []
+    blocks += _markdown_blocks(text)
+    if not title:
+        title = _promote_title(blocks)
+    _references(blocks)
+    if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
+        raise PaperError("the file holds no text", code="no_text")
+    return ParsedPaper(title=title, abstract=_abstract(blocks), parser="text/1", blocks=tuple(blocks))
+
+
+def _decoded(data: bytes) -> str:
+    for encoding in ("utf-8-sig", "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "gb18030"):
+        try:
+            return clean(data.decode(encoding).replace("\t", " ").replace("\r\n", "\n").replace("\r", "\n"))
+        except UnicodeDecodeError:
+            continue
+    return clean(data.decode("cp1252", errors="replace").replace("\r\n", "\n"))
+
+
+def _markdown_blocks(text: str) -> list[ParsedBlock]:
+    blocks: list[ParsedBlock] = []
+    paragraph: list[str] = []
+    fence = ""
+
+    def flush() -> None:
+        if paragraph:
+            blocks.append(_paragraph(paragraph))
+            paragraph.clear()
+
+    for line in text.split("\n"):
+        opening = _FENCE.match(line)
+        if fence or opening:
+            if opening and not fence:
+                flush()
+                fence = opening.group(1)
+            elif opening and opening.group(1) == fence:
+                fence = ""
+            continue
+        heading = _ATX.match(line)
+        underline = re.match(r"^(=+|-+)\s*$", line) and len(paragraph) == 1 and len(line.strip()) >= 3
+        if heading:
+            flush()
+            blocks.append(
+                ParsedBlock(kind=BlockKind.HEADING, text=_inline(heading.group(2)), level=len(heading.group(1)))
+            )
+        elif underline:
+            name = _inline(paragraph.pop())
+            blocks.append(ParsedBlock(kind=BlockKind.HEADING, text=name, level=1 if "=" in line else 2))
+        elif not line.strip():
+            flush()
+        else:
+            if _LIST.match(line):
+                flush()
+            paragraph.append(line.strip())
+    flush()
+    return [b for b in blocks if b.text]
+
+
+def _paragraph(lines: list[str]) -> ParsedBlock:
+    text = _inline(" ".join(lines))
+    number = DEPTH.match(text)
+    alone = len(lines) == 1 and len(text) < 90
+    if alone and (
+        kind_of_heading(text) or (number and "." not in text[number.end() :] and text[number.end() :][:1].isupper())
+    ):
+        return ParsedBlock(kind=BlockKind.HEADING, text=text, level=number.group(1).count(".") + 1 if number else 1)
+    if lines[0].startswith("|") or re.match(r"^\s*\|?[-: |]{6,}\|?$", lines[0]):
+        return ParsedBlock(kind=BlockKind.TABLE, text="\n".join(lines))
+    if _LIST.match(lines[0]):
+        return ParsedBlock(kind=BlockKind.LIST_ITEM, text=text)
+    return ParsedBlock(kind=BlockKind.PARAGRAPH, text=text)
+
+
+def _inline(text: str) -> str:
+    for pattern, replacement in _INLINE:
+        text = pattern.sub(replacement, text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _promote_title(blocks: list[ParsedBlock]) -> str:
+    """A single outermost heading at the top is the title; then sections count from the next level."""
+    if not blocks or blocks[0].kind is not BlockKind.HEADING or kind_of_heading(blocks[0].text):
+        return ""
+    level = blocks[0].level or 1
+    if sum(b.kind is BlockKind.HEADING and (b.level or 1) <= level for b in blocks) > 1:
+        return ""
+    blocks[0].kind, blocks[0].level = BlockKind.TITLE, None
+    for block in blocks:
+        if block.level:
+            block.level -= level
+    return blocks[0].text
+
+
+def _references(blocks: list[ParsedBlock]) -> None:
+    inside = False
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            inside = kind_of_heading(block.text) == "references"
+        elif inside and block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            block.kind = BlockKind.REFERENCE
+
+
+def _abstract(blocks: list[ParsedBlock]) -> str:
+    for index, block in enumerate(blocks):
+        if block.kind is BlockKind.HEADING and kind_of_heading(block.text) == "abstract":
+            taken = []
+            for following in blocks[index + 1 :]:
+                if following.kind is BlockKind.HEADING:
+                    break
+                taken.append(following.text)
+            return " ".join(taken)
+    return ""

@@ -1,0 +1,61 @@
+"""Heading rules: the class of a section by its normalised heading, from taxonomies/sections.yaml."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from scirgen.core.records import SectionClass
+from scirgen.core.taxonomy import SectionDefinition
+
+_NUMBER: Final = re.compile(
+    r"^\s*(?:section\s+)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s|\(?[a-h1-9]\)\s"
+    r"|第?[一二三四五六七八九十]{1,3}[、.．章节]?\s*)\s*",
+    re.I,
+)
+
+
+def normalise(heading: str) -> str:
+    """Lower case, no accents, no numbering, no outer punctuation, letter-spaced capitals closed up, one blank between words."""
+    text = unicodedata.normalize("NFKD", heading)
+    text = "".join(c for c in text if not unicodedata.combining(c)).lower().replace("’", "'")
+    text = re.sub(r"\b(?:\w ){3,}\w\b", lambda m: m.group().replace(" ", ""), text)
+    text = _NUMBER.sub("", text)
+    return re.sub(r"\s+", " ", re.sub(r"[^\w\s'&/,-]", " ", text)).strip(" -',&")
+
+
+class HeadingRules:
+    """The patterns of all classes, compiled; the document's language is tried first, then English, then the others."""
+
+    def __init__(self, definitions: Sequence[SectionDefinition]) -> None:
+        self._languages: dict[str, list[tuple[SectionClass, re.Pattern[str]]]] = {}
+        for definition in definitions:
+            for language, patterns in definition.headings.items():
+                joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+                self._languages.setdefault(language, []).append((definition.id, re.compile(joined, re.I)))
+
+    def label(self, heading: str, language: str) -> SectionClass | None:
+        """The class that a heading names by itself; None where it names none."""
+        name = normalise(heading)
+        if not name:
+            return None
+        order = [language, "en", *self._languages]
+        for code in dict.fromkeys(order):
+            for label, pattern in self._languages.get(code, ()):
+                if pattern.search(name):
+                    return label
+        return None
+
+    def label_path(self, path: Sequence[str], language: str) -> SectionClass | None:
+        """The class of a heading (last in ``path``) below others.
+
+        The outermost heading that names a class decides, so that "Data" below "Results" stays results; a heading below
+        one that names none decides by itself.
+        """
+        for heading in path:
+            found = self.label(heading, language)
+            if found is not None:
+                return found
+        return None

@@ -1,0 +1,121 @@
+"""Stage 3: every heading run of a document gets a section class; by rules where they decide, else by the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from scirgen.core.config import Config
+from scirgen.core.records import BlockKind, Document, Provenance, SectionClass, SectionLabel
+from scirgen.core.sentences import sentence_spans
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.section.rules import HeadingRules
+from scirgen.stages.section.runs import Run, heading_runs
+
+_BEGINNING_CHARS = 600
+_MAX_OUTLINE = 60
+
+
+class SectionStage(Stage):
+    """One item a document; its labels cover the whole text."""
+
+    name = "section"
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        if not config.section.use_model:
+            return Uses(config=("section",), taxonomies=("sections",))
+        return Uses(config=("section",), prompts=("section/label",), taxonomies=("sections",), roles=("generator",))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        for document in scope.outputs("parse", Document):
+            yield WorkItem(key=document.paper_id, inputs=(document,))
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Label the runs.
+
+        Raises:
+            ModelError: the model was needed and did not answer.
+        """
+        document = item.one(Document)
+        rules = HeadingRules(ctx.taxonomies.sections.sections)
+        runs = heading_runs(document)
+        decided = label_by_rules(document, runs, rules)
+        open_runs = [i for i, label in enumerate(decided) if label is None]
+        by_model: dict[int, tuple[SectionClass, Provenance]] = {}
+        if open_runs and ctx.config.section.use_model and ctx.chat_session is not None:
+            replies = await asyncio.gather(*(self._ask(document, runs, i, ctx) for i in open_runs))
+            by_model = dict(zip(open_runs, replies, strict=True))
+        labels = []
+        for index, run in enumerate(runs):
+            label, provenance = by_model.get(index, (decided[index], ctx.provenance()))
+            labels.append(
+                SectionLabel(
+                    document_id=document.id,
+                    paper_id=document.paper_id,
+                    start=run.start,
+                    end=run.end,
+                    heading=run.heading,
+                    heading_path=run.path,
+                    label=label or fallback(runs, decided, index),
+                    decided_by="model" if index in by_model else "rule",
+                    provenance=provenance,
+                )
+            )
+        return StageResult(outputs=tuple(labels))
+
+    async def _ask(
+        self, document: Document, runs: Sequence[Run], index: int, ctx: StageContext
+    ) -> tuple[SectionClass, Provenance]:
+        run = runs[index]
+        classes = ctx.taxonomies.sections.sections
+        prompt = ctx.prompt("label").render(
+            classes=[{"id": c.id.value, "name": c.name, "definition": c.definition} for c in classes],
+            title=document.title,
+            outline="\n".join("  " * len(r.path) + r.heading for r in runs[:_MAX_OUTLINE] if r.heading),
+            heading=" > ".join((*run.path, run.heading)),
+            beginning=_beginning(document, run),
+        )
+        reply = await ctx.chat.choose(prompt, [c.id.value for c in classes], seed=ctx.seed(index))
+        return SectionClass(reply.text.strip()), ctx.provenance(prompt, [reply.reply_key])
+
+
+def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules) -> list[SectionClass | None]:
+    """The class of each run, None where the rules leave it open.
+
+    The run before the first heading is front matter: title and abstract. A run of references is none, whatever it is called.
+    """
+    labels: list[SectionClass | None] = []
+    for run in runs:
+        if not run.heading:
+            labels.append(SectionClass.INTRODUCTION)
+        elif not run.prose and _only_references(document, run):
+            labels.append(SectionClass.NONE)
+        else:
+            labels.append(rules.label_path((*run.path, run.heading), document.language))
+    return labels
+
+
+def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
+    """Where neither rules nor a model decide: what stands around it.
+
+    A topical section after the introduction and before the conclusion of a paper that has no section of results is
+    where its substance is, hence ``experiment``; otherwise it goes on with the section before it.
+    """
+    before = next((d for d in reversed(decided[:index]) if d is not None), SectionClass.INTRODUCTION)
+    if before in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):
+        return SectionClass.EXPERIMENT
+    return before
+
+
+def _only_references(document: Document, run: Run) -> bool:
+    kinds = [b.kind for b in document.blocks if run.start <= b.start < run.end and b.kind is not BlockKind.HEADING]
+    return bool(kinds) and kinds.count(BlockKind.REFERENCE) > 0.5 * len(kinds)
+
+
+def _beginning(document: Document, run: Run) -> str:
+    text = document.text[run.start : run.end]
+    body = text[len(run.heading) :].strip()[: 3 * _BEGINNING_CHARS]
+    spans = sentence_spans(body, document.language)
+    end = next((e for _, e in spans if e >= _BEGINNING_CHARS), spans[-1][1] if spans else 0)
+    return body[:end][: 2 * _BEGINNING_CHARS]
