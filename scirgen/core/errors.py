@@ -150,6 +150,13 @@ class SourceError(ScirgenError):
     retryable = True
 
 
+class SourceRefusedError(SourceError):
+    """A catalogue or paper service said no (wrong query, no permission, unknown item): asking again would not help."""
+
+    code = "source_refused"
+    retryable = False
+
+
 class StoreError(ScirgenError):
     """The run's store cannot be opened, read or written (disk full, locked, corrupt, newer version)."""
 

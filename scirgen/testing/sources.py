@@ -83,7 +83,7 @@ async def _walk(source: Source, cursor: str | None, limit: int, report: SourceRe
     entries: list[object] = []
     seen = 0
     try:
-        async for entry in iterate(source.datasets(cursor)):
+        async for entry in iterate(source.datasets, cursor):
             entries.append(entry)
             seen += isinstance(entry, Dataset)
             if seen == limit:
@@ -143,7 +143,7 @@ async def _check_resume(
 
 async def _check_papers(source: Source, dataset: Dataset, report: SourceReport) -> None:
     known: set[str] = set()
-    async for candidate in iterate(source.papers(dataset)):
+    async for candidate in iterate(source.papers, dataset):
         if not isinstance(candidate, Candidate) or not isinstance(candidate.paper, Paper):
             report.problems.append(f"papers({dataset.id!r}) yields a {type(candidate).__name__}, not a Candidate")
             continue
@@ -159,7 +159,7 @@ async def _check_papers(source: Source, dataset: Dataset, report: SourceReport) 
 
 async def _check_fetch(source: Source, paper: Paper, report: SourceReport) -> None:
     try:
-        fetched = await value_of(source.fetch(paper))
+        fetched = await value_of(source.fetch, paper)
     except ScirgenError as error:
         report.without_file += 1
         if not error.error_code:

@@ -26,6 +26,27 @@ def fingerprinted(value: object) -> object:
     return value.model_dump(mode="json", exclude=left_out)
 
 
+class HttpConfig(Section):
+    """How catalogues and paper services are talked to. None of it changes what they answer."""
+
+    contact: str | None = Field(
+        default=None, description="e-mail address sent to services that ask for one (OpenAlex, Unpaywall, DataCite)"
+    )
+    requests_per_second: float | None = Field(
+        default=None, gt=0, description="to each host; None: what the service asks"
+    )
+    retries: int = Field(default=5, ge=0, description="of a request that failed in a way that may pass")
+    timeout_s: float = Field(default=30.0, gt=0, description="without a byte from the server")
+    max_wait_s: float = Field(default=120.0, ge=0, description="longest Retry-After that is waited for")
+    cache_days: float = Field(default=30.0, ge=0, description="replies are asked for again after this; 0: always")
+    max_file_mb: float = Field(default=100.0, gt=0)
+    max_file_s: float = Field(default=300.0, gt=0, description="time a download may take in all")
+    max_redirects: int = Field(default=5, ge=0)
+    allow_private_addresses: bool = Field(
+        default=False, description="also talk to this machine and its network (a mirror of your own)"
+    )
+
+
 class CollectConfig(Section):
     """Stage 1. ``source`` is a registered source; ``options`` are passed to it."""
 
@@ -36,6 +57,11 @@ class CollectConfig(Section):
         default=None, ge=1, description="at most this many datasets", json_schema_extra={"fingerprint": False}
     )
     papers_per_dataset: int = Field(default=20, ge=0)
+    papers_from: tuple[str, ...] = Field(
+        default=(), description="paper services asked beside the source, in this order (openalex, unpaywall, ...)"
+    )
+    paper_options: dict[str, dict[str, object]] = Field(default={}, description="options of these services, by name")
+    http: HttpConfig = HttpConfig()
     ids: tuple[str, ...] = Field(default=(), description="only the datasets with these ids or DOIs")
     licences: tuple[str, ...] = Field(
         default=(),

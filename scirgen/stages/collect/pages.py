@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +31,7 @@ from scirgen.stages.collect.licences import licence_allowed
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, Source
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 START = "start"
 """The key of the first page; the keys of the others are the cursors they begin at."""
@@ -103,7 +113,7 @@ async def pages(
         key = page_key(cursor, left)
         return CollectedPage(key, revision, following, tuple(items), tuple(aside))
 
-    async with aclosing(iterate(source.datasets(cursor))) as entries:
+    async with aclosing(iterate(source.datasets, cursor)) as entries:
         async for entry in entries:
             if isinstance(entry, Cursor):
                 yield await page(entry.value)
@@ -168,7 +178,7 @@ async def _collect(source: Source, config: CollectConfig, dataset: Dataset) -> C
     failures: list[Failure] = []
     try:
         if config.papers_per_dataset > 0:
-            async for candidate in iterate(source.papers(dataset)):
+            async for candidate in iterate(source.papers, dataset):
                 paper = await _with_file(source, config, dataset, candidate, aside, failures)
                 if paper is not None and paper.id not in papers:
                     papers[paper.id] = paper
@@ -195,7 +205,7 @@ async def _with_file(
         aside.append(rejected(paper, "licence", f"licence {paper.licence!r} is not wanted", dataset.id))
         return None
     try:
-        fetched = await value_of(source.fetch(paper))
+        fetched = await value_of(source.fetch, paper)
     except PaperError as error:
         aside.append(rejected(paper, error.error_code, error.message, dataset.id))
         return None
@@ -247,15 +257,14 @@ async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -
     return list(await asyncio.gather(*(one(item) for item in work)))
 
 
-async def iterate(entries: Iterable[T] | AsyncIterator[T]) -> AsyncGenerator[T, None]:
-    """An async view of a plain or async iterable. A plain one is advanced in a thread: it may read files or sockets."""
-    if inspect.isawaitable(entries):
-        entries = await entries
+async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argument: A) -> AsyncGenerator[T, None]:
+    """An async view of what a plain or async method yields. A plain one works in a thread: it may read files or sockets."""
+    entries = await _called(method, argument)
     if isinstance(entries, AsyncIterable):
         async for entry in entries:
             yield entry
         return
-    iterator = iter(entries)
+    iterator: Iterator[T] = iter(entries)  # type: ignore[call-overload]
 
     def advance() -> tuple[T, ...]:
         # StopIteration cannot cross a future, so the end is an empty tuple.
@@ -267,6 +276,12 @@ async def iterate(entries: Iterable[T] | AsyncIterator[T]) -> AsyncGenerator[T, 
         yield step[0]
 
 
-async def value_of(result: object) -> object:
-    """What a plain or async method gave."""
+async def value_of(method: Callable[[A], object], argument: A) -> object:
+    """What a plain or async method gives; a plain one works in a thread."""
+    return await _called(method, argument)
+
+
+async def _called(method: Callable[[A], object], argument: A) -> object:
+    is_async = bool(inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
+    result = method(argument) if is_async else await asyncio.to_thread(method, argument)
     return await result if inspect.isawaitable(result) else result
