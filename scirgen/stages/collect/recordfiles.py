@@ -156,7 +156,7 @@ def _parquet(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError(
-            f"{path}: reading Parquet needs pyarrow", hint="Install it with: pip install 'scirgen[parquet]'"
+            f"{path}: reading Parquet needs pyarrow", hint="Install it with: pip install 'scirgen[release]'"
         ) from error
     number = 0
     try:
