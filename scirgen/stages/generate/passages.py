@@ -1,0 +1,141 @@
+"""The material questions are asked about: verbatim passages of metadata and kept aspects, and which of them suits a type."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from scirgen.core.fingerprint import derived_seed
+from scirgen.core.records import Aspect, Dataset, Span
+from scirgen.core.taxonomy import QuestionType
+from scirgen.stages.generate.strategy import Passage
+
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？;；])(?:\s+|(?<=[。！？；]))(?=[^\s])|\n+")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|et al|etc|cf|vs|Fig|Figs|Eq|No|Dr|Prof|approx|ca|resp|sp|spp|St|Mt|[A-Z])\.)$")
+_LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")
+_MIN_WORDS, _MAX_WORDS = 6, 90
+
+
+def passages(dataset: Dataset, aspects: Iterable[Aspect]) -> tuple[Passage, ...]:
+    """All passages of a dataset: kept aspects in document order, then the sentences of the metadata."""
+    ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, a.category))
+    seen: set[tuple[str, int, int]] = set()
+    found: list[Passage] = []
+    for aspect in ordered:
+        place = (aspect.span.document_id, aspect.span.start, aspect.span.end)
+        if place not in seen:
+            seen.add(place)
+            found.append(Passage(aspect.span, aspect.category, aspect.paper_id))
+    found += [Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b])) for a, b in _metadata(dataset)]
+    return tuple(found)
+
+
+def sentences(text: str, offset: int = 0) -> list[tuple[int, int]]:
+    """[start, end) of each sentence, white space trimmed. Rule-based: ends at .!? and line breaks, not at abbreviations."""
+    bounds: list[tuple[int, int]] = []
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        if "\n" not in match.group() and _ABBREVIATION.search(text[start : match.start()]):
+            continue
+        bounds.append((start, match.start()))
+        start = match.end()
+    bounds.append((start, len(text)))
+    trimmed = []
+    for begin, end in bounds:
+        piece = text[begin:end]
+        left = len(piece) - len(piece.lstrip())
+        if piece.strip():
+            trimmed.append((offset + begin + left, offset + begin + len(piece.rstrip())))
+    return trimmed
+
+
+def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
+    """Sentences of the metadata that say something: the title line and bare lists of keywords are left out."""
+    text = dataset.text
+    spans: list[tuple[int, int]] = []
+    position = 0
+    for line in text.split("\n"):
+        label = _LABEL.match(line)
+        start = label.end() if label else 0
+        if not line.startswith(("Title: ", "Keywords: ")):
+            spans += [(a, b) for a, b in sentences(line[start:], position + start)]
+        position += len(line) + 1
+    return [(a, b) for a, b in spans if _MIN_WORDS <= len(text[a:b].split()) <= 2 * _MAX_WORDS]
+
+
+@lru_cache(maxsize=512)
+def _cues(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    # Case counts where a cue looks for names; a cue that should not care says so with (?i).
+    return tuple(re.compile(p if "[A-Z]" in p else f"(?i){p}") for p in patterns)
+
+
+def fitness(passage: Passage, kind: QuestionType) -> float:
+    """How well a passage suits a type: cues found (at most 3 count), a preferred aspect, a handy length. 0: it does not."""
+    words = len(passage.text.split())
+    cues = sum(min(len(p.findall(passage.text)), 2) for p in _cues(kind.evidence_cues))
+    if words < _MIN_WORDS or (kind.evidence_cues and not cues):
+        return 0.0
+    score = min(cues, 3) / 3 if kind.evidence_cues else 0.5
+    if passage.category in kind.aspects:
+        score += 0.5 - 0.1 * kind.aspects.index(passage.category)
+    return score + (0.3 if words <= _MAX_WORDS else 0.0)
+
+
+def choose_evidence(
+    candidates: Sequence[Passage], kind: QuestionType, count: int, seed: int, used: Iterable[Span] = ()
+) -> list[Passage]:
+    """The ``count`` passages that suit the type best, spread over papers, sections and aspects.
+
+    Greedy: each choice lowers the worth of what shares its paper, section or aspect. Ties fall by a hash of the seed, so that
+    the types of one dataset do not all ask about the same sentence. Fewer are returned where fewer suit.
+    """
+    spent = {(s.document_id, s.start, s.end) for s in used}
+    worth = {i: fitness(p, kind) for i, p in enumerate(candidates)}
+    pool = [
+        i
+        for i, p in enumerate(candidates)
+        if worth[i] > 0 and (p.span.document_id, p.span.start, p.span.end) not in spent
+    ]
+    jitter = {i: derived_seed(seed, candidates[i].span.document_id, candidates[i].span.start) / 2**31 for i in pool}
+    chosen: list[Passage] = []
+    places: Counter[object] = Counter()
+    while pool and len(chosen) < count:
+        best = max(pool, key=lambda i: (worth[i] + 0.6 * jitter[i] - _crowding(candidates[i], places), -i))
+        pool.remove(best)
+        chosen.append(candidates[best])
+        places.update(_places(candidates[best]))
+    return chosen
+
+
+def _places(passage: Passage) -> list[object]:
+    return [("doc", passage.span.document_id), ("section", passage.span.section), ("aspect", passage.category)]
+
+
+def _crowding(passage: Passage, places: Counter[object]) -> float:
+    return 0.15 * sum(places[p] for p in _places(passage))
+
+
+def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, seed: int) -> Passage | None:
+    """A second piece of evidence that belongs with the first: it shares rare words with it and lies elsewhere.
+
+    Preferred are other papers, then other aspects. None where nothing shares at least two content words.
+    """
+    mine = _content(chosen.text)
+    best: tuple[float, int] | None = None
+    for index, other in enumerate(candidates):
+        if other.span == chosen.span or fitness(other, kind) == 0:
+            continue
+        shared = len(mine & _content(other.text))
+        if shared < 2 or other.text == chosen.text:
+            continue
+        elsewhere = 2.0 * (other.paper_id != chosen.paper_id) + 1.0 * (other.category != chosen.category)
+        score = min(shared, 5) + elsewhere + derived_seed(seed, other.span.document_id, other.span.start) / 2**31
+        if best is None or score > best[0]:
+            best = (score, index)
+    return candidates[best[1]] if best else None
+
+
+def _content(text: str) -> set[str]:
+    return {w for w in re.findall(r"[a-z][a-z0-9-]{4,}", text.lower())}

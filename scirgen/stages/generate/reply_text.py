@@ -1,0 +1,46 @@
+"""Taking a question or an answer out of a small model's plain text. What cannot be taken out is None; nothing is invented."""
+
+from __future__ import annotations
+
+import re
+
+_LEAD = re.compile(
+    r"^\s*(?:[-*•#>]+\s*|\d+[.)]\s*|(?:sure|certainly|here(?:'s| is| are)[^:\n]{0,60}|question|answer|q|a|response)\s*\d*\s*[:：.]\s*)+",
+    re.IGNORECASE,
+)
+_QUOTES = "\"'“”‘’`*_ "
+_SENTENCE = re.compile(r".+?[.!?。！？](?=\s|$|[\"”'’])", re.DOTALL)
+
+
+def one_question(text: str, form: str = "question") -> str | None:
+    """The first question (for requests and assertions: the first sentence) of a reply, freed of labels and quotes."""
+    for line in text.splitlines():
+        line = _bare(line)
+        if not line:
+            continue
+        if form != "question":
+            match = _SENTENCE.match(line)
+            sentence = match.group() if match else line
+            return sentence.strip(_QUOTES) or None
+        match = re.search(r"[^?？]*[?？]", line)
+        if match:
+            # What stands before the question in the same line is talk about it.
+            sentence = re.split(r"(?<=[.!:])\s+(?=[A-Z])", match.group().strip())[-1]
+            return sentence.strip(_QUOTES) or None
+    return None
+
+
+def one_answer(text: str, cut: bool, sentences: int = 4) -> str | None:
+    """The first paragraph of a reply, at most ``sentences`` long; of a reply that was cut off, whole sentences only."""
+    paragraph = next((p for p in re.split(r"\n\s*\n", text.strip()) if _bare(p)), "")
+    body = re.sub(r"\s+", " ", _bare(paragraph))
+    if not body:
+        return None
+    whole = [m.group().strip() for m in _SENTENCE.finditer(body)]
+    if not whole:
+        return None if cut else body.strip(_QUOTES) or None
+    return " ".join(whole[:sentences]).strip(' "“”`') or None
+
+
+def _bare(text: str) -> str:
+    return _LEAD.sub("", text).strip().strip(_QUOTES)

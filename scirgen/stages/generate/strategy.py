@@ -1,0 +1,104 @@
+"""What generation strategies are (plugins of kind ``generation_strategy``), and what they get and give. The stage makes records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol
+
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.records import AspectCategory, Dataset, Span
+from scirgen.core.taxonomy import QuestionType
+from scirgen.stages.base import StageContext
+
+Polarity = Literal["yes", "no"]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A verbatim piece of the material. ``category`` is None for the catalogue's metadata."""
+
+    span: Span
+    category: AspectCategory | None = None
+    paper_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The passage's own words."""
+        return self.span.text
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One wanted pair.
+
+    Attributes:
+        kind: its question type; None where the strategy chooses (datasets without papers).
+        bloom: the level it should take to answer, C1..C6.
+        polarity: for yes-or-no questions, the answer it should have.
+        position: for questions that name options, the place of the right one, 0 or 1.
+    """
+
+    kind: QuestionType | None
+    bloom: str | None = None
+    polarity: Polarity | None = None
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """One work item of the generate stage. ``kinds`` are the types the wishes may have; ``seed_parts`` tell wishes apart."""
+
+    dataset: Dataset
+    passages: tuple[Passage, ...]
+    kinds: tuple[QuestionType, ...]
+    wishes: tuple[Wish, ...]
+    round: int = 0
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A candidate before it is checked. Evidence is given as spans, or as quotes that the stage must find verbatim."""
+
+    kind: QuestionType
+    question: str
+    answer: str
+    evidence: tuple[Span, ...] = ()
+    quotes: tuple[str, ...] = ()
+    bloom: str | None = None
+    note: str = ""
+    prompt: RenderedPrompt | None = None
+    replies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Discard:
+    """A wish that came to nothing, with the reason's code; ``text`` is what the model wrote."""
+
+    kind: QuestionType | None
+    code: str
+    reason: str
+    text: str = ""
+    prompt: RenderedPrompt | None = None
+    replies: tuple[str, ...] = field(default=())
+
+
+class GenerationStrategy(Protocol):
+    """Turns a task into drafts: one `Draft` or `Discard` a wish.
+
+    Attributes:
+        prompts: names of the prompts it renders, in either pack; they enter the stage's fingerprint.
+        version: raised by hand whenever the same task and replies would give other drafts.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    prompts: ClassVar[tuple[str, ...]]
+
+    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
+        """Write the wanted pairs.
+
+        Raises:
+            ModelError: transport and access errors; replies that cannot be used are `Discard`s instead.
+        """
+        ...
