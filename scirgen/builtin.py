@@ -61,4 +61,14 @@ ENGINES = (
     Provided("engine", "ray", "scirgen.engines.ray:RayEngine", "actors on a Ray cluster", "ray"),
 )
 
-PLUGIN = Plugin("scirgen", "0.1.0", (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES))
+STRATEGIES = (
+    Provided("generation_strategy", "joint", f"{_S}.generate.joint:JointStrategy", "all pairs of a type in one call"),
+    Provided(
+        "generation_strategy", "evidence", f"{_S}.generate.evidence:EvidenceStrategy", "evidence first, then one pair"
+    ),
+    Provided(
+        "generation_strategy", "adaptive", f"{_S}.generate.adaptive:AdaptiveStrategy", "chooses types by metadata"
+    ),
+)
+
+PLUGIN = Plugin("scirgen", "0.1.0", (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES, *STRATEGIES))

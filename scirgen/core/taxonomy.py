@@ -120,6 +120,9 @@ class LanguageWording(_Strict):
     placeholders: tuple[str, ...] = Field(default=(), description="answers that are no answers")
     metadata_questions: tuple[str, ...] = Field(default=(), description="questions for a catalogue entry's own words")
     function_words: tuple[str, ...] = Field(default=(), description="frequent words that give the language away")
+    opposites: tuple[tuple[str, str], ...] = Field(
+        default=(), description="pairs of words that make a true sentence false when swapped"
+    )
     stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
 
 

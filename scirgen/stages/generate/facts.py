@@ -25,10 +25,51 @@ _NAME = re.compile(
     r"(?<![\w-])(?:[A-Z][\w'’-]*[a-z0-9][\w'’-]*|[A-Z]{2,}[\w-]*)(?:\s(?:of\s(?:the\s)?)?(?:[A-Z][\w'’-]+))*(?![\w-])"
 )
 _NOUN_STOP = frozenset(
-    "and the with from for was were are that which has have had but not can may than between into per each using based".split()
+    [
+        "and",
+        "the",
+        "with",
+        "from",
+        "for",
+        "was",
+        "were",
+        "are",
+        "that",
+        "which",
+        "has",
+        "have",
+        "had",
+        "but",
+        "not",
+        "can",
+        "may",
+        "than",
+        "between",
+        "into",
+        "per",
+        "each",
+        "using",
+        "based",
+    ]
 )
 _MONTHS = frozenset(
-    "January February March April May June July August September October November December Title Description Keywords".split()
+    [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+        "Title",
+        "Description",
+        "Keywords",
+    ]
 )
 
 

@@ -13,7 +13,9 @@ from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.generate.strategy import Passage
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？;；])(?:\s+|(?<=[。！？；]))(?=[^\s])|\n+")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|et al|etc|cf|vs|Fig|Figs|Eq|No|Dr|Prof|approx|ca|resp|sp|spp|St|Mt|[A-Z])\.)$")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|et al|etc|cf|vs|Fig|Figs|Eq|No|Dr|Prof|approx|ca|resp|sp|spp|St|Mt|[A-Z])\.)$"
+)
 _LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")
 _MIN_WORDS, _MAX_WORDS = 6, 90
 
@@ -28,7 +30,9 @@ def passages(dataset: Dataset, aspects: Iterable[Aspect]) -> tuple[Passage, ...]
         if place not in seen:
             seen.add(place)
             found.append(Passage(aspect.span, aspect.category, aspect.paper_id))
-    found += [Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b])) for a, b in _metadata(dataset)]
+    found += [
+        Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b])) for a, b in _metadata(dataset)
+    ]
     return tuple(found)
 
 
@@ -138,4 +142,4 @@ def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, 
 
 
 def _content(text: str) -> set[str]:
-    return {w for w in re.findall(r"[a-z][a-z0-9-]{4,}", text.lower())}
+    return set(re.findall(r"[a-z][a-z0-9-]{4,}", text.lower()))

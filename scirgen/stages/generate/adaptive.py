@@ -1,0 +1,84 @@
+"""For datasets without papers: the model picks the types that the metadata can answer best, then one pair of each is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, cast
+
+from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
+from scirgen.core.taxonomy import QuestionType
+from scirgen.stages.base import StageContext
+from scirgen.stages.generate.evidence import EvidenceStrategy
+from scirgen.stages.generate.passages import fitness
+from scirgen.stages.generate.replies import type_choice
+from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy, Task, Wish
+
+
+class AdaptiveStrategy:
+    """Chooses a type for each wish that has none, and leaves the writing to another strategy (ScIRGen, section 2.2).
+
+    Types for which no passage of the metadata holds evidence are not offered to the model.
+    """
+
+    name: ClassVar[str] = "adaptive"
+    version: ClassVar[int] = 1
+    prompts: ClassVar[tuple[str, ...]] = ("types", *EvidenceStrategy.prompts)
+
+    def __init__(self, writer: GenerationStrategy | None = None) -> None:
+        self._writer = writer or EvidenceStrategy()
+
+    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
+        """As many drafts or discards as there are wishes."""
+        offered = tuple(k for k in task.kinds if any(fitness(p, k) > 0 for p in task.passages))
+        count = min(len(task.wishes), len(offered))
+        chosen = await self._choose(task, offered, count, ctx) if count else []
+        paired = zip(task.wishes, chosen, strict=False)
+        wishes = tuple(_fitted(wish, kind) for wish, kind in paired)
+        unmet = len(task.wishes) - len(wishes)
+        missing = [Discard(None, "no_evidence", "the metadata holds no evidence for a further type")] * unmet
+        written = await self._writer.generate(replace(task, wishes=wishes), ctx)
+        return [*written, *missing]
+
+    async def _choose(
+        self, task: Task, offered: tuple[QuestionType, ...], count: int, ctx: StageContext
+    ) -> list[QuestionType]:
+        if ctx.chat.pack == "small":
+            return await self._one_by_one(task, offered, count, ctx)
+        prompt = ctx.prompt("types").render(metadata=task.dataset.text, kinds=list(offered), count=count)
+        by_id = {k.id: k for k in offered}
+        try:
+            answer = await ctx.chat.ask(prompt, type_choice(offered, count), seed=ctx.seed("types"))
+            named = cast("list[str]", getattr(answer.value, "types"))  # noqa: B009
+        except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError):
+            named = []
+        picked = [by_id[n] for n in dict.fromkeys(named) if n in by_id]
+        # What the model left open is filled up with the types that have the most evidence.
+        rest = sorted((k for k in offered if k not in picked), key=lambda k: -_support(task, k))
+        return [*picked, *rest][:count]
+
+    async def _one_by_one(
+        self, task: Task, offered: tuple[QuestionType, ...], count: int, ctx: StageContext
+    ) -> list[QuestionType]:
+        left, picked = list(offered), []
+        for step in range(count):
+            if len(left) <= count - step:
+                return [*picked, *left]
+            prompt = ctx.prompt("types").render(metadata=task.dataset.text, kinds=left, count=1)
+            try:
+                reply = await ctx.chat.choose(prompt, [k.name for k in left], seed=ctx.seed("types", step))
+                kind = next(k for k in left if k.name == reply.text)
+            except ReplyInvalidError:
+                kind = max(left, key=lambda k: _support(task, k))
+            picked.append(kind)
+            left.remove(kind)
+        return picked
+
+
+def _fitted(wish: Wish, kind: QuestionType) -> Wish:
+    polarity = wish.polarity if kind.polar else None
+    return replace(wish, kind=kind, bloom=wish.bloom or next(iter(kind.bloom), None), polarity=polarity)
+
+
+def _support(task: Task, kind: QuestionType) -> float:
+    return sum(fitness(p, kind) for p in task.passages)

@@ -1,0 +1,73 @@
+"""Evidence first: verbatim evidence that suits the type is chosen by rule, then one pair is written about it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
+from scirgen.core.language import language_name
+from scirgen.core.records import Span
+from scirgen.stages.base import StageContext
+from scirgen.stages.generate.joint import wish_view
+from scirgen.stages.generate.passages import choose_evidence, partner
+from scirgen.stages.generate.replies import PlainPair
+from scirgen.stages.generate.small import SmallWriter
+from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+
+
+class EvidenceStrategy:
+    """One pair a call (two plain-text calls with the small pack), tied to the spans it was made from."""
+
+    name: ClassVar[str] = "evidence"
+    version: ClassVar[int] = 1
+    prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
+
+    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
+        """One draft or discard a wish; the calls of a task run side by side."""
+        work = []
+        used: list[Span] = []
+        for kind in task.kinds:
+            wishes = [w for w in task.wishes if w.kind is not None and w.kind.id == kind.id]
+            seed = ctx.seed(kind.id, task.round)
+            chosen = choose_evidence(task.passages, kind, len(wishes), seed, used)
+            if len(chosen) < len(wishes):
+                # Short material: the types of an adaptive task may then share a sentence.
+                chosen += choose_evidence(
+                    task.passages, kind, len(wishes) - len(chosen), seed, [p.span for p in chosen]
+                )
+            used += [p.span for p in chosen]
+            for number, wish in enumerate(wishes):
+                first = chosen[number] if number < len(chosen) else None
+                work.append(self._one(task, wish, first, number, ctx))
+        return await asyncio.gather(*work)
+
+    async def _one(
+        self, task: Task, wish: Wish, first: Passage | None, number: int, ctx: StageContext
+    ) -> Draft | Discard:
+        kind = wish.kind
+        assert kind is not None
+        if first is None:
+            return Discard(kind, "no_evidence", "no further passage suits this type of question")
+        second = partner(first, task.passages, kind, ctx.seed(kind.id, number)) if kind.hops > 1 else None
+        evidence = [first, *([second] if second else [])]
+        if ctx.chat.pack == "small":
+            return await SmallWriter(task, wish, evidence, number, ctx).write()
+        prompt = ctx.prompt("evidence").render(
+            kind=kind,
+            samples=kind.examples_for(ctx.config.domain),
+            topic=task.dataset.title,
+            evidence=[p.text for p in evidence],
+            wish=wish_view(wish, ctx),
+            language=language_name(ctx.config.language),
+        )
+        try:
+            answer = await ctx.chat.ask(prompt, PlainPair, seed=ctx.seed(kind.id, task.round, number), sample=number)
+        except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
+            return Discard(kind, error.error_code, error.message, prompt=prompt)
+        pair = answer.value
+        spans = tuple(p.span for p in evidence)
+        return Draft(
+            kind, pair.question, pair.answer, spans, bloom=wish.bloom, prompt=prompt, replies=(answer.reply_key,)
+        )

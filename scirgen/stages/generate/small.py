@@ -1,0 +1,148 @@
+"""Writing a pair with a small model: the fact is chosen by rule, the model words the question, and answers only where it must.
+
+A yes-or-no answer follows from how the question was made: for a "No" one fact of the evidence is changed by rule, and the change is
+recorded with the pair. Numbers, names and options are taken from the evidence as they stand.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from scirgen.core.language import language_name
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.stages.base import StageContext
+from scirgen.stages.generate import facts
+from scirgen.stages.generate.reply_text import one_answer, one_question
+from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+
+
+class SmallWriter:
+    """Writes one wish. Holds what all its ways of writing share."""
+
+    def __init__(self, task: Task, wish: Wish, evidence: Sequence[Passage], number: int, ctx: StageContext) -> None:
+        assert wish.kind is not None
+        self._task, self._wish, self._kind, self._ctx = task, wish, wish.kind, ctx
+        self._evidence = evidence
+        self._seed = ctx.seed(wish.kind.id, task.round, number)
+        self._number = number
+        self._random = random.Random(self._seed)
+        self._replies: list[str] = []
+        self._prompt: RenderedPrompt | None = None
+        self._last = ""
+
+    async def write(self) -> Draft | Discard:
+        """The draft, or why there is none."""
+        if self._kind.polar:
+            return await self._yes_no()
+        if self._kind.answer.kind == "option":
+            return await self._options()
+        if self._kind.answer.kind == "number":
+            return await self._stated(facts.numbers(self._fact))
+        if self._kind.id == "concept_completion":
+            return await self._stated(facts.names(self._fact))
+        question = await self._question(self._fact, "")
+        if question is None:
+            return self._discard("no_question", "the reply holds no question")
+        return await self._answered(question)
+
+    @property
+    def _fact(self) -> str:
+        return " ".join(p.text for p in self._evidence)
+
+    async def _yes_no(self) -> Draft | Discard:
+        if self._wish.polarity != "no":
+            question = await self._question(self._fact, "")
+            return self._draft(question, self._word("yes"), "") if question else self._nothing()
+        others = [p.text for p in self._task.passages]
+        opposites = self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
+        change = facts.change(self._fact, others, opposites, self._random)
+        if change is None:
+            return self._discard("no_change", "no rule turns the evidence into its contrary")
+        question = await self._question(change.text, "")
+        if question is None:
+            return self._nothing()
+        if not _holds(question, change.new) or _holds(question, change.old):
+            return self._discard("change_lost", f"the question does not hold the changed fact {change.new!r}")
+        return self._draft(question, self._word("no"), f"evidence changed by rule: {change.old!r} -> {change.new!r}")
+
+    async def _options(self) -> Draft | Discard:
+        counted, named = facts.numbers(self._fact), facts.names(self._fact)
+        spare = facts.other_names(self._fact, [p.text for p in self._task.passages])
+        if named and spare:
+            right, wrong = self._random.choice(named).text, self._random.choice(spare)
+        elif counted:
+            right = self._random.choice(counted).text
+            wrong = facts.other_number(right, self._random)
+        else:
+            return self._discard("no_options", "the evidence names nothing that could be one of two options")
+        order = (right, wrong) if self._wish.position == 0 else (wrong, right)
+        question = await self._question(self._fact, " / ".join(order))
+        if question is None:
+            return self._nothing()
+        if not (_holds(question, right) and _holds(question, wrong)):
+            return self._discard("option_missing", f"the question does not name both {right!r} and {wrong!r}")
+        return self._draft(question, right, f"other option taken from elsewhere: {wrong!r}")
+
+    async def _stated(self, found: Sequence[facts.Fact]) -> Draft | Discard:
+        if not found:
+            return self._discard("no_evidence", "the evidence states no fact of the kind asked for")
+        fact = self._random.choice(list(found))
+        question = await self._question(self._fact, fact.text)
+        if question is None:
+            return self._nothing()
+        if _holds(question, fact.text):
+            return self._discard("answer_given_away", "the question holds its own answer")
+        return self._draft(question, fact.text, "")
+
+    async def _question(self, fact: str, answer: str) -> str | None:
+        stems = self._kind.stems or ("What",)
+        prompt = self._ctx.prompt("question").render(
+            kind=self._kind,
+            fact=fact,
+            topic=self._task.dataset.title,
+            stem=stems[self._seed % len(stems)],
+            answer=answer,
+            language=language_name(self._ctx.config.language),
+        )
+        reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
+        self._prompt, self._last = prompt, reply.text
+        self._replies.append(reply.reply_key)
+        return one_question(reply.text, self._kind.question.form)
+
+    async def _answered(self, question: str) -> Draft | Discard:
+        prompt = self._ctx.prompt("answer").render(
+            kind=self._kind, question=question, fact=self._fact, language=language_name(self._ctx.config.language)
+        )
+        reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
+        self._last = reply.text
+        self._replies.append(reply.reply_key)
+        answer = one_answer(reply.text, cut=reply.finish_reason == "length")
+        if answer is None:
+            return self._discard("no_answer", "the reply holds no whole sentence")
+        return self._draft(question, answer, "")
+
+    def _word(self, polarity: str) -> str:
+        wording = self._ctx.taxonomies.wording.of(self._ctx.config.language)
+        words = wording.affirmative if polarity == "yes" else wording.negative
+        return words[0].capitalize() if words else polarity.capitalize()
+
+    def _draft(self, question: str, answer: str, note: str) -> Draft:
+        spans = tuple(p.span for p in self._evidence)
+        return Draft(
+            self._kind, question, answer, spans, (), self._wish.bloom, note, self._prompt, tuple(self._replies)
+        )
+
+    def _nothing(self) -> Discard:
+        return self._discard("no_question", "the reply holds no question")
+
+    def _discard(self, code: str, reason: str) -> Discard:
+        return Discard(self._kind, code, reason, self._last, self._prompt, tuple(self._replies))
+
+
+def _holds(question: str, text: str) -> bool:
+    def plain(value: str) -> str:
+        return re.sub(r"[\s,]+", " ", value.casefold()).strip()
+
+    return re.search(rf"(?<!\w){re.escape(plain(text))}(?!\w)", plain(question)) is not None

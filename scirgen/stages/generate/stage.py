@@ -1,0 +1,182 @@
+"""Stage 7: candidate question-answer pairs from metadata and kept aspects, one item a (dataset, question type).
+
+Strategies write; this module decides what is asked for, finds the evidence and makes the records. Judging is left to filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
+from scirgen.core.fingerprint import content_id, digest
+from scirgen.core.records import Aspect, Dataset, QAPair, Rejection, Span
+from scirgen.core.taxonomy import QuestionType
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.generate.adaptive import AdaptiveStrategy
+from scirgen.stages.generate.locate import locate
+from scirgen.stages.generate.passages import passages
+from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy, Polarity, Task, Wish
+
+ADAPTIVE = "adaptive"
+_PROMPTS = ("joint", "evidence", "question", "answer", "types")
+
+
+class GenerateStage(Stage):
+    """Writes candidates. With papers: every type, ``pairs_per_type`` each; without: the types the metadata can answer."""
+
+    name = "generate"
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        """Types are not listed: each item's salt holds the definitions it uses, so that editing one type redoes only that."""
+        return Uses(
+            config=("generate", "language", "domain", "seed"),
+            prompts=tuple(f"generate/{name}" for name in _PROMPTS),
+            roles=("generator",),
+        )
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """One item a type; one for all types when there is no paper; in later rounds only what quotas still miss."""
+        aspects = scope.outputs("verify", Aspect)
+        inputs = (scope.dataset, *aspects)
+        kinds = _kinds(ctx)
+        if scope.round:
+            yield from self._later(scope, inputs, ctx)
+        elif aspects:
+            for kind in kinds:
+                key = f"{scope.dataset.id}|{kind.id}"
+                yield WorkItem(
+                    key, inputs, {"types": [kind.id], "count": ctx.config.generate.pairs_per_type}, kind.hash
+                )
+        else:
+            count = min(ctx.config.generate.types_without_paper, len(kinds))
+            parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
+            yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, digest([k.hash for k in kinds]))
+
+    def _later(self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], ctx: StageContext) -> Iterable[WorkItem]:
+        by_type: dict[str, list[dict[str, object]]] = {}
+        for cell in scope.wanted:
+            by_type.setdefault(str(cell["question_type"]), []).append(dict(cell))
+        for id in sorted(by_type):
+            kind = ctx.taxonomies.question_type(id)
+            key = f"{scope.dataset.id}|{id}#{scope.round}"
+            yield WorkItem(key, inputs, {"types": [id], "cells": by_type[id], "round": scope.round}, kind.hash)
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
+        dataset = item.one(Dataset)
+        kinds = tuple(ctx.taxonomies.question_type(str(t)) for t in cast("list[str]", item.parameters["types"]))
+        adaptive = bool(item.parameters.get("adaptive"))
+        task = Task(
+            dataset=dataset,
+            passages=passages(dataset, item.of(Aspect)),
+            kinds=kinds,
+            wishes=_wishes(item, kinds, ctx),
+            round=cast("int", item.parameters.get("round", 0)),
+        )
+        strategy = _strategy(ctx, adaptive)
+        written = await strategy.generate(task, ctx)
+        name = f"{ADAPTIVE}+{_writer_name(ctx)}" if adaptive else strategy.name
+        pairs: dict[str, QAPair] = {}
+        rejections: list[Rejection] = []
+        for number, draft in enumerate(written):
+            made = _candidate(draft, task, name, number, ctx)
+            if isinstance(made, QAPair) and made.id not in pairs:
+                pairs[made.id] = made
+            elif isinstance(made, Rejection):
+                rejections.append(made)
+            else:
+                rejections.append(_rejection(draft, task, number, "repeated", "the same pair was written before", ctx))
+        return StageResult(tuple(pairs.values()), tuple(rejections))
+
+
+def _kinds(ctx: StageContext) -> tuple[QuestionType, ...]:
+    wanted = ctx.config.generate.types or tuple(k.id for k in ctx.taxonomies.graesser.types)
+    return tuple(ctx.taxonomies.question_type(id) for id in wanted)
+
+
+def _writer_name(ctx: StageContext) -> str:
+    configured = ctx.config.generate.strategy
+    if configured not in ("auto", ADAPTIVE):
+        return configured
+    # Models that follow the standard pack plan several pairs in one call; smaller ones do one thing at a time.
+    return "joint" if ctx.chat.pack == "standard" else "evidence"
+
+
+def _strategy(ctx: StageContext, adaptive: bool) -> GenerationStrategy:
+    found = ctx.registry.get("generation_strategy", _writer_name(ctx))
+    if not isinstance(found, type):
+        raise ConfigError(f"generation strategy {_writer_name(ctx)!r} is not a class", hint="Fix the plugin.")
+    writer = cast("GenerationStrategy", found())
+    return AdaptiveStrategy(writer) if adaptive else writer
+
+
+def _wishes(item: WorkItem, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
+    """What each pair should be like. Polarity and the right option's place alternate from a start that the seed decides."""
+    start = ctx.seed("polarity") % 2
+    cells = cast("list[dict[str, object]] | None", item.parameters.get("cells"))
+    if cells is None:
+        kind = None if item.parameters.get("adaptive") else kinds[0]
+        count = cast("int", item.parameters["count"])
+        levels = [kind.bloom[n % len(kind.bloom)] if kind and kind.bloom else None for n in range(count)]
+        polarities: list[str | None] = [None] * count
+    else:
+        kind = kinds[0]
+        levels, polarities = [], []
+        for cell in cells:
+            for _ in range(cast("int", cell.get("count", 1))):
+                levels.append(cast("str | None", cell.get("bloom")) or next(iter(kind.bloom), None))
+                polarities.append(cast("str | None", cell.get("polarity")))
+    return tuple(
+        Wish(kind, level, cast("Polarity", polarity or ("yes", "no")[(start + n) % 2]), (start + n) % 2)
+        if kind is None or kind.polar
+        else Wish(kind, level, None, (start + n) % 2)
+        for n, (level, polarity) in enumerate(zip(levels, polarities, strict=True))
+    )
+
+
+def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, ctx: StageContext) -> QAPair | Rejection:
+    if isinstance(draft, Discard):
+        return _rejection(draft, task, number, draft.code, draft.reason, ctx)
+    question, answer = " ".join(draft.question.split()), " ".join(draft.answer.split())
+    if not question or not answer:
+        return _rejection(draft, task, number, "empty", "the question or the answer is empty", ctx)
+    spans: list[Span] = list(draft.evidence)
+    for quote in draft.quotes:
+        span = locate(quote, task.passages, task.dataset)
+        if span is None:
+            return _rejection(draft, task, number, "not_verbatim", f"not in the material word for word: {quote!r}", ctx)
+        spans.append(span)
+    if not spans:
+        return _rejection(draft, task, number, "no_evidence", "the candidate comes without evidence", ctx)
+    return QAPair(
+        id=QAPair.make_id(task.dataset.id, draft.kind.id, question, answer),
+        dataset_id=task.dataset.id,
+        question=question,
+        answer=answer,
+        question_type=draft.kind.id,
+        evidence=tuple(spans),
+        strategy=strategy,
+        language=ctx.config.language,
+        round=task.round,
+        note=draft.note,
+        intended_bloom=draft.bloom,
+        provenance=ctx.provenance(draft.prompt, draft.replies),
+    )
+
+
+def _rejection(draft: Draft | Discard, task: Task, number: int, code: str, reason: str, ctx: StageContext) -> Rejection:
+    text = draft.text if isinstance(draft, Discard) else f"{draft.question}\n{draft.answer}"
+    return Rejection(
+        stage="generate",
+        code=code,
+        reason=reason,
+        record_kind="QAPair",
+        record_id=content_id("cand", task.dataset.id, ctx.key, number),
+        dataset_id=task.dataset.id,
+        question_type=draft.kind.id if draft.kind else None,
+        record=text,
+        provenance=ctx.provenance(draft.prompt, draft.replies),
+    )

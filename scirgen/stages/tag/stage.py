@@ -1,0 +1,81 @@
+"""Stage 9: the revised-Bloom level of each accepted pair, in batches. The pair stays the same; only ``bloom`` is set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ReplyInvalidError
+from scirgen.core.fingerprint import digest
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.records import QAPair
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.tag.replies import TaggedQuestions
+
+
+class TagStage(Stage):
+    """Assigns C1..C6 by structured output in batches; with the small pack one choice a question."""
+
+    name = "tag"
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        """The prompt, the levels and the model."""
+        return Uses(config=("tag", "seed"), prompts=("tag/bloom",), taxonomies=("bloom",), roles=("generator",))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """Batches of this round's accepted pairs, in the order of ids."""
+        pairs = sorted((p for p in scope.outputs("filter", QAPair) if p.round == scope.round), key=lambda p: p.id)
+        size = ctx.config.tag.batch_size
+        for start in range(0, len(pairs), size):
+            batch = tuple(pairs[start : start + size])
+            yield WorkItem(f"{scope.dataset.id}|{digest([p.id for p in batch])[:12]}", batch)
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """The same pairs with ``bloom`` set.
+
+        Raises:
+            ModelError: the model gave no usable reply; the batch is tried again on the next run.
+        """
+        pairs = item.of(QAPair)
+        if ctx.chat.pack == "small":
+            return StageResult(tuple(await asyncio.gather(*(self._choose(p, ctx) for p in pairs))))
+        return StageResult(tuple(await self._batch(pairs, ctx)))
+
+    async def _batch(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
+        prompt = _render(pairs, ctx)
+        answer = await ctx.chat.ask(prompt, TaggedQuestions, seed=ctx.seed())
+        levels = {t.number: t.level for t in answer.value.levels}
+        missing = [n for n in range(1, len(pairs) + 1) if n not in levels]
+        if not missing:
+            return [_tagged(p, levels[n], prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1)]
+        if len(missing) == len(pairs):
+            raise ReplyInvalidError(
+                f"{prompt.id}: the reply gives no question's level",
+                hint="Run again to retry it; if it keeps failing, lower tag.batch_size or use a stronger model.",
+            )
+        done = {n: _tagged(p, levels[n], prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1) if n in levels}
+        # What the model skipped is asked again in a smaller batch, which differs and is thus no repeat.
+        again = await self._batch([pairs[n - 1] for n in missing], ctx)
+        done.update(zip(missing, again, strict=True))
+        return [done[n] for n in sorted(done)]
+
+    async def _choose(self, pair: QAPair, ctx: StageContext) -> QAPair:
+        prompt = _render([pair], ctx)
+        names = {level.name: level.id for level in ctx.taxonomies.bloom.levels}
+        reply = await ctx.chat.choose(prompt, list(names), seed=ctx.seed(pair.id))
+        return _tagged(pair, names[reply.text], prompt, reply.reply_key, ctx)
+
+
+def _render(pairs: Sequence[QAPair], ctx: StageContext) -> RenderedPrompt:
+    bloom = ctx.taxonomies.bloom
+    questions = [
+        {"number": n, "question": p.question, "kind": ctx.taxonomies.question_type(p.question_type).name}
+        for n, p in enumerate(pairs, 1)
+    ]
+    return ctx.prompt("bloom").render(levels=list(bloom.levels), tie_breaking=bloom.tie_breaking, questions=questions)
+
+
+def _tagged(pair: QAPair, level: str, prompt: RenderedPrompt, reply: str, ctx: StageContext) -> QAPair:
+    return pair.model_copy(update={"bloom": level, "provenance": ctx.provenance(prompt, (reply,))})
