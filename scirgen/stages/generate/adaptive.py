@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
 from scirgen.core.taxonomy import QuestionType
@@ -48,8 +48,8 @@ class AdaptiveStrategy:
         prompt = ctx.prompt("types").render(metadata=task.dataset.text, kinds=list(offered), count=count)
         by_id = {k.id: k for k in offered}
         try:
-            answer = await ctx.chat.ask(prompt, type_choice(offered, count), seed=ctx.seed("types"))
-            named = cast("list[str]", getattr(answer.value, "types"))  # noqa: B009
+            answer = await ctx.chat.ask(prompt, type_choice(tuple(by_id), count), seed=ctx.seed("types"))
+            named = answer.value.types
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError):
             named = []
         picked = [by_id[n] for n in dict.fromkeys(named) if n in by_id]
@@ -60,7 +60,8 @@ class AdaptiveStrategy:
     async def _one_by_one(
         self, task: Task, offered: tuple[QuestionType, ...], count: int, ctx: StageContext
     ) -> list[QuestionType]:
-        left, picked = list(offered), []
+        left = list(offered)
+        picked: list[QuestionType] = []
         for step in range(count):
             if len(left) <= count - step:
                 return [*picked, *left]

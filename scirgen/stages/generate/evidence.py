@@ -12,7 +12,7 @@ from scirgen.core.records import Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.joint import wish_view
 from scirgen.stages.generate.passages import choose_evidence, partner
-from scirgen.stages.generate.replies import PlainPair
+from scirgen.stages.generate.replies import pair_reply
 from scirgen.stages.generate.small import SmallWriter
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
@@ -62,8 +62,9 @@ class EvidenceStrategy:
             wish=wish_view(wish, ctx),
             language=language_name(ctx.config.language),
         )
+        reply = pair_reply(kind, ctx.taxonomies.wording.of(ctx.config.language))
         try:
-            answer = await ctx.chat.ask(prompt, PlainPair, seed=ctx.seed(kind.id, task.round, number), sample=number)
+            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(kind.id, task.round, number), sample=number)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             return Discard(kind, error.error_code, error.message, prompt=prompt)
         pair = answer.value

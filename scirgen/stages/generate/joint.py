@@ -10,7 +10,7 @@ from scirgen.core.language import language_name
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.passages import choose_evidence
-from scirgen.stages.generate.replies import QuotedPairs
+from scirgen.stages.generate.replies import quoted_reply
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
 _CHARS_PER_TOKEN = 4
@@ -46,8 +46,9 @@ class JointStrategy:
             wishes=[wish_view(w, ctx) for w in wishes],
             language=language_name(ctx.config.language),
         )
+        reply = quoted_reply(kind, ctx.taxonomies.wording.of(ctx.config.language), len(wishes))
         try:
-            answer = await ctx.chat.ask(prompt, QuotedPairs, seed=ctx.seed(kind.id, task.round))
+            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(kind.id, task.round))
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             return [Discard(kind, error.error_code, error.message, prompt=prompt) for _ in wishes]
         pairs = answer.value.pairs[: len(wishes)]

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from scirgen.core.records import Dataset, Span
+from scirgen.core.verbatim import find_verbatim
 from scirgen.stages.generate.strategy import Passage
+
+_MIN_WORDS = 3
+"""Shorter quotes are found anywhere and prove nothing."""
 
 
 def locate(quote: str, passages: Sequence[Passage], dataset: Dataset) -> Span | None:
     """The span of a quote in one of the passages or in the metadata; None when it is not there verbatim.
 
-    White space and the quote's outer punctuation are not compared; everything else is.
+    What counts as verbatim is said in `scirgen.core.verbatim`; a final full stop is not compared.
     """
-    words = quote.strip().strip("\"'“”‘’`. ").split()
-    if len(words) < 3:
+    words = quote.strip().rstrip(".").strip()
+    if len(words.split()) < _MIN_WORDS:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, words)))
     for passage in passages:
-        match = pattern.search(passage.text)
-        if match:
-            start = passage.span.start + match.start()
-            return passage.span.model_copy(
-                update={"start": start, "end": start + len(match.group()), "text": match.group()}
-            )
-    match = pattern.search(dataset.text)
-    if match:
-        return Span(document_id=dataset.id, start=match.start(), end=match.end(), text=match.group())
-    return None
+        found = find_verbatim(passage.text, words)
+        if found:
+            start, end = found
+            place = {"start": passage.span.start + start, "end": passage.span.start + end}
+            return passage.span.model_copy(update={**place, "text": passage.text[start:end]})
+    found = find_verbatim(dataset.text, words)
+    if found is None:
+        return None
+    return Span(document_id=dataset.id, start=found[0], end=found[1], text=dataset.text[found[0] : found[1]])

@@ -9,13 +9,10 @@ from functools import lru_cache
 
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.records import Aspect, Dataset, Span
+from scirgen.core.sentences import sentence_spans
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.generate.strategy import Passage
 
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？;；])(?:\s+|(?<=[。！？；]))(?=[^\s])|\n+")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|et al|etc|cf|vs|Fig|Figs|Eq|No|Dr|Prof|approx|ca|resp|sp|spp|St|Mt|[A-Z])\.)$"
-)
 _LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")
 _MIN_WORDS, _MAX_WORDS = 6, 90
 
@@ -36,25 +33,6 @@ def passages(dataset: Dataset, aspects: Iterable[Aspect]) -> tuple[Passage, ...]
     return tuple(found)
 
 
-def sentences(text: str, offset: int = 0) -> list[tuple[int, int]]:
-    """[start, end) of each sentence, white space trimmed. Rule-based: ends at .!? and line breaks, not at abbreviations."""
-    bounds: list[tuple[int, int]] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if "\n" not in match.group() and _ABBREVIATION.search(text[start : match.start()]):
-            continue
-        bounds.append((start, match.start()))
-        start = match.end()
-    bounds.append((start, len(text)))
-    trimmed = []
-    for begin, end in bounds:
-        piece = text[begin:end]
-        left = len(piece) - len(piece.lstrip())
-        if piece.strip():
-            trimmed.append((offset + begin + left, offset + begin + len(piece.rstrip())))
-    return trimmed
-
-
 def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
     """Sentences of the metadata that say something: the title line and bare lists of keywords are left out."""
     text = dataset.text
@@ -64,7 +42,8 @@ def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
         label = _LABEL.match(line)
         start = label.end() if label else 0
         if not line.startswith(("Title: ", "Keywords: ")):
-            spans += [(a, b) for a, b in sentences(line[start:], position + start)]
+            base = position + start
+            spans += [(base + a, base + b) for a, b in sentence_spans(line[start:], dataset.language)]
         position += len(line) + 1
     return [(a, b) for a, b in spans if _MIN_WORDS <= len(text[a:b].split()) <= 2 * _MAX_WORDS]
 

@@ -14,6 +14,7 @@ from scirgen.core.language import language_name
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate import facts
+from scirgen.stages.generate.replies import yes_no
 from scirgen.stages.generate.reply_text import one_answer, one_question
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
@@ -78,7 +79,7 @@ class SmallWriter:
         else:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
         order = (right, wrong) if self._wish.position == 0 else (wrong, right)
-        question = await self._question(self._fact, " / ".join(order))
+        question = await self._question(self._fact, "", order)
         if question is None:
             return self._nothing()
         if not (_holds(question, right) and _holds(question, wrong)):
@@ -96,7 +97,7 @@ class SmallWriter:
             return self._discard("answer_given_away", "the question holds its own answer")
         return self._draft(question, fact.text, "")
 
-    async def _question(self, fact: str, answer: str) -> str | None:
+    async def _question(self, fact: str, answer: str, options: Sequence[str] = ()) -> str | None:
         stems = self._kind.stems or ("What",)
         prompt = self._ctx.prompt("question").render(
             kind=self._kind,
@@ -104,6 +105,7 @@ class SmallWriter:
             topic=self._task.dataset.title,
             stem=stems[self._seed % len(stems)],
             answer=answer,
+            options=list(options),
             language=language_name(self._ctx.config.language),
         )
         reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
@@ -124,9 +126,7 @@ class SmallWriter:
         return self._draft(question, answer, "")
 
     def _word(self, polarity: str) -> str:
-        wording = self._ctx.taxonomies.wording.of(self._ctx.config.language)
-        words = wording.affirmative if polarity == "yes" else wording.negative
-        return words[0].capitalize() if words else polarity.capitalize()
+        return yes_no(self._ctx.taxonomies.wording.of(self._ctx.config.language))[polarity == "no"]
 
     def _draft(self, question: str, answer: str, note: str) -> Draft:
         spans = tuple(p.span for p in self._evidence)

@@ -40,7 +40,7 @@ class GenerateStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item a type; one for all types when there is no paper; in later rounds only what quotas still miss."""
         aspects = scope.outputs("verify", Aspect)
-        inputs = (scope.dataset, *aspects)
+        inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
         kinds = _kinds(ctx)
         if scope.round:
             yield from self._later(scope, inputs, ctx)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
-Level = Literal["C1", "C2", "C3", "C4", "C5", "C6"]
+from pydantic import BaseModel, ConfigDict, create_model
 
 
-class TaggedQuestion(BaseModel):
-    """One question's level, by the number it was shown under."""
+class Levels(BaseModel):
+    """One field a question, ``q1``, ``q2``..., so that a reply that leaves one out is no reply."""
 
     model_config = ConfigDict(extra="ignore")
-    number: int
-    level: Level
+
+    def of(self, number: int) -> str:
+        """The level of question ``number``, counted from 1."""
+        return str(getattr(self, f"q{number}"))
 
 
-class TaggedQuestions(BaseModel):
-    """A batch's levels."""
-
-    model_config = ConfigDict(extra="ignore")
-    levels: list[TaggedQuestion]
+def levels_reply(count: int, ids: tuple[str, ...]) -> type[Levels]:
+    """`Levels` for ``count`` questions."""
+    fields: dict[str, Any] = {f"q{n}": (Literal[ids], ...) for n in range(1, count + 1)}
+    return create_model("Levels", __base__=Levels, **fields)

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
-from scirgen.core.errors import ReplyInvalidError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.tag.replies import TaggedQuestions
+from scirgen.stages.tag.replies import levels_reply
 
 
 class TagStage(Stage):
@@ -45,21 +44,9 @@ class TagStage(Stage):
 
     async def _batch(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
         prompt = _render(pairs, ctx)
-        answer = await ctx.chat.ask(prompt, TaggedQuestions, seed=ctx.seed())
-        levels = {t.number: t.level for t in answer.value.levels}
-        missing = [n for n in range(1, len(pairs) + 1) if n not in levels]
-        if not missing:
-            return [_tagged(p, levels[n], prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1)]
-        if len(missing) == len(pairs):
-            raise ReplyInvalidError(
-                f"{prompt.id}: the reply gives no question's level",
-                hint="Run again to retry it; if it keeps failing, lower tag.batch_size or use a stronger model.",
-            )
-        done = {n: _tagged(p, levels[n], prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1) if n in levels}
-        # What the model skipped is asked again in a smaller batch, which differs and is thus no repeat.
-        again = await self._batch([pairs[n - 1] for n in missing], ctx)
-        done.update(zip(missing, again, strict=True))
-        return [done[n] for n in sorted(done)]
+        ids = tuple(level.id for level in ctx.taxonomies.bloom.levels)
+        answer = await ctx.chat.ask(prompt, levels_reply(len(pairs), ids), seed=ctx.seed())
+        return [_tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1)]
 
     async def _choose(self, pair: QAPair, ctx: StageContext) -> QAPair:
         prompt = _render([pair], ctx)

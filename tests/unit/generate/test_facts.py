@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirgen.stages.generate import facts
+from scirgen.stages.generate.reply_text import one_answer, one_question
+
+
+def test_numbers_come_with_their_unit_or_noun():
+    found = [f.text for f in facts.numbers("It has 2,400 rain gauges at 0.25° over 30 km and 5 °C in 2013.")]
+    assert found == ["2,400 rain gauges", "0.25°", "30 km", "5 °C"]
+
+
+def test_names_leave_out_the_sentence_s_first_word():
+    assert [f.text for f in facts.names("Snow in the Heihe River Basin was seen by MODIS.")] == [
+        "Heihe River Basin",
+        "MODIS",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "old", "new"),
+    [("Snowfall is higher in the north.", "higher", "lower"), ("It has 14 sites in all.", "14 sites", None)],
+)
+def test_change_makes_one_replacement(sentence, old, new):
+    change = facts.change(sentence, [], [("higher", "lower")], random.Random(1))
+    assert change.old == old
+    assert new is None or change.new == new
+    assert change.text == sentence.replace(old, change.new)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 3), st.integers(0, 1000))
+def test_other_number_is_never_the_same_number(value, decimals, seed):
+    text = f"{value:.{decimals}f} km"
+    other = facts.other_number(text, random.Random(seed))
+    assert float(other.split()[0]) != float(text.split()[0])
+    assert other.endswith(" km")
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        ("Question: What is snow?", "What is snow?"),
+        ('1. "What is snow?"\n2. Why?', "What is snow?"),
+        ("Sure! Here is a question:\nWhat is snow? It is cold.", "What is snow?"),
+        ("Snow is white.", None),
+        ("", None),
+    ],
+)
+def test_one_question_is_freed_of_labels(reply, question):
+    assert one_question(reply) == question
+
+
+def test_one_answer_of_a_cut_reply_without_a_whole_sentence_is_none():
+    assert one_answer("Because the", cut=True) is None
+    assert one_answer("low permeability, slow hardening", cut=False) == "low permeability, slow hardening"

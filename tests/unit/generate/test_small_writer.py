@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from questioning import ASPECTS, SOURCES, FakeScope, make_context
+
+from scirgen.stages.generate.stage import GenerateStage
+
+
+async def write(type_id, rule, count=3):
+    config = {"generate": {"pairs_per_type": count, "types": (type_id,)}}
+    ctx, chat = make_context(rule, pack="small", **config)
+    (item,) = GenerateStage().items(FakeScope({"verify": ASPECTS}), ctx)
+    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    return result, chat
+
+
+def fact_of(prompt):
+    return prompt.messages[-1][1].split(">\n", 1)[1].split("\n</", 1)[0]
+
+
+async def test_a_no_question_holds_the_changed_fact_and_says_what_was_changed():
+    result, _ = await write("verification", lambda p, n: f"Question: Is it true that {fact_of(p).rstrip('.')}?", 4)
+    answers = [p.answer for p in result.outputs]
+    assert sorted(set(answers)) == ["No", "Yes"]
+    for made in result.outputs:
+        evidence = " ".join(s.text for s in made.evidence)
+        statement = made.question.removeprefix("Is it true that ").rstrip("?")
+        assert (statement in evidence) == (made.answer == "Yes")
+        assert bool(made.note) == (made.answer == "No")
+
+
+async def test_a_no_question_that_lost_the_changed_fact_is_rejected():
+    result, _ = await write("verification", lambda p, n: "Is there any data?", 4)
+    assert "change_lost" in {r.code for r in result.rejections}
+    assert all(p.answer == "Yes" for p in result.outputs)
+
+
+async def test_a_number_is_taken_from_the_evidence_as_it_stands():
+    result, _ = await write("quantification", lambda p, n: f"1. How large is item {n} of the product?")
+    assert result.outputs
+    for made in result.outputs:
+        assert made.answer in made.evidence[0].text
+        assert any(c.isdigit() for c in made.answer)
+
+
+async def test_a_question_that_gives_its_number_away_is_rejected():
+    result, _ = await write("quantification", lambda p, n: f"Is it {fact_of(p)}?")
+    assert result.outputs == ()
+    assert "answer_given_away" in {r.code for r in result.rejections}
+
+
+async def test_options_are_both_named_and_the_right_one_is_in_the_evidence():
+    def rule(prompt, n):
+        options = prompt.messages[-1][1].split("asks whether it is ")[1].split(". Use both")[0]
+        return f"Is it {options}?"
+
+    result, _ = await write("disjunctive", rule, 4)
+    first = []
+    for made in result.outputs:
+        assert made.answer in SOURCES[made.evidence[0].document_id]
+        first.append(made.question.startswith(f"Is it {made.answer} or"))
+    assert set(first) == {True, False}
+
+
+async def test_a_long_answer_is_cut_back_to_whole_sentences():
+    def rule(prompt, n):
+        return (
+            f"Why is it so {n}?" if prompt.id == "generate/question" else ("Because of snow. And also the wi", "length")
+        )
+
+    result, _ = await write("causal_antecedent", rule, 1)
+    assert result.outputs[0].answer == "Because of snow."
+
+
+async def test_a_reply_without_a_question_is_rejected_with_its_text():
+    result, _ = await write("causal_antecedent", lambda p, n: "The data are sparse.", 1)
+    (rejected,) = result.rejections
+    assert rejected.code == "no_question"
+    assert rejected.record == "The data are sparse."
