@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
-from scirgen.core.language import language_name
+from scirgen.core.language_names import language_name
 from scirgen.core.records import Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.joint import wish_view

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from scirgen.core.language import language_name
+from scirgen.core.language_names import language_name
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate import facts
