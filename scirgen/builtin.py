@@ -71,4 +71,16 @@ STRATEGIES = (
     ),
 )
 
-PLUGIN = Plugin("scirgen", "0.1.0", (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES, *STRATEGIES))
+RETRIEVERS = (
+    Provided("retriever", "bm25", "scirgen.benchmark.lexical:bm25", "BM25 as in Lucene", "benchmark"),
+    Provided("retriever", "tfidf", "scirgen.benchmark.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),
+    Provided("retriever", "st", "scirgen.benchmark.dense:dense", "an embedding model", "dense"),
+    Provided("retriever", "hybrid", "scirgen.benchmark.dense:hybrid", "BM25 and an embedding model, fused", "dense"),
+    Provided("retriever", "rerank", "scirgen.benchmark.dense:rerank", "a cross-encoder over BM25", "dense"),
+)
+
+PLUGIN = Plugin(
+    "scirgen",
+    "0.1.0",
+    (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES, *STRATEGIES, *RETRIEVERS),
+)

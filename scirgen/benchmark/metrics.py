@@ -1,0 +1,63 @@
+"""Per-query retrieval metrics through ir-measures, and their means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirgen.benchmark.retriever import Ranking
+from scirgen.core.errors import MissingExtraError
+
+# Name in our tables -> ir-measures' notation.
+MEASURES: dict[str, str] = {
+    "R@1": "R@1",
+    "R@5": "R@5",
+    "R@20": "R@20",
+    "R@100": "R@100",
+    "MRR@10": "RR@10",
+    "MRR@100": "RR@100",
+    "MAP": "AP",
+    "R-Prec": "Rprec",
+    "P@1": "P@1",
+    "P@5": "P@5",
+    "NDCG@10": "nDCG@10",
+    "NDCG@100": "nDCG@100",
+    "judged@10": "Judged@10",
+}
+
+PerQuery = dict[str, NDArray[np.float64]]
+
+
+def per_query(
+    ranking: Ranking, queries: Sequence[str], documents: Sequence[str], qrels: Mapping[str, Mapping[str, int]]
+) -> PerQuery:
+    """Metric -> one value a query, in the order of ``queries``. A query without a relevant document is an error.
+
+    The order of the ranking decides; equal scores are not reshuffled (trec_eval would, by document id).
+    """
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise MissingExtraError(
+            f"benchmarks need a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
+        ) from error
+    measures = {ir_measures.parse_measure(theirs): ours for ours, theirs in MEASURES.items()}
+    depth = ranking.documents.shape[1]
+    judged = {q: dict(qrels[q]) for q in queries}
+    run = {
+        query: {documents[d]: float(depth - rank) for rank, d in enumerate(row) if d >= 0}
+        for query, row in zip(queries, ranking.documents.tolist(), strict=True)
+        if row and row[0] >= 0  # a query that found nothing keeps its zeros; Judged would divide by its length
+    }
+    position = {query: i for i, query in enumerate(queries)}
+    table: PerQuery = {name: np.zeros(len(queries)) for name in MEASURES}
+    for value in ir_measures.iter_calc(list(measures), judged, run):
+        table[measures[value.measure]][position[value.query_id]] = value.value
+    return table
+
+
+def means(table: PerQuery, chosen: NDArray[np.bool_] | None = None) -> dict[str, float]:
+    """Metric -> mean over the (chosen) queries, rounded to six digits."""
+    return {name: round(float((v if chosen is None else v[chosen]).mean()), 6) for name, v in table.items()}

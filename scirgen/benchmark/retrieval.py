@@ -1,0 +1,270 @@
+"""Dataset retrieval: which of a release's datasets was this question asked about? (ScIRGen, section 4.1, table 4.)
+
+Reads a release only. Retrievers are plugins; metrics, intervals and tests are in modules of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.benchmark.metrics import PerQuery, means, per_query
+from scirgen.benchmark.retriever import Ranking, Tunable, make_retriever
+from scirgen.benchmark.significance import Clusters, holm
+from scirgen.core.errors import InputError
+from scirgen.core.registry import Registry
+from scirgen.core.release import Release, ReleaseRow
+
+DEPTH = 100
+TESTED = "MRR@100"
+_WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
+_BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
+    "question_type": lambda r: r.question_type,
+    "bloom": lambda r: r.bloom or "not tagged",
+    "hops": lambda r: str(r.hops) if r.hops < 3 else "3+",
+    "has_paper": lambda r: "",  # filled from the corpus
+}
+
+
+class BreakdownRow(BaseModel):
+    """Metrics of one retriever on the questions of one kind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    retriever: str
+    setting: str
+    by: str
+    value: str
+    queries: int
+    metrics: dict[str, float]
+
+
+class TestRow(BaseModel):
+    """Paired test of two retrievers on the same questions; ``p_holm`` is corrected for all tests of the setting."""
+
+    model_config = ConfigDict(frozen=True)
+
+    setting: str
+    metric: str
+    left: str
+    right: str
+    difference: float
+    p: float
+    p_holm: float
+
+
+class RetrievalReport(BaseModel):
+    """What ``scirgen benchmark retrieval --json`` writes. ``rows`` holds one flat mapping per retriever and setting."""
+
+    model_config = ConfigDict(frozen=True)
+
+    release: str
+    split: str
+    documents: int
+    queries: int
+    rows: list[dict[str, object]]
+    tests: list[TestRow]
+    breakdown: list[BreakdownRow]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Questions:
+    rows: list[ReleaseRow]
+    qrels: dict[str, dict[str, int]]
+
+    @property
+    def texts(self) -> list[str]:
+        return [r.question for r in self.rows]
+
+    @property
+    def ids(self) -> list[str]:
+        return [r.id for r in self.rows]
+
+
+def evaluate(
+    release: Release,
+    retrievers: Sequence[str],
+    *,
+    registry: Registry,
+    settings: Sequence[str],
+    split: str = "test",
+    runs: Path | None = None,
+    limit: int | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> RetrievalReport:
+    """Index the corpus in each setting with each retriever, ask every question of the split, and measure.
+
+    Args:
+        release: an opened release.
+        retrievers: ``name`` or ``name:argument``.
+        registry: where the names are looked up.
+        settings: ``without-paper``, ``with-paper``.
+        split: ``train``, ``dev`` or ``test``.
+        runs: a folder for TREC run files, one a retriever and setting.
+        limit: only the first so many questions (by a stride over the split, so that all datasets are touched).
+        progress: gets one line a step.
+
+    Raises:
+        InputError: the split has no questions.
+        PluginError: an unknown retriever.
+    """
+    questions = _load(release, split, limit)
+    clusters = Clusters([r.dataset_id for r in questions.rows])
+    rows: list[dict[str, object]] = []
+    tests: list[TestRow] = []
+    breakdown: list[BreakdownRow] = []
+    ids: list[str] = []
+    for setting in settings:
+        documents = sorted(release.corpus(setting), key=lambda d: d.id)
+        ids = [d.id for d in documents]
+        texts = [f"{d.title} {d.text}" for d in documents]
+        with_paper = {d.id for d in documents if d.papers}
+        measured: dict[str, PerQuery] = {}
+        for spec in retrievers:
+            started = time.perf_counter()
+            ranking, parameters = _rank(release, spec, registry, texts, ids, questions, split, progress)
+            seconds = time.perf_counter() - started
+            table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels)
+            rows.append(
+                {
+                    "retriever": spec,
+                    "setting": setting,
+                    "split": split,
+                    **means(table),
+                    "interval": {m: clusters.interval(table[m]) for m in _WITH_INTERVAL},
+                    "parameters": parameters,
+                    "seconds": round(seconds, 2),
+                }
+            )
+            breakdown += _breakdown(spec, setting, questions.rows, with_paper, table)
+            if runs:
+                write_run(runs / f"{_file_name(spec)}.{setting}.{split}.run", spec, ranking, questions.ids, ids)
+            progress(f"{spec}, {setting}: done in {seconds:.1f} s")
+        tests += _tests(setting, measured, clusters)
+    return RetrievalReport(
+        release=release.info.name,
+        split=split,
+        documents=len(ids),
+        queries=len(questions.rows),
+        rows=rows,
+        tests=tests,
+        breakdown=breakdown,
+        notes=_notes(rows, questions),
+    )
+
+
+def _load(release: Release, split: str, limit: int | None = None) -> _Questions:
+    rows = list(release.rows(split))
+    if not rows:
+        raise InputError(
+            f"the split {split} of {release.folder} has no questions",
+            hint="Choose another with --split (train, dev, test).",
+        )
+    if limit and limit < len(rows):
+        rows = [rows[i * len(rows) // limit] for i in range(limit)]
+    return _Questions(rows, release.qrels(split))
+
+
+def _rank(
+    release: Release,
+    spec: str,
+    registry: Registry,
+    texts: Sequence[str],
+    ids: Sequence[str],
+    questions: _Questions,
+    split: str,
+    progress: Callable[[str], None],
+) -> tuple[Ranking, dict[str, object]]:
+    retriever = make_retriever(registry, spec)
+    progress(f"{spec}: indexing {len(texts)} documents")
+    retriever.index(texts)
+    parameters = dict(retriever.parameters)
+    if isinstance(retriever, Tunable) and retriever.wants_tuning:
+        # Never on what is measured: dev is for tuning, and train when dev itself is measured.
+        on = "train" if split == "dev" else "dev"
+        known = _load(release, on)
+        progress(f"{spec}: tuning on {on}")
+        place = {d: i for i, d in enumerate(ids)}
+        retriever.tune(known.texts, [place[r.dataset_id] for r in known.rows])
+        parameters = {**retriever.parameters, "tuned_on": on}
+    progress(f"{spec}: asking {len(questions.rows)} questions")
+    return retriever.search(questions.texts, DEPTH), parameters
+
+
+def _breakdown(
+    spec: str, setting: str, rows: Sequence[ReleaseRow], with_paper: set[str], table: PerQuery
+) -> Iterable[BreakdownRow]:
+    for by, value_of in _BREAKDOWNS.items():
+        if by == "has_paper":
+            values = np.asarray(["yes" if r.dataset_id in with_paper else "no" for r in rows])
+        else:
+            values = np.asarray([value_of(r) for r in rows])
+        for value in sorted(set(values.tolist())):
+            chosen = values == value
+            yield BreakdownRow(
+                retriever=spec,
+                setting=setting,
+                by=by,
+                value=value,
+                queries=int(chosen.sum()),
+                metrics=means(table, chosen),
+            )
+
+
+def _tests(setting: str, measured: dict[str, PerQuery], clusters: Clusters) -> list[TestRow]:
+    pairs = list(combinations(measured, 2))
+    raw = {f"{a}\t{b}": clusters.paired_p(measured[a][TESTED], measured[b][TESTED]) for a, b in pairs}
+    corrected = holm(raw)
+    return [
+        TestRow(
+            setting=setting,
+            metric=TESTED,
+            left=a,
+            right=b,
+            difference=round(float((measured[a][TESTED] - measured[b][TESTED]).mean()), 6),
+            p=round(raw[f"{a}\t{b}"], 6),
+            p_holm=round(corrected[f"{a}\t{b}"], 6),
+        )
+        for a, b in pairs
+    ]
+
+
+def _notes(rows: Sequence[dict[str, object]], questions: _Questions) -> list[str]:
+    judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
+    notes = []
+    if judged and max(judged) < 1:
+        notes.append(
+            f"Only {min(judged):.1%} to {max(judged):.1%} of the first ten documents are judged; an unjudged one counts as "
+            "wrong though it may answer the question. Pool and judge with: scirgen benchmark pool"
+        )
+    asked: dict[str, set[str]] = {}
+    for row in questions.rows:
+        asked.setdefault(row.question, set()).add(row.dataset_id)
+    twice = sum(len(g) > 1 for g in asked.values())
+    if twice:
+        notes.append(
+            f"{twice} question(s) come word for word with different gold datasets; no retriever gets all of them."
+        )
+    return notes
+
+
+def write_run(file: Path, name: str, ranking: Ranking, queries: Sequence[str], documents: Sequence[str]) -> None:
+    """Write a ranking as a TREC run file (query Q0 document rank score name)."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    tag = _file_name(name)
+    with file.open("w", encoding="utf-8") as out:
+        for query, found, scores in zip(queries, ranking.documents.tolist(), ranking.scores.tolist(), strict=True):
+            for rank, (document, score) in enumerate(zip(found, scores, strict=True), 1):
+                if document >= 0:
+                    out.write(f"{query} Q0 {documents[document]} {rank} {score:.6f} {tag}\n")
+
+
+def _file_name(spec: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_.=," else "_" for c in spec)

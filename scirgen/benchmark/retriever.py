@@ -1,0 +1,105 @@
+"""What a retriever is, and how one is named on the command line (``name`` or ``name:argument``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirgen.core.errors import PluginError
+from scirgen.core.registry import Registry
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The best documents of each query, best first.
+
+    Attributes:
+        documents: int array (queries, depth) of positions in the corpus; -1 where fewer documents were found.
+        scores: float array of the same shape; falling along a row.
+    """
+
+    documents: NDArray[np.int32]
+    scores: NDArray[np.float32]
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Ranks documents for queries. Ties go to the document that comes first in the corpus (they come by id)."""
+
+    def index(self, documents: Sequence[str]) -> None:
+        """Take in the corpus, in the order positions refer to."""
+        ...
+
+    def search(self, queries: Sequence[str], depth: int) -> Ranking:
+        """Rank for many queries; a document that shares nothing with a query may be left out."""
+        ...
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """What was chosen (k1, b, a model's name), for the table."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A retriever that sets parameters on questions with known answers, never on those it is measured on."""
+
+    @property
+    def wants_tuning(self) -> bool: ...
+
+    def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
+        """Choose parameters by MRR@100; ``gold`` holds the position of each query's document."""
+        ...
+
+
+def make_retriever(registry: Registry, spec: str) -> Retriever:
+    """A retriever from ``name`` or ``name:argument``. Its factory is called with the argument ("" for none).
+
+    Raises:
+        PluginError: an unknown name ("did you mean"), or an argument it does not take.
+        MissingExtraError: it needs an optional dependency.
+    """
+    name, _, argument = spec.partition(":")
+    factory = registry.get("retriever", name)
+    if not callable(factory):
+        raise PluginError(f"retriever {name!r} is not callable")
+    return cast(Retriever, factory(argument, lambda inner: make_retriever(registry, inner)))
+
+
+def split_specs(text: str) -> list[str]:
+    """``"bm25,bm25:k1=1.2,b=0.75,tfidf"`` -> three specs: a part like ``b=0.75`` belongs to the spec before it."""
+    specs: list[str] = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        if specs and "=" in part and ":" not in part:
+            specs[-1] += f",{part}"
+        else:
+            specs.append(part)
+    return specs
+
+
+def top(scores: NDArray[np.float32], depth: int, *, positive: bool) -> Ranking:
+    """The ``depth`` best of each row of a (queries, documents) array; equal scores in the order of documents.
+
+    Args:
+        scores: dense scores.
+        depth: how many to keep.
+        positive: leave out documents whose score is not above zero (they share no term with the query).
+    """
+    rows, columns = scores.shape
+    depth = min(depth, columns)
+    documents = np.full((rows, depth), -1, dtype=np.int32)
+    kept = np.zeros((rows, depth), dtype=np.float32)
+    bounds = (
+        np.partition(scores, columns - depth, axis=1)[:, columns - depth] if depth < columns else scores.min(axis=1)
+    )
+    for i in range(rows):
+        row = scores[i]
+        found = np.flatnonzero((row >= bounds[i]) & (row > 0)) if positive else np.flatnonzero(row >= bounds[i])
+        order = found[np.argsort(-row[found], kind="stable")][:depth]
+        documents[i, : len(order)] = order
+        kept[i, : len(order)] = row[order]
+    return Ranking(documents, kept)

@@ -1,0 +1,43 @@
+"""Benchmark results as Markdown tables, for the terminal and for files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table, columns padded so that it reads well as plain text too; numbers to three decimals."""
+    cells = [[_cell(c) for c in row] for row in [header, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    numeric = [all(isinstance(r[i], (int, float)) for r in rows) and bool(rows) for i in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        padded = (c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
+        return "| " + " | ".join(padded) + " |"
+
+    rule = (
+        "|"
+        + "|".join(("-" * (w + 1) + ":") if n else "-" * (w + 2) for w, n in zip(widths, numeric, strict=True))
+        + "|"
+    )
+    return "\n".join([line(cells[0]), rule, *(line(row) for row in cells[1:])])
+
+
+def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
+    """One line a retriever and setting, with the interval of MRR@100."""
+    body = []
+    for row in rows:
+        interval = row.get("interval")
+        low, high = interval["MRR@100"] if isinstance(interval, Mapping) else (0.0, 0.0)
+        body.append(
+            [row["setting"], row["retriever"], *(row[m] for m in SHOWN), f"{low:.3f}-{high:.3f}", row["seconds"]]
+        )
+    return markdown(["setting", "retriever", *SHOWN, "MRR@100 95 %", "s"], body)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,43 @@
+"""``scirgen import``: datasets that others published, as releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group("import")
+def import_() -> None:
+    """Turn a published dataset into a release."""
+
+
+@import_.command("scirgen-geo")
+@click.argument("src", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--formats", default="jsonl", show_default=True, help="Comma-separated release formats to write.")
+@click.option(
+    "--resplit", is_flag=True, help="Make new splits that nothing leaks across, instead of the published ones."
+)
+@click.option("--seed", default=0, show_default=True, help="Orders the groups when new splits are made.")
+def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, seed: int) -> None:
+    """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat) or records.jsonl[.gz]."""
+    from scirgen.core.config import ReleaseConfig
+    from scirgen.pipeline.plugins import load_registry
+    from scirgen.stages.release.import_scirgen_geo import scirgen_geo as read
+    from scirgen.stages.release.write import write_release
+
+    content = read(src)
+    if resplit:
+        content.splits = None
+    release = write_release(
+        content,
+        out,
+        ratios=ReleaseConfig().ratios,
+        seed=seed,
+        formats=[f.strip() for f in formats.split(",") if f.strip()],
+        registry=load_registry(),
+    )
+    counts = release.info.counts
+    sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())
+    click.echo(f"{release.folder}: {counts['rows']:,} questions ({sizes}) about {counts['datasets']:,} datasets")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from content_factory import small_run
+from test_release_write import write
+
+from scirgen.benchmark.retrieval import evaluate
+from scirgen.cli.main import cli
+from scirgen.core.errors import InputError
+from scirgen.pipeline.plugins import load_registry
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    return write(small_run(datasets=30), tmp_path_factory.mktemp("r") / "release")
+
+
+def test_the_command_writes_rows_tests_breakdowns_and_run_files(release, tmp_path):
+    out = tmp_path / "deep" / "figures.json"
+    result = CliRunner().invoke(
+        cli,
+        f"benchmark retrieval {release.folder} --split train --json {out} --runs {tmp_path / 'runs'} "
+        "--retrievers bm25,bm25:k1=1.2,b=0.75,tfidf",
+    )
+    assert result.exit_code == 0, result.output
+    report = json.loads(out.read_text())
+    assert [(r["setting"], r["retriever"]) for r in report["rows"]] == [
+        (s, r) for s in ("without-paper", "with-paper") for r in ("bm25", "bm25:k1=1.2,b=0.75", "tfidf")
+    ]
+    for row in report["rows"]:
+        assert row["split"] == "train"
+        assert 0 <= row["R@1"] <= row["R@5"] <= row["R@20"] <= row["R@100"] <= 1
+        low, high = row["interval"]["MRR@100"]
+        assert low <= row["MRR@100"] <= high
+        # The questions name the dataset's title, so a working retriever finds nearly all of them.
+        assert row["R@5"] > 0.9
+    assert len(report["tests"]) == 6
+    by_type = [b for b in report["breakdown"] if b["by"] == "question_type" and b["retriever"] == "bm25"]
+    assert sum(b["queries"] for b in by_type) == 2 * report["queries"]
+    lines = (tmp_path / "runs" / "bm25.with-paper.train.run").read_text().splitlines()
+    assert lines[0].split()[1::2] == ["Q0", "1", "bm25"]
+    assert len({line.split()[0] for line in lines}) == report["queries"]
+
+
+def test_what_is_extracted_from_papers_is_indexed_only_with_papers(release, tmp_path):
+    asked = next(r for r in release.rows() if r.question == "Which sensors measured it?")
+    settings = ["without-paper", "with-paper"]
+    evaluate(release, ["bm25"], registry=load_registry(), settings=settings, split=asked.split, runs=tmp_path)
+    score = {}
+    for setting in settings:
+        lines = [line.split() for line in (tmp_path / f"bm25.{setting}.{asked.split}.run").read_text().splitlines()]
+        score[setting] = {w[2]: float(w[4]) for w in lines if w[0] == asked.id}
+    # "sensors" is in the extracts of ds-000 and ds-001 alone.
+    assert score["without-paper"]["ds-000"] == score["without-paper"]["ds-003"]
+    assert score["with-paper"]["ds-000"] == score["with-paper"]["ds-001"] > 2 * score["with-paper"]["ds-003"]
+
+
+@pytest.mark.parametrize(("split", "on"), [("dev", "train"), ("train", "dev"), ("test", "dev")])
+def test_tuning_never_sees_the_split_that_is_measured(release, split, on):
+    report = evaluate(release, ["bm25:tuned"], registry=load_registry(), settings=["without-paper"], split=split)
+    assert report.rows[0]["parameters"]["tuned_on"] == on
+
+
+def test_a_split_without_questions_is_refused(tmp_path):
+    run = small_run()
+    run.all_pairs = []
+    empty = write(run, tmp_path / "release")
+    with pytest.raises(InputError, match="no questions"):
+        evaluate(empty, ["bm25"], registry=load_registry(), settings=["with-paper"])
+
+
+def test_unjudged_documents_are_pointed_out(release):
+    report = evaluate(release, ["bm25"], registry=load_registry(), settings=["without-paper"], split="train")
+    assert any("judged" in note for note in report.notes)
