@@ -104,6 +104,11 @@ class OpenAIScoring(Backend):
         read = _from_echo if self._way == "echo" else _from_prompt_logprobs
         return read(completion, len(request.prompt), len(text))
 
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            await client.close()
+
 
 def _from_echo(completion: Any, boundary: int, end: int) -> ScoreReply:
     logprobs = getattr(completion.choices[0], "logprobs", None) if completion.choices else None
