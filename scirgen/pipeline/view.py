@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, QAPair, Record, Rejection
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.serial import unpack
@@ -116,12 +116,14 @@ class StoreView:
 
     def state_digest(self) -> str:
         """Hash of all current results before release; what a release's fingerprint stands on."""
+        hasher = hashlib.sha256()
         with self._store.guarded():
-            rows = self._store.db.execute(
+            for row in self._store.db.execute(
                 "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status FROM members m JOIN results r ON r.id=m.result_id "
                 f"WHERE m.stage<>'release' AND m.dataset_id IN {_CURRENT} ORDER BY 1,2,3"
-            ).fetchall()
-        return digest(rows)
+            ):
+                hasher.update("\x1f".join(row).encode() + b"\n")
+        return hasher.hexdigest()
 
     def waiting(self) -> int:
         """Datasets of this run whose path is not complete."""

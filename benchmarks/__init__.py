@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks.NAME`; their tables are in docs/benchmarks/."""

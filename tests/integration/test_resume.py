@@ -1,0 +1,144 @@
+"""The whole command against a real server on loopback: killed at random moments it loses nothing and doubles nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.resources import builtin_root
+
+KILLS = 10
+
+
+@dataclass
+class Server:
+    """A fake model server in a process of its own."""
+
+    url: str
+
+    def stats(self) -> dict[str, int]:
+        """Request hash -> how often it was answered."""
+        with urllib.request.urlopen(self.url.removesuffix("/v1") + "/stats") as reply:
+            answered: dict[str, int] = json.load(reply)["requests"]
+        return answered
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    command = [sys.executable, "-m", "scirgen.testing", "serve", "--port", "0", "--latency-ms", "10"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield Server(process.stdout.readline().split()[2])
+        process.terminate()
+
+
+def command(server: Server, out: Path, *more: str) -> list[str]:
+    model = f"openai:fake@{server.url}"
+    return [
+        sys.executable, "-m", "scirgen", "generate", "--domain", "geo", "--model", model, "--out", str(out), "--quiet",
+        "--set", "limits.concurrency=8", *more,
+    ]  # fmt: skip
+
+
+def run(server: Server, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(server, out, *more), capture_output=True, text=True, timeout=240)
+
+
+def release_bytes(out: Path) -> dict[str, str]:
+    folder = out / "release"
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+def replies(out: Path) -> int:
+    if not (out / "run.db").is_file():
+        return 0
+    db = sqlite3.connect(f"file:{out / 'run.db'}?mode=ro", uri=True)
+    try:
+        return int(db.execute("SELECT COUNT(*) FROM replies").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        db.close()
+
+
+def stages_worked(out: Path) -> list[str]:
+    return [e["stage"] for e in map(json.loads, (out / "log.jsonl").read_text().splitlines()) if e["event"] == "item"]
+
+
+@pytest.fixture
+def undisturbed(server: Server, tmp_path: Path) -> tuple[Path, float]:
+    started = time.monotonic()
+    ended = run(server, tmp_path / "undisturbed")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return tmp_path / "undisturbed", time.monotonic() - started
+
+
+def test_killed_ten_times_the_release_is_byte_identical_and_no_received_reply_is_asked_for_again(
+    server: Server, undisturbed: tuple[Path, float], tmp_path: Path
+) -> None:
+    reference, seconds = undisturbed
+    before = sum(server.stats().values())
+    out, draw = tmp_path / "killed", random.Random(7)
+    answered_but_lost = 0
+    for _ in range(KILLS):
+        process = subprocess.Popen(command(server, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=draw.uniform(0.15, 0.5) * seconds)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        # Replies on their way to a process that is dead by now: the only ones that may be asked for again.
+        settled = sum(server.stats().values()) - before
+        answered_but_lost = settled - replies(out)
+    assert run(server, out).returncode == 0
+    assert release_bytes(out) == release_bytes(reference)
+    asked = sum(server.stats().values()) - before
+    assert asked - replies(out) <= answered_but_lost
+    assert replies(out) == replies(reference)
+
+
+def test_finished_run_asks_nothing_and_redoes_nothing(server: Server, undisturbed: tuple[Path, float]) -> None:
+    out, _ = undisturbed
+    asked, before = sum(server.stats().values()), release_bytes(out)
+    worked = len(stages_worked(out))
+    assert run(server, out).returncode == 0
+    assert sum(server.stats().values()) == asked
+    assert len(stages_worked(out)) == worked and release_bytes(out) == before
+
+
+def test_edited_bloom_prompt_redoes_tag_and_release_alone(
+    server: Server, undisturbed: tuple[Path, float], tmp_path: Path
+) -> None:
+    out, _ = undisturbed
+    worked = len(stages_worked(out))
+    ended = run(server, out, "--set", f"overrides={_edited_bloom_prompt(tmp_path)}")
+    assert ended.returncode == 0, ended.stderr
+    assert set(stages_worked(out)[worked:]) == {"tag", "release"}
+
+
+def _edited_bloom_prompt(tmp_path: Path) -> Path:
+    """A folder of overrides that holds the Bloom prompt with one word more."""
+    original = builtin_root() / "prompts" / "tag" / "bloom.yaml"
+    edited = tmp_path / "mine" / "prompts" / "tag" / "bloom.yaml"
+    edited.parent.mkdir(parents=True)
+    text = original.read_text()
+    assert "user: |\n" in text
+    edited.write_text(text.replace("user: |\n", "user: |\n  Edited.\n", 1))
+    return tmp_path / "mine"
