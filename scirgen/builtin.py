@@ -30,7 +30,31 @@ MODELS = (
     Provided("scoring_model", "bundled", "scirgen.llm.bundled:BundledScoring", "SmolLM2-135M-Instruct", "local"),
 )
 
-SOURCES = (Provided("source", "local", "scirgen.stages.collect.folder:LocalSource", "a folder or file of records"),)
+_C = "scirgen.stages.collect"
+
+SOURCES = (
+    Provided("source", "local", f"{_C}.folder:LocalSource", "a folder or file of records"),
+    Provided(
+        "source", "datacite", f"{_C}.catalogues.datacite:DataCiteSource", "DataCite by query, repository or prefix"
+    ),
+    Provided("source", "oaipmh", f"{_C}.catalogues.oaipmh:OaiSource", "any OAI-PMH repository", "sources"),
+    Provided("source", "ckan", f"{_C}.catalogues.ckan:CkanSource", "any CKAN portal"),
+    Provided(
+        "source", "huggingface", f"{_C}.catalogues.huggingface:HuggingFaceSource", "datasets of the Hugging Face Hub"
+    ),
+)
+
+PAPERS = (
+    Provided("papers", "openalex", f"{_C}.services.openalex:OpenAlexService", "works that cite or mention a DOI"),
+    Provided("papers", "events", f"{_C}.services.events:EventsService", "links of Crossref and DataCite"),
+    Provided("papers", "semantic-scholar", f"{_C}.services.semantic_scholar:SemanticScholarService", "citing papers"),
+    Provided("papers", "arxiv", f"{_C}.services.arxiv:ArxivService", "preprints"),
+    Provided("papers", "unpaywall", f"{_C}.services.unpaywall:UnpaywallService", "open copies by DOI"),
+    Provided(
+        "papers", "bibliography", f"{_C}.services.bibliography:BibliographyService", "a BibTeX or RIS file", "sources"
+    ),
+    Provided("papers", "folder", f"{_C}.services.bibliography:FolderService", "a folder of papers"),
+)
 
 PARSERS = (
     Provided("parser", "pymupdf", "scirgen.stages.parse.pymupdf_parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
@@ -82,5 +106,5 @@ RETRIEVERS = (
 PLUGIN = Plugin(
     "scirgen",
     "0.1.0",
-    (*STAGES, *MODELS, *SOURCES, *PARSERS, *GATES, *ENGINES, *STRATEGIES, *RETRIEVERS),
+    (*STAGES, *MODELS, *SOURCES, *PAPERS, *PARSERS, *GATES, *ENGINES, *STRATEGIES, *RETRIEVERS),
 )

@@ -47,6 +47,13 @@ class HttpConfig(Section):
     )
 
 
+class SourceDefaults(Section):
+    """What a domain sets for one source, should it be chosen."""
+
+    options: dict[str, object] = {}
+    papers_from: tuple[str, ...] = ()
+
+
 class CollectConfig(Section):
     """Stage 1. ``source`` is a registered source; ``options`` are passed to it."""
 
@@ -59,6 +66,9 @@ class CollectConfig(Section):
     papers_per_dataset: int = Field(default=20, ge=0)
     papers_from: tuple[str, ...] = Field(
         default=(), description="paper services asked beside the source, in this order (openalex, unpaywall, ...)"
+    )
+    sources: dict[str, SourceDefaults] = Field(
+        default={}, description="by source: options and paper services that hold when it is chosen and none are given"
     )
     paper_options: dict[str, dict[str, object]] = Field(default={}, description="options of these services, by name")
     http: HttpConfig = HttpConfig()

@@ -23,7 +23,7 @@ from scirgen.core.config import HttpConfig
 from scirgen.core.errors import PaperError, SourceError, SourceRefusedError
 from scirgen.stages.collect.guard import BlockedAddressError, GuardedTransport
 from scirgen.stages.collect.replies import Download, Reply, ReplyCache
-from scirgen.stages.collect.source import Fetched
+from scirgen.stages.collect.source import Fetched, SourceSetup
 
 _LONGEST_REPLY = 64 * 1024 * 1024
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -53,7 +53,8 @@ class Http:
         settings: contact, limits, retries.
         cache: a folder for replies and files.
         per_second: requests a second that the service asks to keep to; a setting of the user goes before it.
-        headers: sent with every request (an API key belongs here: URLs are kept in the cache and shown in errors).
+        headers: sent with every request.
+        secret_params: added to the query of every request, and kept out of the cache and of messages.
         sleep: waits; replaced in tests.
     """
 
@@ -64,6 +65,7 @@ class Http:
         *,
         per_second: float = 5.0,
         headers: Mapping[str, str] | None = None,
+        secret_params: Mapping[str, str] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.settings = settings
@@ -71,6 +73,7 @@ class Http:
         self._cache = ReplyCache(cache / "replies.db")
         self._interval = 1.0 / (settings.requests_per_second or per_second)
         self._sleep = sleep
+        self._secret = dict(secret_params or {})
         self._pace: dict[str, _Pace] = {}
         self._pace_lock = threading.Lock()
         contact = f"; mailto:{settings.contact}" if settings.contact else ""
@@ -94,7 +97,7 @@ class Http:
         Raises:
             SourceError: it could not be had; whether another try may help is in its class.
         """
-        return json.loads(self.reply(url, params, refresh=refresh, check=_check_json).body)
+        return json.loads(self.reply(url, params, refresh=refresh, check=is_json).body)
 
     def reply(
         self,
@@ -164,7 +167,7 @@ class Http:
         if known is not None and known.status == 200:
             headers = {"If-None-Match": known.etag or "", "If-Modified-Since": known.modified or ""}
             headers = {k: v for k, v in headers.items() if v}
-        with self._stream(url, headers) as response:
+        with self._stream(url, headers, self._secret) as response:
             if response.status_code == 304 and known is not None:
                 return self._cache.put(known)
             _raise_for_status(response, url)
@@ -180,14 +183,17 @@ class Http:
         return self._cache.put(Reply(url, 200, body, found.get("etag"), found.get("last-modified"), found.get("link")))
 
     @contextmanager
-    def _stream(self, url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+    def _stream(
+        self, url: str, headers: Mapping[str, str], secret: Mapping[str, str] | None = None
+    ) -> Iterator[httpx2.Response]:
         """One request, in its turn; what goes wrong on the way becomes one of our errors."""
         scheme = urlsplit(url).scheme
         if scheme not in ("http", "https"):
             raise SourceRefusedError(f"{_shown(url)}: only http and https are fetched", code="blocked_address")
         self._take_turn(urlsplit(url).netloc)
         try:
-            with self._client.stream("GET", url, headers=dict(headers)) as response:
+            target = httpx2.URL(url).copy_merge_params(dict(secret)) if secret else url
+            with self._client.stream("GET", target, headers=dict(headers)) as response:
                 yield response
         except BlockedAddressError as error:
             raise SourceRefusedError(
@@ -274,6 +280,17 @@ class Http:
         return Download(name, media_type)
 
 
+def open_http(
+    setup: SourceSetup,
+    *,
+    per_second: float = 5.0,
+    headers: Mapping[str, str] | None = None,
+    secret_params: Mapping[str, str] | None = None,
+) -> Http:
+    """The client of a source or paper service, with the run's settings and cache."""
+    return Http(setup.http, setup.cache, per_second=per_second, headers=headers, secret_params=secret_params)
+
+
 def sniff(head: bytes) -> str:
     """The media type that a file's first bytes show: PDF, HTML, XML or plain text."""
     if b"%PDF-" in head[:1024]:
@@ -349,7 +366,8 @@ def _fetched(done: Download, files: Path) -> Fetched:
     return Fetched(file=files / done.name, media_type=done.media_type)
 
 
-def _check_json(body: bytes) -> None:
+def is_json(body: bytes) -> None:
+    """Raises ValueError for a body that is not whole JSON; a ``check`` for `Http.reply`."""
     json.loads(body)
 
 

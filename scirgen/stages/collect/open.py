@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from scirgen.core.config import Config
+from scirgen.core.config import Config, SourceDefaults
 from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
-from scirgen.stages.collect.source import Source, SourceSetup
+from scirgen.stages.collect.combined import CombinedSource
+from scirgen.stages.collect.source import PaperService, Source, SourceSetup
 
 AUTO = "auto"
 
@@ -18,7 +20,7 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
 
     Args:
         config: ``input``, ``papers`` and ``collect`` are read.
-        registry: where sources are looked up.
+        registry: where sources and paper services are looked up.
         domain: its sample is the input when none is given.
         folder: the run's folder; downloads go below it.
 
@@ -27,24 +29,49 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         PluginError: no source of that name.
         ConfigError: the source's options are wrong.
     """
+    given = _input(config, domain)
+    name = config.collect.source
+    if name == AUTO:
+        name = _claiming(registry, domain, given)
+    defaults = config.collect.sources.get(name, SourceDefaults())
     setup = SourceSetup(
-        input=_input(config, domain),
+        input=given,
         papers=_existing(config.papers, "folder of papers") if config.papers else None,
         domain=config.domain,
         cache=folder / "sources",
-        options=dict(config.collect.options),
+        options={**defaults.options, **config.collect.options},
+        http=config.collect.http,
     )
-    name = config.collect.source
-    if name == AUTO:
-        name = _claiming(registry, domain, setup.input)
-    target = registry.get("source", name)
-    if not callable(target):
-        raise PluginError(f"source {name!r} is a {type(target).__name__}, not something to call with a SourceSetup")
-    source = target(setup)
+    source = _made(registry, "source", name, setup)
     if not isinstance(source, Source):
-        missing = [m for m in ("name", "revision", "datasets", "papers", "fetch") if not hasattr(source, m)]
-        raise PluginError(f"source {name!r} lacks {', '.join(missing)}", hint="See docs/sources.md for the contract.")
-    return source
+        raise PluginError(
+            f"source {name!r} lacks {_lacks(source, Source)}", hint="See docs/sources.md for the contract."
+        )
+    services = config.collect.papers_from or defaults.papers_from
+    if not services:
+        return source
+    options = config.collect.paper_options
+    return CombinedSource(source, [_service(registry, n, replace(setup, options=options.get(n, {}))) for n in services])
+
+
+def _service(registry: Registry, name: str, setup: SourceSetup) -> PaperService:
+    service = _made(registry, "papers", name, setup)
+    if not isinstance(service, PaperService):
+        raise PluginError(f"paper service {name!r} lacks {_lacks(service, PaperService)}", hint="See docs/sources.md.")
+    return service
+
+
+def _made(registry: Registry, kind: str, name: str, setup: SourceSetup) -> object:
+    target = registry.get(kind, name)
+    if not callable(target):
+        raise PluginError(f"{kind} {name!r} is a {type(target).__name__}, not something to call with a SourceSetup")
+    made: object = target(setup)
+    return made
+
+
+def _lacks(made: object, contract: type) -> str:
+    wanted = ("name", "papers", "fetch") + (("revision", "datasets") if contract is Source else ())
+    return ", ".join(m for m in wanted if not hasattr(made, m))
 
 
 def _input(config: Config, domain: Domain | None) -> Path | None:

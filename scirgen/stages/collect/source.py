@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from scirgen.core.config import HttpConfig
 from scirgen.core.records import Dataset, Link, Paper, Rejection
 
 
@@ -44,7 +45,8 @@ class SourceSetup:
         papers: folder of papers, when it is not inside the input.
         domain: the domain's name.
         cache: a folder for what the source downloads; it survives a resumed run.
-        options: ``collect.options`` of the configuration.
+        options: ``collect.options`` of the configuration (``collect.paper_options.NAME`` for a paper service).
+        http: how services are talked to; made use of by `open_http`.
     """
 
     input: Path | None = None
@@ -52,6 +54,7 @@ class SourceSetup:
     domain: str = ""
     cache: Path = Path(".scirgen-cache")
     options: Mapping[str, object] = field(default_factory=dict)
+    http: HttpConfig = field(default_factory=HttpConfig)
 
 
 @runtime_checkable
@@ -90,4 +93,22 @@ class Source(Protocol):
         ...
 
 
-__all__ = ["Candidate", "Cursor", "Fetched", "Link", "Source", "SourceSetup"]
+@runtime_checkable
+class PaperService(Protocol):
+    """Finds papers of datasets, or their files, beside any source (plugin kind ``papers``); made with a `SourceSetup`.
+
+    Methods may be plain or async, as those of `Source`.
+    """
+
+    name: str
+
+    def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
+        """Candidate papers of one dataset; none where the service only knows files."""
+        ...
+
+    def fetch(self, paper: Paper) -> object:
+        """`Fetched`, or an awaitable of it, for a paper found by anybody; code ``no_open_copy`` when it knows no file."""
+        ...
+
+
+__all__ = ["Candidate", "Cursor", "Fetched", "Link", "PaperService", "Source", "SourceSetup"]

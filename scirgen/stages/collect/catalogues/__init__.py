@@ -1,0 +1,1 @@
+"""Catalogues over the network."""

@@ -1,0 +1,170 @@
+"""DataCite REST API: datasets of TPDC, PANGAEA, Zenodo, Dryad, GFZ and all others with DataCite DOIs.
+
+Documented at https://support.datacite.org/docs/api and https://support.datacite.org/docs/pagination (cursors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import parse_qs, urlsplit
+
+from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.stages.collect.doi import find_doi
+from scirgen.stages.collect.licences import normalise_licence
+from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.source import Candidate, Cursor
+
+_PAPER_RELATIONS = frozenset({
+    "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy", "IsSourceOf",
+    "References", "Cites", "IsReviewedBy",
+})  # fmt: skip
+_NO_PAPERS = frozenset(
+    {"Dataset", "Software", "Image", "Audiovisual", "Collection", "Sound", "PhysicalObject", "Model"}
+)
+
+
+class DataCiteOptions(ServiceOptions):
+    """Which DOIs: any combination of a query, a repository and a prefix."""
+
+    base_url: str = "https://api.datacite.org"
+    query: str | None = None
+    client: str | None = None
+    prefix: str | None = None
+    page_size: int = 100
+
+
+class DataCiteSource(WebService[DataCiteOptions]):
+    """Datasets by repository (``client``), DOI prefix or query; papers are the related identifiers of a record."""
+
+    name = "datacite"
+    options_type = DataCiteOptions
+
+    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
+        """Pages in the order of creation: a record added meanwhile comes at the end, so nothing is lost or doubled."""
+        token = cursor or "1"
+        while True:
+            reply = as_dict(self.http.json(f"{self.base}/dois", self._params(token, self.options.page_size)))
+            if "data" not in reply:
+                raise self.problem("a page without 'data'")
+            items = as_list(reply["data"])
+            for item in items:
+                yield self._dataset(as_dict(item))
+            following = _next_token(as_text(as_dict(reply.get("links")).get("next")))
+            if not items or not following or following == token:
+                return
+            token = following
+            yield Cursor(token)
+
+    def count(self) -> int | None:
+        """How many records there are."""
+        reply = as_dict(self.http.json(f"{self.base}/dois", self._params("1", 1)))
+        total = as_dict(reply.get("meta")).get("total")
+        return total if isinstance(total, int) else None
+
+    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
+        """The papers that the record's related identifiers name."""
+        for entry in dataset.related:
+            doi = find_doi(entry)
+            if doi and doi != dataset.doi:
+                yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "related_identifier")
+
+    def _params(self, token: str, size: int) -> dict[str, str | int]:
+        options = self.options
+        given = {"query": options.query, "client-id": options.client, "prefix": options.prefix}
+        params: dict[str, str | int] = {k: v for k, v in given.items() if v}
+        return {**params, "resource-type-id": "dataset", "page[size]": size, "page[cursor]": token}
+
+    def _dataset(self, item: Mapping[str, object]) -> Dataset | Rejection:
+        record = as_dict(item.get("attributes"))
+        doi = find_doi(as_text(record.get("doi")) or as_text(item.get("id")))
+        titles = [as_dict(t) for t in as_list(record.get("titles"))]
+        title = next((t for t in map(_title, sorted(titles, key=_not_english)) if t), "")
+        if not doi or not title:
+            code, lacks = ("no_title", "no title") if doi else ("no_id", "no DOI")
+            return Rejection(
+                stage="collect", code=code, reason=f"DataCite record {item.get('id')!r} has {lacks}", record_kind="Dataset",
+                record_id=as_text(item.get("id")) or "?",
+            )  # fmt: skip
+        return Dataset(
+            id=doi,
+            title=title,
+            description=_description(record),
+            doi=doi,
+            url=as_text(record.get("url")) or f"https://doi.org/{doi}",
+            authors=_texts(record, "creators", "name"),
+            keywords=_texts(record, "subjects", "subject"),
+            fields=tuple((label, text) for label, text in _fields(record) if text),
+            related=tuple(_related(record)),
+            licence=_licence(record),
+            language=(as_text(record.get("language"))[:2] or "en").lower(),
+            translations=tuple(
+                (as_text(t.get("lang"))[:2].lower(), "title", _title(t))
+                for t in titles
+                if _title(t) and _title(t) != title and t.get("lang")
+            ),
+        )
+
+
+def _title(entry: Mapping[str, object]) -> str:
+    return as_text(entry.get("title"))
+
+
+def _not_english(entry: Mapping[str, object]) -> bool:
+    return not as_text(entry.get("lang")).lower().startswith("en")
+
+
+def _description(record: Mapping[str, object]) -> str:
+    found = [as_dict(d) for d in as_list(record.get("descriptions"))]
+    ordered = sorted(found, key=lambda d: (d.get("descriptionType") != "Abstract", _not_english(d)))
+    return next((text for d in ordered if (text := as_text(d.get("description")))), "")
+
+
+def _texts(record: Mapping[str, object], group: str, key: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(t for e in as_list(record.get(group)) if (t := as_text(as_dict(e).get(key)))))
+
+
+def _fields(record: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    publisher = record.get("publisher")
+    yield "Publisher", as_text(as_dict(publisher).get("name")) or as_text(publisher)
+    yield "Published", as_text(record.get("publicationYear"))
+    dates = [as_dict(d) for d in as_list(record.get("dates"))]
+    yield (
+        "Time range",
+        "; ".join(as_text(d.get("date")) for d in dates if d.get("dateType") in ("Collected", "Coverage")),
+    )
+    yield "Places", "; ".join(_texts(record, "geoLocations", "geoLocationPlace"))
+    boxes = (as_dict(as_dict(g).get("geoLocationBox")) for g in as_list(record.get("geoLocations")))
+    yield "Spatial extent", "; ".join(filter(None, map(_box, boxes)))
+    yield "Format", "; ".join(filter(None, map(as_text, as_list(record.get("formats")))))
+    yield "Size", "; ".join(filter(None, map(as_text, as_list(record.get("sizes")))))
+    yield "Funding", "; ".join(_texts(record, "fundingReferences", "funderName"))
+
+
+def _box(box: Mapping[str, object]) -> str:
+    sides = [
+        as_text(box.get(k))
+        for k in ("westBoundLongitude", "eastBoundLongitude", "southBoundLatitude", "northBoundLatitude")
+    ]
+    if not all(sides):
+        return ""
+    return "longitude {} to {}, latitude {} to {} (degrees)".format(*sides)
+
+
+def _related(record: Mapping[str, object]) -> Iterator[str]:
+    for entry in map(as_dict, as_list(record.get("relatedIdentifiers"))):
+        if entry.get("relationType") in _PAPER_RELATIONS and entry.get("resourceTypeGeneral") not in _NO_PAPERS:
+            doi = find_doi(as_text(entry.get("relatedIdentifier")))
+            if doi:
+                yield doi
+
+
+def _licence(record: Mapping[str, object]) -> str:
+    for entry in map(as_dict, as_list(record.get("rightsList"))):
+        for key in ("rightsIdentifier", "rightsUri", "rights"):
+            if text := as_text(entry.get(key)):
+                return normalise_licence(text)
+    return normalise_licence("")
+
+
+def _next_token(link: str) -> str:
+    return next(iter(parse_qs(urlsplit(link).query).get("page[cursor]", [])), "")

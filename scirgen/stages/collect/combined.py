@@ -1,0 +1,71 @@
+"""A source with paper services beside it: each is asked for papers, and for the file of a paper that another one found."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+
+from scirgen.core.errors import SourceError
+from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.stages.collect.pages import iterate, value_of
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
+
+
+class CombinedSource:
+    """Datasets of a source; papers of it and of the services, in their order, each paper once."""
+
+    def __init__(self, source: Source, services: Sequence[PaperService]) -> None:
+        self.name = source.name
+        self._source = source
+        self._services = tuple(services)
+
+    def revision(self, cursor: str | None) -> str | None:
+        """The source's."""
+        return self._source.revision(cursor)
+
+    def count(self) -> int | None:
+        """The source's, where it can tell."""
+        counted = getattr(self._source, "count", lambda: None)()
+        return counted if isinstance(counted, int) else None
+
+    async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
+        """The source's."""
+        async for entry in iterate(self._source.datasets, cursor):
+            yield entry
+
+    async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
+        """Papers known by the same DOI or id come once, as found first."""
+        seen: set[str] = set()
+        for finder in (self._source, *self._services):
+            async for candidate in iterate(finder.papers, dataset):
+                key = (candidate.paper.doi or candidate.paper.id).lower()
+                if key not in seen:
+                    seen.add(key)
+                    yield candidate
+
+    async def fetch(self, paper: Paper) -> Fetched:
+        """The first file that one of them gives; else the most telling reason why there is none.
+
+        Raises:
+            SourceError: none gave a file, and one of them may on another try.
+        """
+        reasons: list[Fetched] = []
+        failed: SourceError | None = None
+        for finder in (self._source, *self._services):
+            try:
+                fetched = await value_of(finder.fetch, paper)
+            except SourceError as error:
+                failed = failed if failed is not None and failed.retryable else error
+                continue
+            if not isinstance(fetched, Fetched):
+                raise SourceError(f"{finder.name!r}: fetch() gave a {type(fetched).__name__}", code="bad_reply")
+            if fetched.file is not None:
+                return fetched
+            reasons.append(fetched)
+        if failed is not None and failed.retryable:
+            raise failed
+        told = [r for r in reasons if r.code not in ("no_open_copy", "not_found", "")]
+        if told:
+            return told[0]
+        if failed is not None:
+            return Fetched(code=failed.error_code, reason=failed.message)
+        return reasons[0] if reasons else Fetched(code="no_open_copy", reason="nobody knows an open copy")

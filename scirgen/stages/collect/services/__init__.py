@@ -1,0 +1,1 @@
+"""Services that find papers and their files."""

@@ -1,0 +1,168 @@
+"""Papers listed in a BibTeX or RIS file (a Zotero or Mendeley export), with the files it names, if any; and plain folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.records import Dataset, Paper
+from scirgen.core.yamlfile import validate
+from scirgen.stages.collect.doi import find_doi
+from scirgen.stages.collect.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
+from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
+
+
+class BibliographyOptions(BaseModel):
+    """``file`` is the .bib or .ris file; ``datasets_field`` an entry's field that names ids or DOIs of datasets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    datasets_field: str = "keywords"
+
+
+class BibliographyService:
+    """Entries with a file are matched as files of a folder are; the others are candidates where a record names their DOI.
+
+    Raises:
+        InputError: the file does not exist or cannot be parsed.
+        MissingExtraError: the parser is not installed.
+    """
+
+    name = "bibliography"
+
+    def __init__(self, setup: SourceSetup) -> None:
+        self._options = validate(dict(setup.options), BibliographyOptions, "options of bibliography")
+        path = Path(self._options.file).expanduser()
+        if not path.is_file():
+            raise InputError(f"the bibliography {path} does not exist", hint="Check the path.", code="missing_input")
+        read = _read_ris if path.suffix.lower() == ".ris" else _read_bibtex
+        self._entries = [_entry(fields, path.parent, self._options.datasets_field) for fields in read(path)]
+        self._folder = _Listed(path.parent, tuple(e for e in self._entries if e.path.is_file()))
+
+    def papers(self, dataset: Dataset) -> list[Candidate]:
+        """Entries whose file matches the dataset, then entries without a file that it names or that name it."""
+        found = self._folder.candidates(dataset)
+        own = {dataset.id.lower(), (dataset.doi or "").lower()} - {""}
+        related = {d for r in dataset.related if (d := find_doi(r))}
+        for entry in self._entries:
+            linked = own & {d.lower() for d in entry.dataset_ids} or entry.doi in related
+            if entry.doi and not entry.path.is_file() and linked:
+                paper = entry.paper().model_copy(update={"file": None, "media_type": None})
+                found.append(Candidate(paper, "bibliography"))
+        return found
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The entry's file."""
+        if paper.file:
+            return self._folder.fetch(paper)
+        return Fetched(code="no_open_copy", reason=f"the bibliography has no file of {paper.doi or paper.title!r}")
+
+
+class FolderOptions(BaseModel):
+    """``folder`` holds papers: PDF, JATS, TEI, Markdown, plain text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    folder: str
+    everyone_up_to: int = 50
+    scan_up_to: int = 500
+
+
+class FolderService:
+    """A folder of papers beside any source; matching is that of the ``local`` source.
+
+    Raises:
+        InputError: there is no such folder, or no papers in it.
+    """
+
+    name = "folder"
+
+    def __init__(self, setup: SourceSetup) -> None:
+        options = validate(dict(setup.options), FolderOptions, "options of folder")
+        root = Path(options.folder).expanduser()
+        self._folder = PaperFolder(root, everyone_up_to=options.everyone_up_to, scan_up_to=options.scan_up_to)
+        if not root.is_dir() or not self._folder.files:
+            raise InputError(
+                f"no papers in {root}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+            )
+
+    def papers(self, dataset: Dataset) -> list[Candidate]:
+        """Files that match the dataset, and files that match none while they are few."""
+        return self._folder.candidates(dataset)
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The file where it lies."""
+        if paper.file:
+            return self._folder.fetch(paper)
+        return Fetched(code="no_open_copy", reason=f"the folder has no file of {paper.doi or paper.title!r}")
+
+
+class _Listed(PaperFolder):
+    """A folder whose files are those that a bibliography lists."""
+
+    def __init__(self, root: Path, files: tuple[PaperFile, ...]) -> None:
+        super().__init__(root)
+        self._listed = files
+
+    @cached_property
+    def files(self) -> tuple[PaperFile, ...]:
+        return self._listed
+
+
+def _entry(fields: Mapping[str, str], folder: Path, datasets_field: str) -> PaperFile:
+    doi = find_doi(fields.get("doi", "")) or find_doi(fields.get("url", ""))
+    year = re.search(r"\d{4}", fields.get("year", "") or fields.get("date", ""))
+    names = [n for n in re.split(r"\s*;\s*", fields.get("file", "")) if n]
+    # Zotero writes "title:path:type", Mendeley ":path:type"; a plain path also occurs.
+    paths = (p for n in names for p in (n, *n.split(":")) if Path(p).suffix.lower() in PAPER_TYPES)
+    found = next((folder / p for p in paths if (folder / p).is_file()), None)
+    title = re.sub(r"[{}]", "", fields.get("title", ""))
+    key = fields.get("key") or doi or title
+    return PaperFile(
+        path=found or folder / "(no file)" / re.sub(r"\W+", "-", key),
+        name=key,
+        doi=doi,
+        title=title,
+        year=int(year.group()) if year else None,
+        dataset_ids=tuple(d for d in re.split(r"\s*[,;]\s*", fields.get(datasets_field, "")) if d),
+    )
+
+
+def _read_bibtex(path: Path) -> Iterator[Mapping[str, str]]:
+    try:
+        from bibtexparser.entrypoint import parse_string
+    except ImportError as error:
+        raise MissingExtraError(
+            "reading BibTeX needs bibtexparser", hint="Install it with: pip install 'scirgen[sources]'"
+        ) from error
+    library = parse_string(path.read_text(encoding="utf-8", errors="replace"))
+    if not library.entries and library.failed_blocks:
+        raise InputError(f"{path} is not BibTeX", hint="Export it as BibTeX or RIS.", code="malformed_bibliography")
+    for entry in library.entries:
+        yield {"key": entry.key, **{k.lower(): str(f.value) for k, f in entry.fields_dict.items()}}
+
+
+def _read_ris(path: Path) -> Iterator[Mapping[str, str]]:
+    try:
+        import rispy
+    except ImportError as error:
+        raise MissingExtraError(
+            "reading RIS needs rispy", hint="Install it with: pip install 'scirgen[sources]'"
+        ) from error
+    try:
+        entries = rispy.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"{path} is not RIS: {error}", hint="Export it as BibTeX or RIS.", code="malformed_bibliography"
+        ) from error
+    for entry in entries:
+        flat = {k: "; ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in entry.items()}
+        title = flat.get("title") or flat.get("primary_title", "")
+        file = flat.get("file_attachments1") or flat.get("file_attachments2", "")
+        yield {**flat, "title": title, "file": file, "key": flat.get("id", "")}

@@ -1,0 +1,65 @@
+"""Citation links between datasets and papers, as publishers (Crossref) and repositories (DataCite) registered them.
+
+DataCite's Events API holds both kinds: https://support.datacite.org/docs/eventdata-guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import Field
+
+from scirgen.core.records import Dataset, Paper
+from scirgen.stages.collect.doi import find_doi
+from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.source import Candidate
+
+
+class EventsOptions(ServiceOptions):
+    """Which links: registered by whom, saying what."""
+
+    base_url: str = "https://api.datacite.org"
+    sources: tuple[str, ...] = ("crossref", "datacite-crossref")
+    relations: tuple[str, ...] = Field(
+        default=("references", "cites", "is-referenced-by", "is-cited-by", "is-supplement-to", "is-supplemented-by")
+    )
+    most: int = Field(default=200, ge=1)
+
+
+class EventsService(WebService[EventsOptions]):
+    """Papers that an event links with a dataset's DOI; which end the paper is on does not matter."""
+
+    name = "events"
+    options_type = EventsOptions
+
+    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
+        """The other DOI of each link, once each."""
+        if not dataset.doi:
+            return
+        seen = {dataset.doi}
+        for event in self._events(dataset.doi):
+            if (
+                event.get("source-id") not in self.options.sources
+                or event.get("relation-type-id") not in self.options.relations
+            ):
+                continue
+            for end in ("subj-id", "obj-id"):
+                doi = find_doi(as_text(event.get(end)))
+                if doi and doi not in seen:
+                    seen.add(doi)
+                    yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "event_link")
+
+    def _events(self, doi: str) -> Iterator[Mapping[str, object]]:
+        number, left = 1, self.options.most
+        while left > 0:
+            params: dict[str, str | int] = {"doi": doi, "page[size]": min(left, 100), "page[number]": number}
+            reply = as_dict(self.http.json(f"{self.base}/events", params))
+            if "data" not in reply:
+                raise self.problem("a page without 'data'")
+            items = as_list(reply["data"])
+            yield from (as_dict(as_dict(i).get("attributes")) for i in items[:left])
+            left -= len(items)
+            number += 1
+            pages = as_dict(reply.get("meta")).get("totalPages", as_dict(reply.get("meta")).get("total-pages"))
+            if not items or not isinstance(pages, int) or number > pages:
+                return

@@ -1,0 +1,52 @@
+"""Unpaywall: the open copy of a paper known by its DOI. It finds no papers. Documented at https://unpaywall.org/products/api."""
+
+from __future__ import annotations
+
+from scirgen.core.errors import SourceRefusedError
+from scirgen.core.records import Dataset, Paper
+from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
+
+
+class UnpaywallOptions(ServiceOptions):
+    """The contact address is demanded by the service."""
+
+    base_url: str = "https://api.unpaywall.org"
+
+
+class UnpaywallService(WebService[UnpaywallOptions]):
+    """The best open location first, then the others, until one gives a file.
+
+    Raises:
+        ConfigError: no contact address is set.
+    """
+
+    name = "unpaywall"
+    options_type = UnpaywallOptions
+
+    def __init__(self, setup: SourceSetup) -> None:
+        super().__init__(setup)
+        self._email = self.contact()
+
+    def papers(self, dataset: Dataset) -> list[Candidate]:
+        """None."""
+        return []
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The open copy."""
+        if not paper.doi:
+            return Fetched(code="no_open_copy", reason="a paper without a DOI cannot be looked up")
+        try:
+            found = as_dict(self.http.json(f"{self.base}/v2/{paper.doi}", {"email": self._email}))
+        except SourceRefusedError as error:
+            if error.error_code in ("http_404", "http_422"):
+                return super().fetch(paper)
+            raise
+        locations = [as_dict(found.get("best_oa_location")), *map(as_dict, as_list(found.get("oa_locations")))]
+        last = super().fetch(paper)
+        for url in dict.fromkeys(as_text(location.get("url_for_pdf")) for location in locations):
+            if url:
+                last = self.http.download(url)
+                if last.file is not None:
+                    return last
+        return last
