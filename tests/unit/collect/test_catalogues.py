@@ -229,7 +229,7 @@ def test_oaipmh_external_entities_are_not_read(setup: Setup) -> None:
 
 
 def test_oaipmh_a_reply_cut_short_is_a_retryable_error(setup: Setup) -> None:
-    with LoopbackServer({"/": lambda _: Answer("<OAI-PMH><ListRecords><record>")}) as server:
-        with pytest.raises(SourceError) as raised:
-            list(OaiSource(setup(server)).datasets())
+    cut = Answer("<OAI-PMH><ListRecords><record>")
+    with LoopbackServer({"/": lambda _: cut}) as server, pytest.raises(SourceError) as raised:
+        list(OaiSource(setup(server)).datasets())
     assert (raised.value.error_code, raised.value.retryable) == ("bad_reply", True)
