@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -198,6 +199,10 @@ class Taxonomies:
                 _check_pattern(pattern, f"taxonomies/wording: {language}")
         return loaded
 
+    def question_types(self, ids: Sequence[str] = ()) -> tuple[QuestionType, ...]:
+        """The types of the given ids, or all of them when none is given."""
+        return tuple(self.question_type(id) for id in ids) if ids else self.graesser.types
+
     def question_type(self, id: str) -> QuestionType:
         """One question type by id.
 
@@ -238,7 +243,7 @@ class Taxonomies:
         if not found:
             raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
         path = found[-1]
-        loaded = load_model(found[0], model) if len(found) == 1 else _overlay(found[0], path, model)
+        loaded = load_model(path, model) if len(found) == 1 else _overlay(found, model)
         for kind in (t for t in getattr(loaded, "types", ())):
             patterns = kind.question.any_of + kind.question.none_of + kind.answer.any_of + kind.answer.none_of
             for pattern in patterns + kind.evidence_cues:
@@ -246,27 +251,30 @@ class Taxonomies:
         return loaded
 
 
-def _overlay(base: Path, over: Path, model: type[_T]) -> _T:
-    """A domain's taxonomy laid over the built-in one: entries meet by id, the domain's keys win, new entries are appended.
+def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
+    """Taxonomy files laid over each other, lowest first: entries meet by id, the upper one's keys win, new ones are appended.
 
-    Mappings (a type's ``examples``, ``question``, ``answer``) are merged key by key; lists are replaced.
+    Mappings (a type's ``examples``, ``question``, ``answer``) are merged key by key; other lists are replaced.
     """
-    below, _ = load_yaml(base)
-    above, lines = load_yaml(over)
-    if not isinstance(below, dict) or not isinstance(above, dict):
-        raise ResourceError(f"{over}:1: expected a mapping at the top level")
-    merged = dict(below)
-    for key, value in above.items():
-        mine = below.get(key)
-        if not (isinstance(value, list) and isinstance(mine, list) and all(_has_id(e) for e in [*value, *mine])):
-            merged[key] = _merged(mine, value)
-            continue
-        entries = {entry["id"]: entry for entry in mine}
-        for entry in value:
-            entries[entry["id"]] = _merged(entries.get(entry["id"]), entry)
-        merged[key] = list(entries.values())
-    # Lines are those of the domain's own file, whose entries have other positions: only top-level keys can be located.
-    return validate(merged, model, str(over), {k: v for k, v in lines.items() if len(k) == 1})
+    merged: dict[str, Any] = {}
+    lines: dict[tuple[str | int, ...], int] = {}
+    for layer in layers:
+        above, lines = load_yaml(layer)
+        if not isinstance(above, dict):
+            raise ResourceError(f"{layer}:1: expected a mapping at the top level")
+        for key, value in above.items():
+            merged[key] = _entries(merged.get(key), value)
+    # Entries of the upper file have other positions in the merged list: only its top-level keys can be located.
+    return validate(merged, model, str(layers[-1]), {k: v for k, v in lines.items() if len(k) == 1})
+
+
+def _entries(mine: Any, theirs: Any) -> Any:
+    if not (isinstance(theirs, list) and isinstance(mine, list) and all(_has_id(e) for e in [*theirs, *mine])):
+        return _merged(mine, theirs)
+    entries = {entry["id"]: entry for entry in mine}
+    for entry in theirs:
+        entries[entry["id"]] = _merged(entries.get(entry["id"]), entry)
+    return list(entries.values())
 
 
 def _has_id(entry: object) -> bool:

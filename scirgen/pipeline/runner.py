@@ -17,6 +17,7 @@ from scirgen.core.records import AnyRecord, Failure, Provenance, Record
 from scirgen.engines.base import Engine
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
+from scirgen.pipeline.rounds import next_round
 from scirgen.pipeline.scope import DatasetScope, content_fingerprint
 from scirgen.pipeline.store import _RUN, Store, StoredResult
 from scirgen.pipeline.view import StoreView
@@ -280,6 +281,10 @@ class Runner:
 
     async def _later_rounds(self) -> None:
         """Rounds of generate-filter-tag for the quota cells that fell short; none without a target."""
+        number = 1
+        while not self._stopping and (wanted := next_round(StoreView(self._store), self._ctx, number)):
+            await self._round(number, wanted)
+            number += 1
 
     async def _round(self, number: int, wanted: dict[str, list[dict[str, object]]]) -> None:
         limit = asyncio.Semaphore(self._ctx.config.limits.datasets_in_flight)

@@ -124,6 +124,22 @@ class VerifyConfig(Section):
     """Stage 6."""
 
 
+class QuotaConfig(Section):
+    """A target for the whole run: "exactly ``total`` rows, or an honest shortfall with the reason a cell".
+
+    ``types`` and ``bloom`` are weights, not counts; what is left out of a given mix gets nothing.
+    """
+
+    total: int | None = Field(default=None, ge=1, description="accepted rows wanted; none: keep whatever is accepted")
+    types: dict[str, float] = Field(default={}, description="weights of question types; empty: all alike")
+    bloom: dict[str, float] = Field(default={}, description="weights of C1..C6; empty: any level")
+    no_share: float = Field(default=0.5, ge=0, le=1, description="share of No among yes-or-no questions")
+    max_rounds: int = Field(default=3, ge=0, description="rounds of generating more after the first pass")
+    candidates: int | None = Field(
+        default=None, ge=1, description="candidates in all, rejected ones included; none: four times the total"
+    )
+
+
 class GenerateConfig(Section):
     """Stage 7."""
 
@@ -133,6 +149,8 @@ class GenerateConfig(Section):
     types_without_paper: int = Field(
         default=8, ge=1, description="types chosen for a dataset without one, one pair each"
     )
+    # Not fingerprinted: a target decides which cells later rounds are given (their items' parameters) and what release keeps.
+    quota: QuotaConfig = Field(default=QuotaConfig(), json_schema_extra={"fingerprint": False})
 
 
 class GateOptions(Section):

@@ -41,7 +41,7 @@ class GenerateStage(Stage):
         """One item a type; one for all types when there is no paper; in later rounds only what quotas still miss."""
         aspects = scope.outputs("verify", Aspect)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
-        kinds = _kinds(ctx)
+        kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
         if scope.round:
             yield from self._later(scope, inputs, ctx)
         elif aspects:
@@ -90,11 +90,6 @@ class GenerateStage(Stage):
             else:
                 rejections.append(_rejection(draft, task, number, "repeated", "the same pair was written before", ctx))
         return StageResult(tuple(pairs.values()), tuple(rejections))
-
-
-def _kinds(ctx: StageContext) -> tuple[QuestionType, ...]:
-    wanted = ctx.config.generate.types or tuple(k.id for k in ctx.taxonomies.graesser.types)
-    return tuple(ctx.taxonomies.question_type(id) for id in wanted)
 
 
 def _writer_name(ctx: StageContext) -> str:

@@ -9,10 +9,12 @@ from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
-from scirgen.core.fingerprint import file_sha256
+from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.quota_progress import progress, rejection_codes
+from scirgen.core.quotas import select, shortfall
 from scirgen.core.records import ReleaseFile
 from scirgen.core.release import Release, ReleaseInfo
-from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import write_release
 
@@ -27,7 +29,7 @@ class ReleaseStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Its own settings, and the version that the card names."""
-        return Uses(config=("release",), extra=(version("scirgen"), config.domain))
+        return Uses(config=("release",), extra=(version("scirgen"), config.domain, digest(config.generate.quota)))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item; the scope is not looked at."""
@@ -64,11 +66,27 @@ class ReleaseStage(Stage):
             language=config.language,
             seed=config.seed,
         )
+        keep = None
+        if config.generate.quota.total is not None:
+            keep, notes = _to_target(ctx, ctx.run)
+            info = info.model_copy(update={"notes": notes})
         return write_release(
-            from_run(ctx.run, info),
+            from_run(ctx.run, info, keep),
             ctx.folder / _FOLDER,
             ratios=config.release.ratios,
             seed=config.seed,
             formats=config.release.formats,
             registry=ctx.registry,
         )
+
+
+def _to_target(ctx: StageContext, run: RunView) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Ids of the rows that the target keeps, and a line for the card on each cell that fell short."""
+    quota = ctx.config.generate.quota
+    kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
+    reached = progress(run, ctx.taxonomies)
+    kept = select(quota, kinds, reached.accepted)
+    short = shortfall(quota, kinds, reached, rejection_codes(run))
+    lines = [f"Target: {quota.total} rows; {len(kept)} were reached."]
+    lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
+    return kept, tuple(lines)

@@ -1,0 +1,17 @@
+"""What later rounds are given: reads how far the run is, and leaves the arithmetic to `scirgen.core.quotas`."""
+
+from __future__ import annotations
+
+from scirgen.core.quota_progress import progress
+from scirgen.core.quotas import plan_round
+from scirgen.pipeline.view import StoreView
+from scirgen.stages.base import StageContext
+
+
+def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
+    """Dataset id -> the cells it is given in ``round``; empty when the target is met or cannot be."""
+    config = ctx.config.generate
+    if config.quota.total is None or round > config.quota.max_rounds:
+        return {}
+    kinds = ctx.taxonomies.question_types(config.types)
+    return plan_round(config.quota, kinds, progress(view, ctx.taxonomies, before=round), round)

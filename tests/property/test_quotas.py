@@ -1,0 +1,152 @@
+"""Quotas: whole numbers that sum to the target, a budget that is never exceeded, an order that does not depend on arrival."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirgen.core.config import QuotaConfig
+from scirgen.core.quotas import (
+    Accepted,
+    Progress,
+    budget,
+    missing_cells,
+    plan_round,
+    select,
+    shortfall,
+    targets,
+)
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+
+KINDS = Taxonomies(Resources()).graesser.types
+IDS = [k.id for k in KINDS]
+POLAR = {k.id for k in KINDS if k.polar}
+LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
+
+weights = st.floats(0.1, 5.0)
+configs = st.builds(
+    QuotaConfig,
+    total=st.integers(1, 300),
+    types=st.one_of(st.just({}), st.dictionaries(st.sampled_from(IDS), weights, min_size=1)),
+    bloom=st.one_of(st.just({}), st.dictionaries(st.sampled_from(LEVELS), weights, min_size=1)),
+    no_share=st.floats(0, 1),
+    max_rounds=st.integers(0, 3),
+    candidates=st.one_of(st.none(), st.integers(1, 500)),
+)
+
+
+@st.composite
+def accepted(draw):
+    made = []
+    for n in range(draw(st.integers(0, 40))):
+        kind = draw(st.sampled_from(IDS))
+        made.append(
+            Accepted(
+                f"qa-{n:03}",
+                draw(st.sampled_from(["d1", "d2", "d3"])),
+                kind,
+                draw(st.sampled_from(LEVELS)),
+                draw(st.sampled_from(["yes", "no"])) if kind in POLAR else "",
+            )
+        )
+    return tuple(made)
+
+
+@st.composite
+def progresses(draw):
+    pairs = draw(accepted())
+    tried = {k: draw(st.integers(0, 20)) for k in IDS[:6]}
+    gone = draw(st.frozensets(st.tuples(st.sampled_from(["d1", "d2", "d3"]), st.sampled_from(IDS)), max_size=8))
+    return Progress(pairs, ("d1", "d2", "d3"), tried, gone)
+
+
+@given(configs)
+@settings(deadline=None)
+def test_targets_sum_to_the_total(config):
+    made = targets(config, KINDS)
+    assert sum(made.values()) == config.total
+    assert all(n >= 0 for n in made.values())
+
+
+@given(configs)
+@settings(deadline=None)
+def test_targets_keep_to_the_types_of_the_mix_and_split_polar_ones(config):
+    for cell, count in targets(config, KINDS).items():
+        assert not config.types or cell.question_type in config.types or count == 0
+        assert bool(cell.polarity) == (cell.question_type in POLAR)
+        assert not config.bloom or config.bloom.get(cell.bloom, 0) > 0
+
+
+@given(configs, progresses(), st.integers(1, 4))
+@settings(deadline=None)
+def test_a_round_never_exceeds_what_the_candidate_budget_leaves(config, progress, round):
+    plan = plan_round(config, KINDS, progress, round)
+    asked = sum(cell["count"] for cells in plan.values() for cell in cells)
+    assert asked <= max(0, budget(config) - progress.spent)
+
+
+@given(configs, progresses(), st.integers(1, 4))
+@settings(deadline=None)
+def test_a_round_asks_only_for_what_is_missing_and_where_evidence_is_left(config, progress, round):
+    missing = missing_cells(config, KINDS, progress.accepted)
+    wanted = {(c.question_type, c.bloom or None, c.polarity or None) for c, n in missing.items() if n}
+    for dataset, cells in plan_round(config, KINDS, progress, round).items():
+        for cell in cells:
+            assert (cell["question_type"], cell["bloom"], cell["polarity"]) in wanted
+            assert (dataset, cell["question_type"]) not in progress.exhausted
+            assert cell["count"] > 0
+
+
+@given(configs, progresses(), st.randoms())
+@settings(deadline=None)
+def test_plan_and_selection_do_not_depend_on_the_order_of_arrival(config, progress, rng: random.Random):
+    shuffled = list(progress.accepted)
+    rng.shuffle(shuffled)
+    other = Progress(tuple(shuffled), progress.datasets, dict(reversed(progress.tried.items())), progress.exhausted)
+    assert plan_round(config, KINDS, progress, 1) == plan_round(config, KINDS, other, 1)
+    assert select(config, KINDS, progress.accepted) == select(config, KINDS, shuffled)
+
+
+@given(configs, progresses())
+@settings(deadline=None)
+def test_what_is_kept_and_what_fell_short_add_up_to_the_total(config, progress):
+    kept = select(config, KINDS, progress.accepted)
+    short = shortfall(config, KINDS, progress)
+    assert len(kept) + sum(s.wanted - s.got for s in short) == config.total
+    assert all(s.reason for s in short)
+
+
+def test_without_a_target_nothing_is_planned_and_everything_is_kept():
+    progress = Progress((Accepted("qa-1", "d1", "definition"),), ("d1",), {"definition": 3})
+    assert plan_round(QuotaConfig(), KINDS, progress, 1) == {}
+    assert select(QuotaConfig(), KINDS, progress.accepted) == {"qa-1"}
+    assert shortfall(QuotaConfig(), KINDS, progress) == []
+
+
+def test_a_type_with_a_low_yield_is_asked_for_more_often():
+    config = QuotaConfig(total=2, types={"definition": 1}, candidates=100)
+    datasets = ("d1", "d2", "d3", "d4")
+    low = plan_round(config, KINDS, Progress((), datasets, {"definition": 50}), 1)
+    high = plan_round(config, KINDS, Progress((Accepted("qa-1", "d1", "definition"),), datasets, {"definition": 1}), 1)
+    assert sum(c["count"] for cells in low.values() for c in cells) > sum(
+        c["count"] for cells in high.values() for c in cells
+    )
+
+
+@pytest.mark.parametrize(
+    ("progress", "says"),
+    [
+        (Progress((), ("d1",), {"definition": 8}), "budget"),
+        (Progress((), ("d1",), {}, frozenset({("d1", "definition")})), "no dataset has further evidence"),
+        (Progress((), ("d1",), {}), "still missing after"),
+    ],
+)
+def test_a_shortfall_says_why(progress, says):
+    config = QuotaConfig(total=2, types={"definition": 1}, candidates=8)
+    (short,) = shortfall(config, KINDS, progress, {"definition": {"too_long": 5, "faithfulness": 2}})
+    assert says in short.reason
+    assert "too_long (5)" in short.reason
