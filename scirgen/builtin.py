@@ -103,8 +103,20 @@ RETRIEVERS = (
     Provided("retriever", "rerank", "scirgen.benchmark.dense:rerank", "a cross-encoder over BM25", "dense"),
 )
 
+MATCH_STRATEGIES = (
+    Provided(
+        "match_strategy", "auto", f"{_S}.match.judge:AutoStrategy", "rules first, the model for what they leave open"
+    ),
+    Provided("match_strategy", "mention", f"{_S}.match.mention:MentionStrategy", "named or cited where data are used"),
+    Provided("match_strategy", "datafinder", f"{_S}.match.mention:DataFinderStrategy", "cited, and named twice"),
+    Provided("match_strategy", "lexical", f"{_S}.match.lexical:LexicalStrategy", "described in the dataset's words"),
+    Provided(
+        "match_strategy", "model", f"{_S}.match.judge:ModelStrategy", "the generator judges the nearest sentences"
+    ),
+)
+
 PLUGIN = Plugin(
     "scirgen",
     "0.1.0",
-    (*STAGES, *MODELS, *SOURCES, *PAPERS, *PARSERS, *GATES, *ENGINES, *STRATEGIES, *RETRIEVERS),
+    (*STAGES, *MODELS, *SOURCES, *PAPERS, *PARSERS, *GATES, *ENGINES, *MATCH_STRATEGIES, *STRATEGIES, *RETRIEVERS),
 )

@@ -100,6 +100,7 @@ class AspectDefinition(_Strict):
     id: AspectCategory
     name: str
     definition: str
+    sections: tuple[SectionClass, ...] = Field(default=(), description="where such statements usually stand")
     cues: tuple[str, ...] = ()
 
 

@@ -1,0 +1,41 @@
+"""How well a sentence fits each of the six aspects, by the cue patterns of ``taxonomies/aspects.yaml``. No model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from scirgen.core.records import AspectCategory, SectionClass
+from scirgen.core.taxonomy import AspectDefinition
+
+_USUAL_SECTION = 0.5
+_EARLIER_CUES = 0.05
+
+
+class AspectCues:
+    """The patterns, compiled.
+
+    Args:
+        definitions: the six aspects; where two fit equally, the earlier one in this order comes first.
+    """
+
+    def __init__(self, definitions: Sequence[AspectDefinition]) -> None:
+        self._definitions = [(d, [re.compile(c, re.I) for c in d.cues]) for d in definitions]
+
+    def scores(self, sentence: str, section: SectionClass | None = None) -> dict[AspectCategory, float]:
+        """Aspect -> number of its cues in the sentence, plus half a cue where it stands in a usual section.
+
+        Aspects without any cue in the sentence are left out. The first cues of an aspect are its surest: they weigh a
+        little more, so that equal counts are rare.
+        """
+        found: dict[AspectCategory, float] = {}
+        for definition, cues in self._definitions:
+            hits = [i for i, cue in enumerate(cues) if cue.search(sentence)]
+            if hits:
+                sure = _EARLIER_CUES * (len(cues) - hits[0]) / len(cues)
+                found[definition.id] = len(hits) + sure + (_USUAL_SECTION if section in definition.sections else 0.0)
+        return found
+
+    def ranked(self, sentence: str, section: SectionClass | None = None) -> list[tuple[AspectCategory, float]]:
+        """Aspects with a cue in the sentence, best first."""
+        return sorted(self.scores(sentence, section).items(), key=lambda item: -item[1])

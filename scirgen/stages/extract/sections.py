@@ -1,0 +1,73 @@
+"""The sentences of a section that can be extracted, and how a long section is cut. What they say is left to the readers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scirgen.core.records import Document, SectionClass, SectionLabel
+from scirgen.core.sentences import document_sentences
+
+_LEAST_WORDS = 5
+_LEAST_LETTERS = 0.5
+_CHARACTERS_A_TOKEN = 3.5
+"""Below the 4 to 4.5 of English prose, so that formulas and other languages still fit."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence at [start, end) of the document; ``number`` counts from 1 in its section."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+    label: SectionLabel
+
+    @property
+    def section(self) -> SectionClass:
+        """The class of its section."""
+        return self.label.label
+
+
+def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> list[Sentence]:
+    """All sentences of heading runs, in order and each once; fragments without words (formulas, captions' rests) left out."""
+    found: list[Sentence] = []
+    for label in sorted(labels, key=lambda x: x.start):
+        for start, end in document_sentences(document, label.start, label.end):
+            text = document.text[start:end]
+            if is_prose(text) and not (found and start < found[-1].end):
+                found.append(Sentence(len(found) + 1, start, end, " ".join(text.split()), label))
+    return found
+
+
+def is_prose(text: str) -> bool:
+    """Whether a piece of text has enough words, and more letters than other signs, to be a sentence."""
+    chinese = len(re.findall(r"[一-鿿]", text))
+    letters = sum(c.isalpha() for c in text)
+    words = len(text.split())
+    return (words >= _LEAST_WORDS or chinese >= 2 * _LEAST_WORDS) and letters >= _LEAST_LETTERS * len(text)
+
+
+def tokens(text: str) -> int:
+    """A careful estimate of how many tokens a text takes."""
+    chinese = len(re.findall(r"[一-鿿]", text))
+    return int((len(text) - chinese) / _CHARACTERS_A_TOKEN) + chinese + 4
+
+
+def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]:
+    """Runs of sentences of at most ``most_tokens`` each; together they are all sentences, in order, each once.
+
+    A sentence that alone takes more is a run by itself.
+    """
+    runs: list[list[Sentence]] = []
+    room = 0
+    for sentence in sentences:
+        need = tokens(sentence.text)
+        if not runs or need > room:
+            runs.append([])
+            room = most_tokens
+        runs[-1].append(sentence)
+        room -= need
+    return runs

@@ -1,0 +1,59 @@
+"""Sorting a section's sentences for small models: cues find candidates, and the model is asked one sentence at a time, a
+bounded number of times, only about those that the cues leave open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scirgen.core.cues import AspectCues
+from scirgen.core.records import AspectCategory
+from scirgen.stages.base import StageContext
+from scirgen.stages.extract.reading import Picked
+from scirgen.stages.extract.sections import Sentence
+
+NONE = "none"
+_CLEAR_LEAD = 0.9
+_CLEAR_LEAST = 1.0
+
+
+async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list[Picked]:
+    """Clear sentences by rule, open ones by the model, at most ``sentences_per_aspect`` of an aspect."""
+    cues = AspectCues(ctx.taxonomies.aspects.aspects)
+    clear: list[tuple[float, Sentence, AspectCategory]] = []
+    unclear: list[tuple[float, Sentence, list[AspectCategory]]] = []
+    for sentence in sentences:
+        ranked = cues.ranked(sentence.text, sentence.section)
+        if not ranked:
+            continue
+        lead = ranked[0][1] - (ranked[1][1] if len(ranked) > 1 else 0.0)
+        if lead >= _CLEAR_LEAD and ranked[0][1] >= _CLEAR_LEAST:
+            clear.append((ranked[0][1], sentence, ranked[0][0]))
+        else:
+            unclear.append((ranked[0][1], sentence, [c for c, _ in ranked]))
+    picked = _best(clear, ctx.config.extract.sentences_per_aspect)
+    asked = sorted(unclear, key=lambda x: (-x[0], x[1].number))[: ctx.config.extract.calls_per_section]
+    for _, sentence, plausible in asked:
+        answer = await _ask(sentence, plausible, ctx)
+        if answer is not None:
+            picked.append(answer)
+    return sorted(picked, key=lambda p: p.sentence.start if p.sentence else 0)
+
+
+def _best(found: list[tuple[float, Sentence, AspectCategory]], each: int) -> list[Picked]:
+    best: list[Picked] = []
+    for category in AspectCategory:
+        of_it = sorted((x for x in found if x[2] is category), key=lambda x: (-x[0], x[1].number))
+        best += [Picked(category, sentence, sentence.text) for _, sentence, _ in of_it[:each]]
+    return best
+
+
+async def _ask(sentence: Sentence, plausible: list[AspectCategory], ctx: StageContext) -> Picked | None:
+    """The model's choice among all six and none. A choice that no cue supports is taken for none."""
+    prompt = ctx.prompt("aspects").render(heading=sentence.label.heading, sentence=sentence.text)
+    names = {a.name.lower(): a.id for a in ctx.taxonomies.aspects.aspects}
+    answer = await ctx.chat.choose(prompt, (*names, NONE), seed=ctx.seed(sentence.number))
+    chosen = names.get(answer.text)
+    if chosen is None or chosen not in plausible:
+        return None
+    return Picked(chosen, sentence, sentence.text, prompt=prompt.reference, replies=(answer.reply_key,))

@@ -1,0 +1,84 @@
+"""Stage 5: the six kinds of statements, sentence by sentence, out of the labelled sections of papers that datasets use.
+
+One item is a paper's section class, shared by all datasets of the paper; what it holds for one of them is left to `verify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from scirgen.core.config import Config
+from scirgen.core.records import Aspect, Document, Link, Rejection, SectionClass, SectionLabel
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.extract.reading import Picked, read_section
+from scirgen.stages.extract.sections import section_sentences
+from scirgen.stages.extract.sorting import sort_section
+
+
+class ExtractStage(Stage):
+    """One item is a paper and a section class; its heading runs are read together."""
+
+    name = "extract"
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        """Its prompt, the definitions of the aspects, and the model."""
+        return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """Each labelled section of each paper that the dataset is linked to."""
+        documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
+        labels = scope.outputs("section", SectionLabel)
+        for link in scope.outputs("match", Link):
+            if not link.used or link.paper_id not in documents:
+                continue
+            for section in SectionClass:
+                runs = tuple(x for x in labels if x.paper_id == link.paper_id and x.label is section)
+                if runs and section is not SectionClass.NONE:
+                    key = f"{link.paper_id}|{section.value}"
+                    yield WorkItem(key, (documents[link.paper_id], *runs), {"section": section.value})
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Read one section."""
+        document = item.one(Document)
+        labels = [x for x in item.of(SectionLabel) if x.label.value == item.parameters["section"]]
+        sentences = section_sentences(document, labels)
+        if not sentences:
+            return StageResult()
+        if ctx.chat.pack == "small":
+            picked = await sort_section(sentences, ctx)
+        else:
+            picked = await read_section(document, sentences, ctx)
+        return _result(document, picked, ctx)
+
+
+def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:
+    """Aspects in the document's order; what could not be located, and what was said twice, as rejections."""
+    aspects: dict[str, Aspect] = {}
+    rejections: list[Rejection] = []
+    for number, choice in enumerate(picked):
+        provenance = ctx.provenance(replies=choice.replies)
+        if choice.prompt:
+            provenance = provenance.model_copy(update={"prompt": choice.prompt, "model": str(ctx.chat.identity)})
+        code, reason = choice.code, choice.reason
+        if choice.sentence is not None:
+            where = choice.sentence
+            span = document.span(where.start, where.end, where.section)
+            aspect = Aspect(paper_id=document.paper_id, category=choice.category, span=span, provenance=provenance)
+            if aspect.id not in aspects:
+                aspects[aspect.id] = aspect
+                continue
+            code, reason = "duplicate", "the same sentence was given for the same aspect before"
+        rejections.append(
+            Rejection(
+                stage=ExtractStage.name,
+                code=code,
+                reason=reason,
+                record_kind="Aspect",
+                record_id=f"{ctx.key}|{choice.category.value}#{number}",
+                record=choice.said,
+                provenance=provenance,
+            )
+        )
+    ordered = sorted(aspects.values(), key=lambda a: (a.span.start, a.category))
+    return StageResult(tuple(ordered), tuple(rejections))

@@ -1,0 +1,122 @@
+"""What a match strategy is given and gives back. Turning judgements into records is left to `stage`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from scirgen.core.records import Dataset, Document, SectionClass, SectionLabel
+from scirgen.core.sentences import document_sentences
+from scirgen.core.verbatim import Verbatim
+from scirgen.stages.base import StageContext
+from scirgen.stages.match.references import Reference, body_ranges, find_references
+
+EXPLICIT = frozenset({"column", "related_doi", "doi", "file_name"})
+"""Ways of finding a candidate by which somebody says that the paper belongs to the dataset."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A sentence or reference of the paper, [start, end), that bears on the question."""
+
+    start: int
+    end: int
+    section: SectionClass
+    what: str
+    in_references: bool = False
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a strategy concludes. ``code`` is the rejection's when it is not used; ``places`` are the evidence."""
+
+    used: bool
+    explanation: str
+    places: tuple[Place, ...] = ()
+    code: str = "not_used"
+    prompt: str | None = None
+    replies: tuple[str, ...] = ()
+
+
+class Pair:
+    """A dataset and a paper's parsed text, with the views of them that strategies share."""
+
+    def __init__(
+        self, dataset: Dataset, document: Document, labels: Sequence[SectionLabel] = (), found_by: Sequence[str] = ()
+    ) -> None:
+        self.dataset = dataset
+        self.document = document
+        self.labels = sorted(labels, key=lambda label: label.start)
+        self.found_by = tuple(dict.fromkeys(found_by))
+        self._starts = [label.start for label in self.labels]
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the user or the record itself names this paper as the dataset's."""
+        return bool(EXPLICIT & set(self.found_by))
+
+    def section(self, offset: int) -> SectionClass:
+        """The class of the heading run that an offset lies in."""
+        at = bisect_right(self._starts, offset) - 1
+        if at >= 0 and offset < self.labels[at].end:
+            return self.labels[at].label
+        return SectionClass.NONE
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """The entries of the list of references."""
+        return find_references(self.document, self.labels)
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        """Sentences of the body, in order; neither references nor tables."""
+        ranges = body_ranges(self.document, self.references)
+        return [s for start, end in ranges for s in document_sentences(self.document, start, end)]
+
+    @cached_property
+    def verbatim(self) -> Verbatim:
+        """The text, ready for finding quotations."""
+        return Verbatim(self.document.text)
+
+    @cached_property
+    def folded(self) -> Verbatim:
+        """The text in lower case (character by character, so that offsets are the same), for identifiers and titles."""
+        return Verbatim(lowered(self.document.text))
+
+    def sentence_at(self, start: int, end: int) -> tuple[int, int]:
+        """The sentence that a place lies in, or the place itself outside of sentences."""
+        at = bisect_right([s for s, _ in self.sentences], start) - 1
+        if at >= 0 and start < self.sentences[at][1]:
+            return self.sentences[at]
+        return start, end
+
+    def words(self, start: int, end: int) -> str:
+        """A piece of the text on one line."""
+        return " ".join(self.document.text[start:end].split())
+
+
+class MatchStrategy(Protocol):
+    """Decides whether a paper uses a dataset. Registered as ``match_strategy``; made without arguments.
+
+    A strategy that asks the model treats the paper as untrusted: its evidence must be spans of the paper, and the reply's
+    word alone never makes a match.
+    """
+
+    name: str
+
+    async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
+        """The judgement on one pair.
+
+        Raises:
+            ModelError: the model gave no usable reply.
+        """
+        ...
+
+
+def lowered(text: str) -> str:
+    """Lower case without changing the length."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)

@@ -1,0 +1,109 @@
+"""Indirect evidence: the sentences that speak most like the dataset's metadata (BM25), and a rule over them.
+
+Words that name places never count, so that a shared study area alone is no evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scirgen.core.records import SectionClass
+from scirgen.core.words import DATA_WORDS, telling_words
+from scirgen.stages.base import StageContext
+from scirgen.stages.match.base import Judgement, Pair, Place
+from scirgen.stages.match.mention import USE_CUES
+from scirgen.stages.match.names import DatasetNames
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its BM25 score and the telling words it shares with the metadata."""
+
+    place: Place
+    score: float
+    shared: frozenset[str]
+    says_data: bool
+
+
+@dataclass(frozen=True)
+class Indirect:
+    """The best sentences, best first, and how much of the title's telling words they cover."""
+
+    sentences: tuple[Sentence, ...]
+    coverage: float
+
+    @property
+    def describing(self) -> list[Sentence]:
+        """Sentences that speak of data in at least two of the dataset's own words."""
+        return [s for s in self.sentences if s.says_data and len(s.shared) >= 2]
+
+
+def find_indirect(pair: Pair, limit: int) -> Indirect:
+    """The sentences nearest to the metadata, outside of related work.
+
+    Args:
+        pair: the dataset and the paper.
+        limit: at most this many sentences.
+    """
+    names = DatasetNames(pair.dataset)
+    text = pair.document.text
+    places = [
+        Place(s, e, pair.section(s), "similar words")
+        for s, e in pair.sentences
+        if pair.section(s) is not SectionClass.RELATED_WORK and e - s >= 30
+    ]
+    query = sorted(telling_words(f"{pair.dataset.title} {' '.join(pair.dataset.keywords)} {pair.dataset.description}"))
+    query = [w for w in query if w not in names.places]
+    if not places or not query:
+        return Indirect((), 0.0)
+    words = [sorted(telling_words(text[p.start : p.end])) for p in places]
+    found = [
+        Sentence(places[i], score, names.subject & set(words[i]), _says_data(text[places[i].start : places[i].end]))
+        for i, score in _ranked(words, query, limit)
+    ]
+    covered = frozenset().union(*(s.shared for s in found)) & names.telling
+    return Indirect(tuple(found), len(covered) / len(names.telling) if names.telling else 0.0)
+
+
+def _ranked(corpus: list[list[str]], query: list[str], limit: int) -> list[tuple[int, float]]:
+    """(index, BM25 score) of the best sentences; only those that share a word."""
+    import bm25s
+
+    vocabulary = {w: i for i, w in enumerate(sorted({w for words in corpus for w in words}))}
+    known = [w for w in query if w in vocabulary]
+    if not known:
+        return []
+    index = bm25s.BM25()
+    tokenised = bm25s.tokenization.Tokenized(ids=[[vocabulary[w] for w in words] for words in corpus], vocab=vocabulary)
+    index.index(tokenised, show_progress=False)
+    scores = index.get_scores(known)
+    order = sorted(range(len(corpus)), key=lambda i: (-float(scores[i]), i))
+    return [(i, float(scores[i])) for i in order[:limit] if scores[i] > 0]
+
+
+def _says_data(sentence: str) -> bool:
+    words = {w.strip(".,;:()").lower() for w in sentence.split()}
+    return bool(words & (DATA_WORDS | {"data"})) and USE_CUES.search(sentence) is not None
+
+
+class LexicalStrategy:
+    """``lexical``: used, when the paper describes using data in most of the words that tell the dataset apart. No model."""
+
+    name = "lexical"
+    LEAST_COVERAGE = 0.75
+    LEAST_WORDS = 4
+
+    async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
+        """By rule."""
+        return judge_indirect(find_indirect(pair, ctx.config.match.evidence_sentences), self.LEAST_COVERAGE)
+
+
+def judge_indirect(indirect: Indirect, least_coverage: float) -> Judgement:
+    """Used, when enough telling words are covered and some sentence says that such data were used."""
+    describing = indirect.describing
+    words = frozenset().union(*(s.shared for s in describing))
+    places = tuple(s.place for s in describing[:4])
+    share = f"{indirect.coverage:.0%} of the title's telling words"
+    if describing and indirect.coverage >= least_coverage and len(words) >= LexicalStrategy.LEAST_WORDS:
+        return Judgement(True, f"The paper describes using such data; its nearest sentences have {share}.", places)
+    return Judgement(False, f"The paper's nearest sentences have {share}; that is too little.", places)

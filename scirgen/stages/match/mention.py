@@ -1,0 +1,222 @@
+"""The strategies that need no model: `MentionStrategy` (named or cited where data are used) and `DataFinderStrategy`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scirgen.core.records import SectionClass
+from scirgen.core.words import DATA_WORDS, telling_words
+from scirgen.stages.base import StageContext
+from scirgen.stages.match.base import Judgement, Pair, Place, lowered
+from scirgen.stages.match.names import DatasetNames, Name
+from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
+
+USE_CUES = re.compile(
+    r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on|acquired|collected"
+    r"|appl(?:y|ied|ies)|employ(?:ed|s)?|extract(?:ed|s)?|provided by|access(?:ed)?|forced (?:by|with)|driven (?:by|with)|analy[sz]ed?"
+    r"|validat(?:e|ed)|available (?:at|from|in|through)|archived|deposited|this dataset|our dataset|we present|utili[sz](?:ed|ada|ado)"
+    r"|obtid[oa]s?|obtenid[oa]s?)\b",
+    re.I,
+)
+"""Verbs with which authors say that they used data."""
+
+_WINDOW = 250
+_MOST_PLACES = 8
+_PROGRAMME_COVERAGE = 0.6
+
+
+@dataclass(frozen=True)
+class _Hit:
+    offset: int
+    end: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Where a paper names or cites a dataset: in the body, and by which entries of its references."""
+
+    named: tuple[Place, ...]
+    cited: tuple[Place, ...]
+    entries: tuple[Place, ...]
+
+    def uses(self) -> list[Place]:
+        """The places where naming or citing means using."""
+        return [p for p in (*self.named, *self.cited) if p.section is not SectionClass.RELATED_WORK]
+
+
+def find_mentions(pair: Pair) -> Findings:
+    """All places where the paper names the dataset or cites it, by identifier, title or a name that the context confirms."""
+    names = DatasetNames(pair.dataset)
+    hits = sorted({*_identifier_hits(pair, names), *_name_hits(pair, names)}, key=lambda h: h.offset)
+    by_entry = {e: h.what for e in pair.references for h in hits if e.start <= h.offset < e.end}
+    for entry in pair.references:
+        if entry not in by_entry and _same_title(entry, names):
+            by_entry[entry] = "title"
+    body = [h for h in hits if not any(e.start <= h.offset < e.end for e in pair.references)]
+    named = [_place(pair, h.offset, h.end, h.what) for h in body]
+    ranges = body_ranges(pair.document, pair.references)
+    cited = [
+        _place(pair, o, o + 1, f"citation of reference {e.number}, which has its {what}")
+        for e, what in by_entry.items()
+        for o in citing_offsets(pair.document, ranges, e)
+    ]
+    entries = [Place(e.start, e.end, SectionClass.NONE, what, in_references=True) for e, what in by_entry.items()]
+    return Findings(tuple(named), tuple(cited), tuple(entries))
+
+
+def find_introducing(pair: Pair) -> list[tuple[Reference, list[int]]]:
+    """Entries that are the record's own literature, and where they are cited in the body."""
+    wanted = DatasetNames(pair.dataset).introducing
+    ranges = body_ranges(pair.document, pair.references)
+    own = [e for e in pair.references if any(_is_work(e, doi, text) for doi, text in wanted)]
+    return [(e, citing_offsets(pair.document, ranges, e)) for e in own]
+
+
+class MentionStrategy:
+    """``mention``: used, when named or cited by identifier, title or a confirmed name where papers speak of their data.
+
+    Outside of related work; in abstract and introduction only in a sentence that says so ("we used", "derived from").
+    """
+
+    name = "mention"
+
+    async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
+        """By rule."""
+        return judge_mentions(pair, find_mentions(pair))
+
+
+def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
+    """The judgement of ``mention`` on what was found."""
+    uses = [p for p in findings.uses() if _says_use(pair, p)]
+    places = _evidence(uses, findings.entries)
+    if uses:
+        kinds = ", ".join(dict.fromkeys(p.what for p in uses))
+        return Judgement(True, f"The paper names or cites the dataset where it speaks of its data, by {kinds}.", places)
+    sure = [e for e in findings.entries if e.what in ("identifier", "title")]
+    if sure and not findings.cited and not findings.named:
+        why = (
+            f"The dataset itself is in the paper's references, by {sure[0].what}; where it is cited could not be found."
+        )
+        return Judgement(True, why, places)
+    if findings.named or findings.cited or findings.entries:
+        why = "The dataset is mentioned, but not where the paper speaks of the data it uses."
+        return Judgement(False, why, _evidence([*findings.named, *findings.cited], findings.entries), "mentioned_only")
+    return Judgement(False, "The paper has neither the dataset's identifiers nor its title or name.", code="not_named")
+
+
+class DataFinderStrategy:
+    """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
+
+    Used, when the paper cites a work that introduces the dataset (the record's own literature, or the dataset itself)
+    and names the dataset at least twice outside of related work and of the references.
+    """
+
+    name = "datafinder"
+    LEAST_NAMED = 2
+
+    async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
+        """By rule."""
+        findings = find_mentions(pair)
+        introducing = [e for e, _ in find_introducing(pair)]
+        entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
+        entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
+        named = [p for p in findings.named if p.section is not SectionClass.RELATED_WORK]
+        places = _evidence(named, entries)
+        if entries and len(named) >= self.LEAST_NAMED:
+            why = f"The paper cites a work that introduces the dataset and names it {len(named)} times outside of related work."
+            return Judgement(True, why, places)
+        lacks = "does not cite a work that introduces the dataset" if not entries else f"names it {len(named)} times"
+        code = "mentioned_only" if named or entries else "not_named"
+        return Judgement(False, f"The paper {lacks}; the rule wants a citation and two mentions.", places, code)
+
+
+def _identifier_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
+    wanted = [(i, "identifier") for i in names.identifiers]
+    if names.title:
+        wanted.append((lowered(names.title), "title"))
+    text = pair.document.text
+    for quote, what in wanted:
+        at = 0
+        while (found := pair.folded.find(quote, at)) is not None:
+            start, at = found
+            # 10.1/abc is not 10.1/abc.2
+            if what == "title" or not re.match(r"[-._/][^\W_]", text[at : at + 2]):
+                yield _Hit(start, at, what)
+
+
+def _name_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
+    text = pair.document.text
+    for name in names.names:
+        found = [
+            _Hit(m.start(), m.end(), f"name {name.text}")
+            for m in re.finditer(rf"(?<![^\W_]){re.escape(name.text)}(?![^\W_])", text)
+        ]
+        confirmed = [h for h in found if _confirms(_around(pair, h), name, names)]
+        if name.programme:
+            yield from confirmed
+        elif confirmed:
+            yield from found
+
+
+def _around(pair: Pair, hit: _Hit) -> str:
+    """The reference or the neighbourhood in which a name stands."""
+    for entry in pair.references:
+        if entry.start <= hit.offset < entry.end:
+            return entry.text
+    return pair.document.text[max(0, hit.offset - _WINDOW) : hit.end + _WINDOW]
+
+
+def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
+    """Whether the words around a name are those of this dataset's title, so that it is not another thing of that name."""
+    said = telling_words(around)
+    if name.programme:
+        wanted = (names.telling | (names.places & telling_words(names.title or ""))) - telling_words(name.text)
+        return bool(wanted) and len(wanted & said) >= max(2, _PROGRAMME_COVERAGE * len(wanted))
+    if len(names.telling) < 2:
+        return names.telling <= said and bool(said & DATA_WORDS)
+    return len(names.telling & said) >= 2
+
+
+def _same_title(entry: Reference, names: DatasetNames) -> bool:
+    """Whether a reference has all telling words, places, years and names of the title, in whatever order."""
+    if not names.title:
+        return False
+    wanted = telling_words(names.title)
+    return len(wanted) >= 6 and len(names.telling) >= 2 and wanted <= telling_words(entry.text)
+
+
+def _is_work(entry: Reference, doi: str | None, text: str | None) -> bool:
+    squeezed = _letters(entry.text)
+    if doi and _letters(doi) in squeezed:
+        return True
+    letters = _letters(text or "")
+    # The record may hold a whole reference: its longest sentence is taken for the title.
+    title = _letters(max(re.split(r"[.?!]\s", text or ""), key=len, default=""))
+    return any(len(t) >= _SHORTEST and t in squeezed for t in (letters, title))
+
+
+_SHORTEST = 32
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+def _place(pair: Pair, offset: int, end: int, what: str) -> Place:
+    start, stop = pair.sentence_at(offset, end)
+    return Place(start, stop, pair.section(offset), what)
+
+
+def _says_use(pair: Pair, place: Place) -> bool:
+    if place.section is not SectionClass.INTRODUCTION:
+        return True
+    return USE_CUES.search(pair.document.text[place.start : place.end]) is not None
+
+
+def _evidence(uses: Sequence[Place], entries: Sequence[Place]) -> tuple[Place, ...]:
+    """Distinct sentences, at most eight, then the references that explain them."""
+    distinct = {(p.start, p.end): p for p in sorted(uses, key=lambda p: p.start)}
+    return (*list(distinct.values())[:_MOST_PLACES], *sorted(entries, key=lambda p: p.start))

@@ -1,0 +1,142 @@
+"""How a dataset may be called in a paper: identifiers, title, names and acronyms; and which of its words tell it apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from scirgen.core.records import Dataset
+from scirgen.core.words import DATA_WORDS, singular, telling_words, tokens_of
+
+_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>;,]+", re.I)
+_ACCESSIONS = re.compile(
+    r"\b(?:\d{5}\.\d{2}\.[A-Za-z][\w.]+\d|GSE\d{3,8}|PRJ[EDN][A-Z]\d{3,9}|[SED]RP\d{5,9}|PANGAEA\.\d{4,7}|DP\d\.\d{5}\.\d{3}"
+    r"|PXD\d{6}|E-[A-Z]{4}-\d+)\b"
+)
+_WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
+_PARENTHESES = re.compile(r"[（(]([^()（）]{2,60})[)）]")
+_NAME = re.compile(r"[A-Z][A-Za-z]*\d*(?:[-.]?[A-Za-z0-9]+)*(?:\.\d+)?")
+_SHORTEST_TITLE = 32
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name from the title. ``programme``: it stands before a colon and may be shared by many datasets."""
+
+    text: str
+    programme: bool = False
+
+
+class DatasetNames:
+    """What can be looked for in a paper to find a dataset in it."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    @cached_property
+    def identifiers(self) -> tuple[str, ...]:
+        """DOI, the DOI's own part where it is unmistakable, and accession numbers in the metadata; lower case."""
+        found: list[str] = []
+        if self._dataset.doi:
+            doi = self._dataset.doi.lower()
+            own = doi.partition("/")[2]
+            found.append(doi)
+            if len(own) >= 10 and sum(c.isdigit() for c in own) >= 4 and any(c.isalpha() for c in own):
+                found.append(own)
+        metadata = " ".join(value for _, value in self._dataset.fields)
+        found += [m.group().lower() for m in _ACCESSIONS.finditer(f"{self._dataset.id} {metadata}")]
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def title(self) -> str | None:
+        """The title, where it is long enough not to turn up by chance."""
+        return self._dataset.title if sum(c.isalnum() for c in self._dataset.title) >= _SHORTEST_TITLE else None
+
+    @cached_property
+    def names(self) -> tuple[Name, ...]:
+        """Names and acronyms in the title; an acronym of a mere concept ("... water index (NDWI)") is none."""
+        title = self._dataset.title
+        before, colon, rest = re.sub("：", ":", title).partition(":")
+        found: list[Name] = []
+        if colon and rest.strip() and _is_name(before.strip()):
+            found.append(Name(before.strip(), programme=True))
+        for match in _PARENTHESES.finditer(title):
+            first = re.split(r"[,;，；]", match.group(1))[0].strip()
+            if _is_name(first) and not _abbreviates_concept(first, title[: match.start()]):
+                found.append(Name(first))
+        known = {n.text for n in found}
+        plain = _WORD.findall(_PARENTHESES.sub(" ", title))
+        found += [Name(word) for word in plain if word not in known and _is_mixed(word)]
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def introducing(self) -> tuple[tuple[str | None, str | None], ...]:
+        """(DOI, title or reference) of the papers that the record names as its own literature."""
+        pairs: list[tuple[str | None, str | None]] = []
+        for related in self._dataset.related:
+            doi = _DOI.search(related)
+            text = related[: doi.start()] if doi else related
+            pairs.append((doi.group().rstrip(".)").lower() if doi else None, text.strip() or None))
+        return tuple(pairs)
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """Words that name places: a shared place never makes a match."""
+        listed = " ".join(
+            v
+            for label, v in self._dataset.fields
+            if label.lower().startswith(("place", "spatial", "region", "location"))
+        )
+        words = {singular(w.lower()) for w in tokens_of(listed)}
+        names = {n.text for n in self.names}
+        inside = [
+            w for w in _WORD.findall(self._dataset.title)[1:] if w[:1].isupper() and w[1:].islower() and w not in names
+        ]
+        # Titles In Capitals say nothing about places.
+        capitals = sum(w[:1].isupper() for w in _WORD.findall(self._dataset.title) if len(w) > 3)
+        lower = sum(w[:1].islower() for w in _WORD.findall(self._dataset.title) if len(w) > 3)
+        return frozenset(
+            words | ({singular(t.lower()) for w in inside for t in tokens_of(w)} if capitals <= lower else set())
+        )
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """Words of the title that tell the dataset apart: neither common, nor about data as such, nor a place, nor a name."""
+        names = {singular(part.lower()) for n in self.names for part in tokens_of(n.text)}
+        return telling_words(self._dataset.title) - self.places - names - DATA_WORDS
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """The telling words of title and keywords."""
+        keywords = telling_words(" ".join(self._dataset.keywords))
+        return self.telling | (keywords - self.places - DATA_WORDS)
+
+
+def _is_name(text: str) -> bool:
+    return (
+        3 <= len(text) <= 24
+        and _NAME.fullmatch(text) is not None
+        and sum(c.isupper() for c in text) >= 2
+        and not text.isdigit()
+    )
+
+
+def _is_mixed(word: str) -> bool:
+    """Spelled as only names are: capitals inside the word (HiWATER, CalCOFI) or letters and digits (ERA5, GRFRV1.0)."""
+    capitals = sum(c.isupper() for c in word)
+    plain = "-" not in word and len(word) >= 4
+    return (
+        plain and capitals >= 2 and (any(c.islower() for c in word[1:-1]) or (word[0].isalpha() and word[-1].isdigit()))
+    )
+
+
+def _abbreviates_concept(acronym: str, before: str) -> bool:
+    """Whether an acronym's letters begin the words right before it, and none of these is about data."""
+    letters = [c.lower() for c in acronym if c.isupper()]
+    words = _WORD.findall(before.replace("-", " "))[-len(letters) - 3 :]
+    for skip in range(4):
+        tail = words[len(words) - len(letters) - skip : len(words) - skip] if len(words) >= len(letters) + skip else []
+        if tail and [w[:1].lower() for w in tail] == letters:
+            return not any(w.lower() in DATA_WORDS for w in tail)
+    return False

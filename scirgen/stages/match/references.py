@@ -1,0 +1,91 @@
+"""The list of references and who cites it: entries, their numbers, and the places in the body that point at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scirgen.core.records import BlockKind, Document, SectionLabel
+
+_HEADING = re.compile(
+    r"references?|bibliography|literature cited|works cited|refer[êe]ncias|bibliograf[íi]a|参考文献", re.I
+)
+_NUMBER = re.compile(r"\s*[\[(]?(\d{1,3})[\]).]?[\s.]")
+_YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
+_SURNAME = re.compile(r"[A-Z][^\W\d_]+(?:[-'’ ][A-Z][^\W\d_]+)*")
+_BRACKETED = re.compile(r"\[(\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*)\]")
+_RAISED = re.compile(r"(?<=[a-z)\]”’%.,])(\d{1,3}(?:[,–—-]\d{1,3})*)(?=[\s.,;:)]|$)")
+_LEAST_BRACKETS = 3
+_LONGEST_RANGE = 60
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entry [start, end) of the list; ``number`` as printed, or its place in the list."""
+
+    start: int
+    end: int
+    number: int
+    text: str
+
+
+def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[Reference]:
+    """All entries, in order. Blocks the parser calls references; or else the paragraphs under such a heading."""
+    blocks = [b for b in document.blocks if b.kind is BlockKind.REFERENCE]
+    if not blocks:
+        under = [x for x in labels if _HEADING.fullmatch(x.heading.strip().strip(".:").lstrip("0123456789. "))]
+        blocks = [
+            b
+            for b in document.blocks
+            if b.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and any(x.start <= b.start < x.end for x in under)
+        ]
+    found: list[Reference] = []
+    for place, block in enumerate(blocks, 1):
+        text = document.text[block.start : block.end]
+        printed = _NUMBER.match(text)
+        found.append(Reference(block.start, block.end, int(printed.group(1)) if printed else place, text))
+    return found
+
+
+def body_ranges(document: Document, references: Sequence[Reference]) -> list[tuple[int, int]]:
+    """The text without the list of references, as ranges."""
+    ranges: list[tuple[int, int]] = []
+    at = 0
+    for entry in references:
+        if entry.start > at:
+            ranges.append((at, entry.start))
+        at = max(at, entry.end)
+    if at < len(document.text):
+        ranges.append((at, len(document.text)))
+    return ranges
+
+
+def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: Reference) -> list[int]:
+    """Offsets in the body where an entry is cited: by bracketed number, raised number, or author and year."""
+    text = document.text
+    found = [s + m.start() for s, e in body for m in _numbers(text[s:e]) if entry.number in _expanded(m.group(1))]
+    year, surname = _YEAR.search(entry.text), _SURNAME.search(entry.text)
+    if year and surname:
+        by_name = re.compile(
+            rf"\b{re.escape(surname.group())}\b[^.;()]{{0,50}}?(?:\bet al\.)?[\s,(]{{0,4}}{year.group(1)}"
+        )
+        found += [s + m.start() for s, e in body for m in by_name.finditer(text[s:e])]
+    return sorted(set(found))
+
+
+def _numbers(text: str) -> list[re.Match[str]]:
+    bracketed = list(_BRACKETED.finditer(text))
+    return bracketed if len(bracketed) >= _LEAST_BRACKETS else [*bracketed, *_RAISED.finditer(text)]
+
+
+def _expanded(written: str) -> set[int]:
+    """``18–20,22`` is {18, 19, 20, 22}."""
+    numbers: set[int] = set()
+    for part in re.split(r"\s*[,;]\s*", written):
+        ends = [int(n) for n in re.split(r"\s*[–—-]\s*", part) if n]
+        if len(ends) == 2 and 0 <= ends[1] - ends[0] <= _LONGEST_RANGE:
+            numbers.update(range(ends[0], ends[1] + 1))
+        else:
+            numbers.update(ends)
+    return numbers

@@ -1,0 +1,95 @@
+"""Stage 4: is a candidate paper really one that uses the dataset? Deciding is left to the match strategies.
+
+A pair that is not used becomes a `Rejection` with the judged `Link` in it, so that used links plus rejections are the
+candidates whose paper could be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from scirgen.core.config import Config
+from scirgen.core.errors import PluginError
+from scirgen.core.records import Dataset, Document, Link, Rejection, SectionLabel
+from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
+
+_BY_RULE = frozenset({"mention", "datafinder", "lexical"})
+
+
+class MatchStage(Stage):
+    """One item is a dataset and a candidate paper that could be parsed."""
+
+    name = "match"
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        """The model too, unless the strategy is one of the built-in rules."""
+        by_rule = config.match.strategy in _BY_RULE
+        roles: tuple[Role, ...] = () if by_rule else ("generator",)
+        return Uses(config=("match",), prompts=() if by_rule else ("match/judge",), roles=roles)
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """Each candidate link of the dataset whose paper has a document."""
+        documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
+        links: dict[str, list[Link]] = {}
+        for link in scope.outputs("collect", Link):
+            if link.dataset_id == scope.dataset.id and link.paper_id in documents:
+                links.setdefault(link.paper_id, []).append(link)
+        labels = scope.outputs("section", SectionLabel)
+        for paper_id, found in links.items():
+            of_paper = tuple(label for label in labels if label.paper_id == paper_id)
+            yield WorkItem(found[0].id, inputs=(scope.dataset, documents[paper_id], *found, *of_paper))
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Judge one pair."""
+        links = item.of(Link)
+        pair = Pair(item.one(Dataset), item.one(Document), item.of(SectionLabel), [link.found_by for link in links])
+        name = ctx.config.match.strategy
+        judgement = await strategy(name, ctx).judge(pair, ctx)
+        link = self._link(links[0], pair, judgement, name, ctx)
+        if judgement.used:
+            return StageResult(outputs=(link,))
+        rejection = Rejection(
+            stage=self.name,
+            code=judgement.code,
+            reason=judgement.explanation,
+            record_kind="Link",
+            record_id=link.id,
+            dataset_id=link.dataset_id,
+            record=link.model_dump_json(),
+            provenance=link.provenance,
+        )
+        return StageResult(rejections=(rejection,))
+
+    @staticmethod
+    def _link(candidate: Link, pair: Pair, judgement: Judgement, name: str, ctx: StageContext) -> Link:
+        how = ", ".join(pair.found_by)
+        provenance = ctx.provenance(replies=judgement.replies)
+        if judgement.prompt:
+            model = str(ctx.chat.identity)
+            provenance = provenance.model_copy(update={"prompt": judgement.prompt, "model": model})
+        return Link(
+            dataset_id=candidate.dataset_id,
+            paper_id=candidate.paper_id,
+            found_by=how,
+            used=judgement.used,
+            explanation=f"{judgement.explanation} (Candidate found by: {how}.)",
+            evidence=tuple(pair.document.span(p.start, p.end, p.section) for p in judgement.places),
+            strategy=name,
+            provenance=provenance,
+        )
+
+
+def strategy(name: str, ctx: StageContext) -> MatchStrategy:
+    """The registered strategy of that name.
+
+    Raises:
+        PluginError: there is none, or it is not one.
+    """
+    made = ctx.registry.get("match_strategy", name)
+    instance = made() if callable(made) else made
+    if not hasattr(instance, "judge"):
+        raise PluginError(f"match strategy {name!r} has no method judge", hint="See docs/profiles.md for the contract.")
+    return cast(MatchStrategy, instance)

@@ -1,0 +1,97 @@
+"""What needs no model to see: sentences that are no whole sentence, that say the same again, or stand under two aspects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz
+
+from scirgen.core.cues import AspectCues
+from scirgen.core.records import Aspect
+
+_SAME = 93.0
+_HAN = re.compile(r"[一-鿿]")
+_BEGINS = re.compile(r"[\"'“‘«(\[]?(?:[^\W\d_]|\d)")
+_ENDS = re.compile(r"[.!?。！？][\"'”’»)\]]*(?:\s?\[[\d,–\s-]+\])?(?:\d{1,3}(?:[,–-]\d{1,3})*)?$")
+_POINTS = re.compile(
+    r"^(?:\(?(?:fig(?:ure|\.)|tab(?:le|\.)|eq(?:uation|\.)|see|as (?:shown|listed|given) in|where)\b|.{0,60}\b(?:is|are) (?:shown|listed|given|presented"
+    r"|summari[sz]ed|depicted|illustrated) in (?:the )?(?:fig|tab|supp|appendix)\S*(?: \S+)?\.?$)",
+    re.I,
+)
+_LEANS = re.compile(
+    r"^(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) (?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an aspect is kept, and why; with the code of its rejection when not."""
+
+    aspect: Aspect
+    keep: bool
+    reason: str
+    code: str = ""
+    prompt: str = ""
+    replies: tuple[str, ...] = ()
+
+
+def incomplete(text: str) -> str:
+    """Why a text is no sentence that can be understood alone; "" when it is one."""
+    line = " ".join(text.split())
+    if not _HAN.search(line):
+        if not _BEGINS.match(line) or line[0].islower():
+            return "it does not begin like a sentence"
+        if len(line.split()) < 6:
+            return "it is too short to be understood alone"
+    if not _ENDS.search(line):
+        return "it does not end like a sentence"
+    if abs(line.count("(") - line.count(")")) > 0 or abs(line.count("[") - line.count("]")) > 0:
+        return "a bracket is open: part of it is missing"
+    if _POINTS.match(line):
+        return "it only points at a figure, table or equation"
+    if _LEANS.match(line):
+        return "it cannot be understood without the sentence before"
+    return ""
+
+
+def screen(aspects: Sequence[Aspect], cues: AspectCues) -> tuple[list[Aspect], list[Verdict]]:
+    """Aspects that the rules leave, in order, and verdicts on those that they do not."""
+    left: list[Aspect] = []
+    out: list[Verdict] = []
+    best = _best_categories(aspects, cues)
+    for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end, a.category)):
+        why = incomplete(aspect.span.text)
+        if why:
+            out.append(Verdict(aspect, False, why, "incomplete"))
+        elif best[_place(aspect)] != aspect.category:
+            why = f"the same sentence stands under {best[_place(aspect)].replace('_', ' ')}, which it fits better"
+            out.append(Verdict(aspect, False, why, "wrong_category"))
+        elif (same := _said_before(aspect, left)) is not None:
+            why = f"it says the same as a sentence on page {same.span.page or '?'} that is kept"
+            out.append(Verdict(aspect, False, why, "redundant"))
+        else:
+            left.append(aspect)
+    return left, out
+
+
+def _place(aspect: Aspect) -> tuple[str, int, int]:
+    return aspect.span.document_id, aspect.span.start, aspect.span.end
+
+
+def _best_categories(aspects: Sequence[Aspect], cues: AspectCues) -> dict[tuple[str, int, int], str]:
+    """For each sentence the aspect it fits best, of those it was given for."""
+    best: dict[tuple[str, int, int], tuple[float, str]] = {}
+    for aspect in aspects:
+        score = cues.scores(aspect.span.text, aspect.span.section).get(aspect.category, 0.0)
+        known = best.get(_place(aspect))
+        if known is None or score > known[0]:
+            best[_place(aspect)] = (score, aspect.category.value)
+    return {place: category for place, (_, category) in best.items()}
+
+
+def _said_before(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
+    """A kept sentence in nearly the same words (abstracts are often repeated), whatever its aspect."""
+    return next((k for k in kept if fuzz.token_sort_ratio(k.span.text, aspect.span.text) >= _SAME), None)

@@ -1,0 +1,64 @@
+"""Stage 6, the second pass: which of a paper's statements are kept for a dataset, each with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scirgen.core.config import Config
+from scirgen.core.cues import AspectCues
+from scirgen.core.records import Aspect, Dataset, Link, Rejection
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.verify.judging import judge_aspects, judge_singly
+from scirgen.stages.verify.rules import Verdict, screen
+
+
+class VerifyStage(Stage):
+    """One item is a dataset and a paper that it is linked to. Kept plus rejected are the paper's extracted aspects."""
+
+    name = "verify"
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        """Its prompt, the aspects' definitions and cues, and the model."""
+        return Uses(config=("verify",), prompts=("verify/keep",), taxonomies=("aspects",), roles=("generator",))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """Each linked paper that something was extracted from."""
+        aspects = scope.outputs("extract", Aspect)
+        for link in scope.outputs("match", Link):
+            of_paper = tuple(a for a in aspects if a.paper_id == link.paper_id)
+            if link.used and of_paper:
+                yield WorkItem(link.id, (scope.dataset, link, *of_paper))
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Screen by rule, then judge what is left."""
+        dataset = item.one(Dataset)
+        left, verdicts = screen(item.of(Aspect), AspectCues(ctx.taxonomies.aspects.aspects))
+        if left:
+            judge = judge_singly if ctx.chat.pack == "small" else judge_aspects
+            verdicts = [*verdicts, *await judge(dataset, left, ctx)]
+        kept = sorted((v for v in verdicts if v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
+        gone = sorted((v for v in verdicts if not v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
+        return StageResult(tuple(_kept(v, dataset, ctx) for v in kept), tuple(_rejected(v, dataset, ctx) for v in gone))
+
+
+def _kept(verdict: Verdict, dataset: Dataset, ctx: StageContext) -> Aspect:
+    provenance = ctx.provenance(replies=verdict.replies)
+    if verdict.prompt:
+        provenance = provenance.model_copy(update={"prompt": verdict.prompt, "model": str(ctx.chat.identity)})
+    update = {"dataset_id": dataset.id, "reason": verdict.reason, "provenance": provenance}
+    return verdict.aspect.model_copy(update=update)
+
+
+def _rejected(verdict: Verdict, dataset: Dataset, ctx: StageContext) -> Rejection:
+    judged = _kept(verdict, dataset, ctx)
+    return Rejection(
+        stage=VerifyStage.name,
+        code=verdict.code,
+        reason=verdict.reason,
+        record_kind="Aspect",
+        record_id=judged.id,
+        dataset_id=dataset.id,
+        record=judged.model_dump_json(),
+        provenance=judged.provenance,
+    )
