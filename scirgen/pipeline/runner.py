@@ -146,7 +146,7 @@ class Runner:
         items = list(stage.items(scope, self._ctx.at(name, scope.dataset_id, "")))
         keys = [item.key for item in items]
         if scope.round:
-            self._store.plan_more(scope.dataset_id, name, keys)
+            self._store.plan_more(scope.dataset_id, name, keys, scope.round)
         else:
             self._store.plan(scope.dataset_id, name, keys)
         self._observer.planned(name, len(items))
@@ -281,6 +281,7 @@ class Runner:
 
     async def _later_rounds(self) -> None:
         """Rounds of generate-filter-tag for the quota cells that fell short; none without a target."""
+        self._store.forget_rounds()
         number = 1
         while not self._stopping and (wanted := next_round(StoreView(self._store), self._ctx, number)):
             await self._round(number, wanted)

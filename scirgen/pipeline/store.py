@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS results(
   n_outputs INTEGER NOT NULL, n_rejections INTEGER NOT NULL, seconds REAL NOT NULL, finished REAL NOT NULL,
   UNIQUE(stage, key, fingerprint));
 CREATE TABLE IF NOT EXISTS members(
-  dataset_id TEXT NOT NULL, stage TEXT NOT NULL, key TEXT NOT NULL, result_id INTEGER,
+  dataset_id TEXT NOT NULL, stage TEXT NOT NULL, key TEXT NOT NULL, result_id INTEGER, round INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY(dataset_id, stage, key)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS members_result ON members(result_id);
 CREATE TABLE IF NOT EXISTS rows(
@@ -151,13 +151,19 @@ class Store:
                 [(dataset_id, stage, k) for k in keys if k not in known],
             )
 
-    def plan_more(self, dataset_id: str, stage: str, keys: Sequence[str]) -> None:
+    def plan_more(self, dataset_id: str, stage: str, keys: Sequence[str], round: int) -> None:
         """As `plan`, for a later round: earlier items of the stage stay."""
         with self.transaction():
             self.db.executemany(
-                "INSERT OR IGNORE INTO members(dataset_id, stage, key) VALUES(?,?,?)",
-                [(dataset_id, stage, k) for k in keys],
+                "INSERT INTO members(dataset_id, stage, key, round) VALUES(?,?,?,?) "
+                "ON CONFLICT DO UPDATE SET round=excluded.round",
+                [(dataset_id, stage, k, round) for k in keys],
             )
+
+    def forget_rounds(self) -> None:
+        """Let no path include items of later rounds; the rounds that are still wanted plan theirs anew and find them done."""
+        with self.transaction():
+            self.db.execute("DELETE FROM members WHERE round>0")
 
     def use(self, dataset_id: str, stage: str, key: str, result_id: int) -> None:
         """Let a dataset's path point at a result."""
