@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("scirgen.cli.inspect:inspect", "Show where one row of a run came from."),
     "report": ("scirgen.cli.report:report", "Draw a run's report.html anew."),
     "doctor": ("scirgen.cli.doctor:doctor", "Check a run's store, and salvage a damaged one."),
+    "audit": ("scirgen.cli.audit:audit", "Find the defects of a question-answer set, ours or another's."),
     "config": ("scirgen.cli.config:config", "Show the resolved settings."),
     "plugins": ("scirgen.cli.plugins:plugins", "List what is plugged in."),
     "import": ("scirgen.cli.import_:import_", "Turn a published dataset into a release."),

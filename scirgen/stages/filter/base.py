@@ -53,7 +53,8 @@ class Gate(ABC):
         order: gates run by rising order: what costs nothing first, what calls a model last.
         default_threshold: None where the gate has none.
         on_by_default: whether it runs when ``config.filter.gates`` is empty.
-        needs: what must be there for a verdict: "dataset", "context", "sources", "evidence"; `scirgen audit` leaves the
+        needs: what must be there for a verdict: "answer", "type", "dataset", "context", "sources",
+            "evidence"; `scirgen audit` leaves the
             gate out where a foreign file does not have it.
         prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """

@@ -46,7 +46,7 @@ class NotSupportedGate(PairGate):
     )
     order: ClassVar[int] = 95
     default_threshold: ClassVar[float | None] = 0.4
-    needs: ClassVar[tuple[str, ...]] = ("context",)
+    needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         support = "\n".join(s.text for s in pair.evidence) or material.context

@@ -29,18 +29,17 @@ def _kind(pair: QAPair, ctx: StageContext) -> QuestionType | None:
 
 
 class SchemaGate(PairGate):
-    """Empty parts, an unknown question type, debris of the reply's format, or a placeholder for an answer."""
+    """Empty parts, debris of the reply's format, or a placeholder for an answer."""
 
     code: ClassVar[str] = "schema"
-    explanation: ClassVar[str] = "An empty part, an unknown type, debris of the reply's format, or no real answer."
+    explanation: ClassVar[str] = "An empty part, debris of the reply's format, or no real answer."
     order: ClassVar[int] = 10
+    needs: ClassVar[tuple[str, ...]] = ("answer",)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         question, answer = pair.question.strip(), pair.answer.strip()
         if not words(question) or not words(answer):
             return Verdict(False, "the question is empty" if not words(question) else "the answer is empty")
-        if _kind(pair, ctx) is None:
-            return Verdict(False, f"unknown question type {pair.question_type!r}")
         for part, text in (("question", question), ("answer", answer)):
             debris = _DEBRIS.search(text)
             if debris:
@@ -162,6 +161,7 @@ class TypeQuestionGate(PairGate):
     code: ClassVar[str] = "type_question"
     explanation: ClassVar[str] = "The question does not have the form its type asks for (taxonomies/graesser.yaml)."
     order: ClassVar[int] = 50
+    needs: ClassVar[tuple[str, ...]] = ("type",)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         kind = _kind(pair, ctx)
@@ -177,6 +177,7 @@ class TypeAnswerGate(PairGate):
         "The answer does not have the form its type asks for: yes/no, a number, an option, words."
     )
     order: ClassVar[int] = 60
+    needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         kind = _kind(pair, ctx)

@@ -1,0 +1,65 @@
+"""``scirgen audit FILE|RUN``: defect rates of a question-answer set, by the gates that need no model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from scirgen.api import resolve_config
+from scirgen.cli.generate import parse_settings
+from scirgen.core.qafiles import open_qa
+from scirgen.core.resources import Resources
+from scirgen.pipeline.audit import Audit
+from scirgen.pipeline.audit import audit as run_audit
+from scirgen.pipeline.plugins import load_registry
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--split", type=click.Choice(["train", "dev", "test"]), help="Only this split.")
+@click.option("--domain", help="Domain pack whose taxonomies and examples are used.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. a gate's threshold.")
+@click.option("--examples", default=2, show_default=True, help="Rows shown per defect, up to 5.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write everything found to this file.")
+def audit(
+    file: Path,
+    split: str | None,
+    domain: str | None,
+    config_file: Path | None,
+    settings: tuple[str, ...],
+    examples: int,
+    json_file: Path | None,
+) -> None:
+    """Find the defects of a question-answer set, ours or another's.
+
+    FILE is a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder, or JSON Lines with
+    'question' and 'answer'. A row may have several defects.
+    """
+    loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
+    found = run_audit(open_qa(file, split), loaded.config, Resources(pack), load_registry())
+    click.echo(as_text(found, examples))
+    if json_file:
+        json_file.write_text(json.dumps(found.as_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def as_text(found: Audit, examples: int) -> str:
+    """The findings as a table with examples."""
+    rows = max(found.rows, 1)
+    lines = [f"{found.path} ({found.kind}): {found.rows} rows about {found.datasets} datasets"]
+    lines.append(f"{'defect':22}{'rows':>8}{'share':>9}")
+    for code, count in found.defects.most_common():
+        lines.append(f"{code:22}{count:>8}{count / rows:>9.2%}")
+        for _, question, reason in found.examples.get(code, [])[:examples]:
+            lines.append(f"    {question[:110]!r}: {reason}")
+    lines += [f"{code:22}not checked: {why}" for code, why in sorted(found.not_checked.items())]
+    lines.append(f"{'no defect':22}{found.clean_rows:>8}{found.clean_rows / rows:>9.2%}")
+    if found.yes_share is not None:
+        answers = ", ".join(f"{found.verification[k]} {k}" for k in ("yes", "no", "other"))
+        lines.append(f"Verification answers: {answers} (yes: {found.yes_share:.1%})")
+    lines.append(f"questions repeated word for word with another gold dataset: {found.repeated_questions}")
+    if found.most_repeated[1]:
+        lines.append(f"  the most repeated, with {found.most_repeated[1]} datasets: {found.most_repeated[0]!r}")
+    return "\n".join(lines)
