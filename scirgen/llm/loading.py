@@ -5,7 +5,6 @@ How they are used is left to `transformers_local` (chat) and `transformers_scori
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections.abc import Mapping
@@ -15,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
-from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.llm.base import ModelIdentity
+from scirgen.llm.model_files import converted_folder, keep_converted, weights_hash
 
 if TYPE_CHECKING:
     import torch
@@ -29,9 +28,6 @@ LOADING_OPTIONS: Final[Mapping[str, str]] = {
     "attention": "transformers' attention implementation (default: its own choice)",
 }
 """``config.models.options`` that decide how a model is loaded; everything else in the mapping is ignored here."""
-
-_WHOLE_FILE_BYTES: Final = 256 * 2**20
-_CHUNK: Final = 2**20
 
 
 @dataclass(frozen=True)
@@ -139,6 +135,7 @@ def _dtype(wanted: str, device: torch.device) -> torch.dtype:
 def _load(
     name: str, place: str, dtype: torch.dtype, device: torch.device, revision: str, attention: str
 ) -> LoadedModel:
+    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
@@ -146,6 +143,9 @@ def _load(
     logging.getLogger("transformers").setLevel(logging.ERROR)
     _quiet_gguf()
     source, where = _source(place)
+    converted = converted_folder(Path(source) / where["gguf_file"]) if "gguf_file" in where else None
+    if converted is not None and converted.is_dir():
+        source, where = str(converted), {}
     if revision:
         where["revision"] = revision
     extra: dict[str, Any] = {"attn_implementation": attention} if attention else {}
@@ -159,6 +159,8 @@ def _load(
             hint="Give a Hugging Face id, a folder with config.json and weights, or a .gguf file of a causal language "
             "model; without a network only what is on this machine can be loaded.",
         ) from error
+    if converted is not None and where and dtype == torch.float32:
+        keep_converted(converted, model, tokenizer)
     model = model.to(device).eval()
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
@@ -197,30 +199,3 @@ def _source(place: str) -> tuple[str, dict[str, Any]]:
         if len(files) == 1:
             return str(path), {"gguf_file": files[0].name}
     return place, {}
-
-
-def weights_hash(place: Path) -> str:
-    """A content hash of a model's files; "" for what is not on disk.
-
-    Files above 256 MiB are hashed by their size and 64 pieces of 1 MiB, evenly spread, which is enough to tell two
-    revisions of weights apart and takes well under a second.
-    """
-    if place.is_file():
-        return _file_hash(place)
-    if not place.is_dir():
-        return ""
-    kinds = {".safetensors", ".bin", ".gguf", ".json", ".model"}
-    files = sorted(p for p in place.iterdir() if p.suffix in kinds and p.is_file())
-    return digest("weights", [(p.name, _file_hash(p)) for p in files]) if files else ""
-
-
-def _file_hash(path: Path) -> str:
-    size = path.stat().st_size
-    if size <= _WHOLE_FILE_BYTES:
-        return file_sha256(path)
-    total = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
-        for piece in range(64):
-            file.seek((size - _CHUNK) * piece // 63)
-            total.update(file.read(_CHUNK))
-    return total.hexdigest()
