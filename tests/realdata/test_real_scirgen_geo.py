@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,44 @@ def test_bm25_on_dev_is_where_it_was_measured_and_takes_under_forty_seconds(rele
     for setting, figures in expected.items():
         for metric, value in figures.items():
             assert rows[setting][metric] == pytest.approx(value, abs=0.002)
+
+
+def test_tables_3b_and_3c_are_the_papers(release, analysis):
+    """ScIRGen, tables 3b and 3c, over all records."""
+    (found,) = analysis["sets"]
+    assert found["table_3b"]["datasets_with_papers"] == 1305
+    assert found["table_3b"]["by_number"]["1"] == 819
+    assert found["table_3b"]["by_number"]["2"] == 268
+    assert {a["aspect"]: (a["count"], round(a["words"], 2)) for a in found["table_3c"]} == {
+        "background": (3547, 147.98),
+        "research_objective": (2504, 57.62),
+        "methods": (2549, 138.14),
+        "challenges": (2588, 60.35),
+        "dataset": (2406, 80.72),
+        "findings": (1792, 101.72),
+    }
+
+
+def test_table_3a_equals_a_count_of_the_raw_records(analysis):
+    counts, asked, answered = Counter(), Counter(), Counter()
+    with gzip.open(RECORDS, "rt") as lines:
+        for line in lines:
+            for name, items in json.loads(line)["query"].items():
+                key = name.lower().replace(" ", "_").replace("/", "_")
+                counts[key] += len(items)
+                asked[key] += sum(len(re.findall(r"\S+", q["QuestionEn"])) for q in items)
+                answered[key] += sum(len(re.findall(r"\S+", q.get("AnswerEn", ""))) for q in items)
+    found = {r["question_type"]: r for r in analysis["sets"][0]["table_3a"]}
+    assert {k: r["count"] for k, r in found.items()} == dict(counts)
+    assert sum(counts.values()) == 57_984
+    for key, row in found.items():
+        assert row["question_words"] == pytest.approx(asked[key] / counts[key], abs=1e-4)
+        assert row["answer_words"] == pytest.approx(answered[key] / counts[key], abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def analysis(release, tmp_path_factory):
+    out = tmp_path_factory.mktemp("analysis") / "figures.json"
+    result = CliRunner().invoke(cli, ["analyze", str(release.folder), "--json", str(out)])
+    assert result.exit_code == 0, result.output
+    return json.loads(out.read_text())

@@ -1,0 +1,59 @@
+"""``scirgen analyze``: what question sets are made of, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("sets", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all figures to this file.")
+@click.option(
+    "--labels-from",
+    type=click.Path(path_type=Path),
+    help="A labelled release to learn types and Bloom levels from, for sets that have none.",
+)
+def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
+    """Types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo, JSONL."""
+    from scirgen.benchmark.labelling import Labeller
+    from scirgen.benchmark.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
+    from scirgen.benchmark.question_sets import read_question_set
+    from scirgen.benchmark.tables import markdown
+
+    labeller = Labeller(read_question_set(labels_from)) if labels_from else None
+    profiles = []
+    for path in sets:
+        questions = read_question_set(path)
+        if labeller and not all(a.bloom and a.question_type for a in questions.questions):
+            profiles.append(profile(labeller.label(questions), labeller.description()))
+        else:
+            profiles.append(profile(questions))
+    notes = [
+        f"{p.name} has no types and levels; give a labelled release to --labels-from"
+        for p in profiles
+        if p.labels == "none"
+    ]
+    if json_file:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(Analysis(sets=profiles, notes=notes).model_dump_json(indent=2) + "\n", encoding="utf-8")
+    for p in profiles:
+        click.echo(f"# {p.name} ({p.kind}): {p.questions:,} questions; labels: {p.labels}\n")
+        if p.table_3a:
+            rows: list[list[object]] = [
+                [r.question_type, r.count, f"{r.share:.1%}", r.question_words, r.answer_words] for r in p.table_3a
+            ]
+            click.echo(markdown(["type", "questions", "share", "words asked", "words answered"], rows) + "\n")
+        if p.table_3b:
+            papers: list[list[object]] = [[n, c] for n, c in p.table_3b.by_number.items()]
+            click.echo(markdown(["papers", "datasets"], [*papers, ["any", p.table_3b.datasets_with_papers]]) + "\n")
+        if p.table_3c:
+            aspects: list[list[object]] = [[a.aspect, a.count, f"{a.words:.2f}"] for a in p.table_3c]
+            click.echo(markdown(["aspect", "statements", "words"], aspects) + "\n")
+    names = [p.name for p in profiles]
+    index: list[object] = ["evenness", *(d if (d := p.diversity.bloom) is not None else "-" for p in profiles)]
+    click.echo(markdown(["level", *names], [*shares_side_by_side(profiles), index]))
+    click.echo(f"\nA word is {WORD}.\nEvenness: {DIVERSITY}.")
+    for note in notes:
+        click.echo(f"note: {note}")
