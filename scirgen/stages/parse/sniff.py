@@ -14,6 +14,8 @@ _HEAD = 8192
 _HTML = re.compile(rb"<\s*(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])", re.I)
 _TEI = re.compile(rb"<(?:\w+:)?TEI[\s>]")
 _JATS = re.compile(rb"<article[\s>]|<pmc-articleset[\s>]|JATS|<front[\s>]")
+_ROOT = re.compile(rb"(?:\xef\xbb\xbf|\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\])?\s*>)*<([\w:-]+)", re.S)
+_PAPERS = {b"article", b"pmc-articleset", b"TEI"}
 _BINARY = (
     b"PK\x03\x04",
     b"\x89PNG",
@@ -44,7 +46,9 @@ def sniff(path: Path) -> FileKind:
         raise PaperError("the file is empty", hint="Fetch it again.", code="damaged")
     if b"%PDF-" in head[:1024]:
         return "pdf"
-    if _HTML.search(head[:2048]):
+    root = _ROOT.match(head)
+    # A JATS article has a <body> too, and a page of HTML may have an <article>: what the file begins with decides.
+    if _HTML.search(head[:2048]) and not (root and root.group(1).rpartition(b":")[2] in _PAPERS):
         raise PaperError(
             "the file is an HTML page, not a paper",
             hint="Often a log-in or consent page saved under the paper's name; download the paper itself.",
