@@ -58,7 +58,7 @@ class CachedChatSession:
         role: str = "generator",
     ) -> None:
         self._model = model
-        self._cache = cache or ReplyCache.open()
+        self._cache = cache if cache is not None else ReplyCache.open()
         self._limits = limits or LimitsConfig()
         self._usage = usage or UsageMeter(self._limits)
         self._repair = prompts.get("llm/repair")

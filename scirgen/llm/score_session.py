@@ -33,7 +33,7 @@ class CachedScoreSession:
         role: str = "scorer",
     ) -> None:
         self._model = model
-        self._cache = cache or ReplyCache.open()
+        self._cache = cache if cache is not None else ReplyCache.open()
         self._usage = usage or UsageMeter(limits or LimitsConfig())
         self._role = role
         self._in_flight: dict[str, asyncio.Future[ScoreReply | ModelError]] = {}
