@@ -186,6 +186,11 @@ class CachedChatSession:
         )
         return reply
 
+    @property
+    def retried(self) -> int:
+        """Calls the backend made again after a fault of the transport."""
+        return int(getattr(self._model, "retried", 0))
+
     async def aclose(self) -> None:
         """Give up what is in flight and close the backend."""
         for task in list(self._in_flight.values()):

@@ -30,6 +30,10 @@ class Sessions:
 
     def usage(self) -> Mapping[str, object]:
         """Calls, tokens, cost and cache hits by role; unknown is None."""
+        # Retries are the backend's own; one that does not count them has none.
+        for role, session in (("generator", self.chat), ("scorer", self.score)):
+            if session is not None:
+                self.meter.role(role).retries = session.retried
         return self.meter.summary()
 
     async def aclose(self) -> None:

@@ -1,6 +1,6 @@
 """Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend, on the openai SDK.
 
-Errors are translated in `openai_errors`, retries are `limits`, log-probabilities are `openai_scoring`.
+Errors are translated in `openai_errors`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scirgen.core.errors import ConfigError, ModelAccessError, ModelError, Reply
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
-from scirgen.llm.limits import with_retries
+from scirgen.llm.endpoints import EndpointPool
 from scirgen.llm.openai_errors import RefusedRequestError, translated
 from scirgen.llm.uri import ModelURI
 
@@ -89,7 +89,7 @@ class OpenAIChat(Backend):
         self._max_tokens_field = str(
             models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
         )
-        self.retried = 0
+        self._pool: EndpointPool[openai.AsyncOpenAI] | None = None
 
     async def start(self) -> None:
         """Check key and address, and learn the model's window where the server's list of models says it."""
@@ -98,6 +98,12 @@ class OpenAIChat(Backend):
             listed = await list_models(client, str(self.uri))
             window = listed.get(self.uri.name)
             self._context = self._context or window
+        self._pool = EndpointPool(self._clients, self.limits, str(self.uri))
+
+    @property
+    def retried(self) -> int:
+        """Calls that were made again after a fault of the transport."""
+        return self._pool.retried if self._pool else 0
 
     @property
     def identity(self) -> ModelIdentity:
@@ -117,18 +123,20 @@ class OpenAIChat(Backend):
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """See `ChatModel.chat`."""
-        return await with_retries(lambda: self._chat_in_some_form(request), self.limits.retries, on_retry=self._count)
+        assert self._pool is not None, "start() comes first"
+        return await self._pool.run(
+            lambda client: self._chat_in_some_form(client, request),
+            tokens=lambda: estimated_tokens(request),
+            used=lambda reply: (reply.usage.prompt_tokens or 0) + (reply.usage.completion_tokens or 0) or None,
+        )
 
-    def _count(self, error: Exception, wait: float) -> None:
-        self.retried += 1
-
-    async def _chat_in_some_form(self, request: ChatRequest) -> ChatReply:
+    async def _chat_in_some_form(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
         if request.schema is None:
-            return await self._chat_once(request, "prompt")
+            return await self._chat_once(client, request, "prompt")
         refused: ModelError | None = None
         for form in tuple(self._forms):
             try:
-                reply = await self._chat_once(request, form)
+                reply = await self._chat_once(client, request, form)
             except RefusedRequestError as error:
                 refused = refused or error
                 continue
@@ -138,10 +146,10 @@ class OpenAIChat(Backend):
         assert refused is not None
         raise refused
 
-    async def _chat_once(self, request: ChatRequest, form: Form) -> ChatReply:
+    async def _chat_once(self, client: openai.AsyncOpenAI, request: ChatRequest, form: Form) -> ChatReply:
         body = self._body(request, form)
         try:
-            completion: Any = await self._clients[0].chat.completions.create(**body)
+            completion: Any = await client.chat.completions.create(**body)
         except (openai.OpenAIError, ValueError, OSError) as error:
             raise translated(error, str(self.uri)) from None
         return reply_of(completion, request, str(self.uri))
@@ -182,6 +190,11 @@ class OpenAIChat(Backend):
         """Close the connections."""
         for client in self._clients:
             await client.close()
+
+
+def estimated_tokens(request: ChatRequest) -> float:
+    """Roughly what a request uses, for caps on tokens a minute: four characters a token, and half of what it may write."""
+    return sum(len(m.content) for m in request.messages) / 4 + request.sampling.max_tokens / 2
 
 
 def reply_of(completion: Any, request: ChatRequest, where: str) -> ChatReply:

@@ -11,7 +11,7 @@ import openai
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ModelError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.limits import with_retries
+from scirgen.llm.endpoints import EndpointPool
 from scirgen.llm.openai_compat import OPTIONS, list_models, make_clients, parameters_in_name
 from scirgen.llm.openai_errors import RefusedRequestError, translated
 from scirgen.llm.uri import ModelURI
@@ -45,11 +45,12 @@ class OpenAIScoring(Backend):
         self._clients = make_clients(self.uri, self.models, self.limits)
         for client in self._clients:
             self._context = self._context or (await list_models(client, str(self.uri))).get(self.uri.name)
+        self._pool = EndpointPool(self._clients, self.limits, str(self.uri))
         probe = ScoreRequest("The sky is", " blue")
         for way in WAYS:
             self._way = way
             try:
-                reply = await self._score_one(probe)
+                reply = await self._score_one(self._clients[0], probe)
             except CannotScoreError:
                 continue
             if reply.logprobs:
@@ -76,13 +77,13 @@ class OpenAIScoring(Backend):
     async def _guarded(self, request: ScoreRequest) -> ScoreReply | Exception:
         async with self._slots:
             try:
-                return await with_retries(lambda: self._score_one(request), self.limits.retries)
+                return await self._pool.run(lambda client: self._score_one(client, request))
             except ModelError as error:
                 if error.fatal:
                     raise
                 return error
 
-    async def _score_one(self, request: ScoreRequest) -> ScoreReply:
+    async def _score_one(self, client: openai.AsyncOpenAI, request: ScoreRequest) -> ScoreReply:
         if not isinstance(request.prompt, str):
             raise RefusedRequestError(
                 "an OpenAI-compatible server cannot score a continuation of chat messages",
@@ -95,7 +96,7 @@ class OpenAIScoring(Backend):
         else:
             body["extra_body"] = {"prompt_logprobs": 0}
         try:
-            completion: Any = await self._clients[0].completions.create(**body)
+            completion: Any = await client.completions.create(**body)
         except (openai.OpenAIError, ValueError, OSError) as error:
             ours = translated(error, str(self.uri))
             if isinstance(ours, RefusedRequestError):

@@ -100,6 +100,11 @@ class CachedScoreSession:
         text = json.dumps([reply.tokens, reply.logprobs, reply.prompt_tokens, reply.truncated], ensure_ascii=False)
         self._cache.put(key, body, text, kind="score", model=str(self._model.identity), usage=usage)
 
+    @property
+    def retried(self) -> int:
+        """Calls the backend made again after a fault of the transport."""
+        return int(getattr(self._model, "retried", 0))
+
     async def aclose(self) -> None:
         """Close the backend."""
         await self._model.aclose()

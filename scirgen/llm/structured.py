@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import json_repair
 from pydantic import BaseModel, ValidationError
@@ -17,19 +17,23 @@ T = TypeVar("T", bound=BaseModel)
 _FENCED = re.compile(r"```[a-zA-Z0-9_-]*\s*\n(.*?)(?:```|\Z)", re.S)
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.S)
 
+# Weak: stages make models for single items, and a run's memory must not grow with the run.
+_schemas: WeakKeyDictionary[type[BaseModel], Schema] = WeakKeyDictionary()
+
 
 class UnparsableReply(ValueError):
     """A reply that holds no value of the wanted shape; the text says what is wrong, for a repair turn."""
 
 
-@cache
 def reply_schema(model: type[BaseModel]) -> Schema:
     """The JSON schema a reply must follow, in the strict form that constrained decoders and the hosted APIs accept.
 
     Strict: every object is closed and lists all its properties as required, and there are no defaults; optional fields
     stay optional by allowing null.
     """
-    schema: Schema = _strict(model.model_json_schema())
+    schema = _schemas.get(model)
+    if schema is None:
+        schema = _schemas[model] = _strict(model.model_json_schema())
     return schema
 
 

@@ -1,0 +1,180 @@
+"""The servers that serve one model: the least loaded one is asked, one that fails is left alone for a while, faults are retried.
+
+Time spent waiting here is never part of a call, so it never counts as a server's time-out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from scirgen.core.config import LimitsConfig
+from scirgen.core.errors import RateLimitedError, ServerUnavailableError
+from scirgen.llm.limits import RETRYABLE, AdaptiveLimit, Clock, MinuteCap, backoff_s
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+FAILURES_IN_A_ROW: Final = 8
+"""So many transport faults in a row, without an answer between them, open an endpoint's circuit."""
+
+GIVE_UP_S: Final = 60.0
+"""No endpoint has answered for so long: the run stops, instead of failing item after item."""
+
+
+class ServerGoneError(ServerUnavailableError):
+    """No server has answered for a minute; going on with other items is pointless."""
+
+    fatal = True
+
+
+@dataclass
+class Endpoint(Generic[C]):
+    """One server.
+
+    The circuit is open until ``shut_until``; then a single call tries it again. Each further failure doubles the wait, up
+    to 30 seconds.
+    """
+
+    client: C
+    limit: AdaptiveLimit
+    failures: int = 0
+    shut_until: float = 0.0
+    probing: bool = False
+    last_answer: float = field(default=0.0)
+
+    def available(self, now: float) -> bool:
+        """Whether it may be asked now."""
+        return self.failures < FAILURES_IN_A_ROW or (now >= self.shut_until and not self.probing)
+
+    def answered(self, now: float) -> None:
+        """It answered, if only with a refusal."""
+        self.failures = 0
+        self.probing = False
+        self.last_answer = now
+
+    def failed(self, now: float) -> None:
+        """A connection fault, a 5xx or a time-out."""
+        self.failures += 1
+        self.probing = False
+        if self.failures >= FAILURES_IN_A_ROW:
+            self.shut_until = now + min(30.0, 0.5 * 2.0 ** (self.failures - FAILURES_IN_A_ROW))
+
+
+class EndpointPool(Generic[C]):
+    """Runs calls against one of several equal servers.
+
+    Args:
+        clients: one a server.
+        limits: concurrency (over all servers), retries, requests and tokens a minute.
+        where: names the model in messages.
+        clock, sleep, rng: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        clients: Sequence[C],
+        limits: LimitsConfig,
+        where: str,
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.endpoints = [Endpoint(c, AdaptiveLimit(limits.concurrency), last_answer=clock()) for c in clients]
+        self.retried = 0
+        self._retries = limits.retries
+        self._where = where
+        self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
+        self._requests = MinuteCap(limits.requests_per_minute, clock) if limits.requests_per_minute else None
+        self._tokens = MinuteCap(limits.tokens_per_minute, clock) if limits.tokens_per_minute else None
+
+    async def run(
+        self,
+        call: Callable[[C], Awaitable[R]],
+        *,
+        tokens: Callable[[], float] = lambda: 0.0,
+        used: Callable[[R], float | None] = lambda _: None,
+    ) -> R:
+        """Await ``call(client)``; after a transport fault again, at most ``limits.retries`` more times.
+
+        Args:
+            call: one attempt; raises our errors.
+            tokens: estimate of the tokens an attempt uses; only asked for with a cap on tokens.
+            used: what it really used, None where unknown.
+
+        Raises:
+            ServerGoneError: no server has answered for `GIVE_UP_S`.
+            ModelError: the last attempt's.
+        """
+        for attempt in range(self._retries + 1):
+            booked = tokens() if self._tokens else 0.0
+            endpoint = await self._place(booked)
+            began = self._clock()
+            try:
+                reply = await call(endpoint.client)
+            except RETRYABLE as error:
+                self._learn(endpoint, error)
+                if attempt == self._retries:
+                    raise
+                after = error.retry_after if isinstance(error, RateLimitedError) else None
+                wait = backoff_s(attempt, after, self._rng)
+            except BaseException:
+                endpoint.answered(self._clock())
+                endpoint.limit.release()
+                raise
+            else:
+                now = self._clock()
+                endpoint.answered(now)
+                endpoint.limit.release(now - began)
+                spent = used(reply)
+                if self._tokens and spent is not None:
+                    self._tokens.settle(booked, spent)
+                return reply
+            self.retried += 1
+            await self._sleep(wait)
+        raise AssertionError("unreachable")
+
+    async def _place(self, tokens: float) -> Endpoint[C]:
+        """Wait until the caps, a circuit and a limit allow a call."""
+        wait = max(
+            self._requests.take(1) if self._requests else 0.0,
+            self._tokens.take(tokens) if self._tokens else 0.0,
+        )
+        if wait > 0:
+            await self._sleep(wait)
+        while True:
+            now = self._clock()
+            open_ = [e for e in self.endpoints if e.available(now)]
+            if not open_:
+                self._give_up(now)
+                await self._sleep(max(0.05, min(e.shut_until for e in self.endpoints) - now))
+                continue
+            endpoint = min(open_, key=lambda e: e.limit.load)
+            await endpoint.limit.acquire()
+            if not endpoint.available(self._clock()):  # its circuit opened while this call was waiting
+                endpoint.limit.release()
+                continue
+            if endpoint.failures >= FAILURES_IN_A_ROW:
+                endpoint.probing = True
+            return endpoint
+
+    def _learn(self, endpoint: Endpoint[C], error: Exception) -> None:
+        now = self._clock()
+        if isinstance(error, RateLimitedError):
+            endpoint.answered(now)
+        else:
+            endpoint.failed(now)
+        endpoint.limit.release(refused=True)
+
+    def _give_up(self, now: float) -> None:
+        silent = now - max(e.last_answer for e in self.endpoints)
+        if silent >= GIVE_UP_S and all(e.failures >= FAILURES_IN_A_ROW for e in self.endpoints):
+            raise ServerGoneError(
+                f"{self._where}: no server has answered for {silent:.0f} s",
+                hint="Start the server again, then run the same command; it goes on from here.",
+            )
