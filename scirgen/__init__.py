@@ -14,6 +14,9 @@ _EXPORTS = {
     "Provided": "scirgen.core.registry",
     "Source": "scirgen.stages.collect.source",
     "SourceSetup": "scirgen.stages.collect.source",
+    "PaperService": "scirgen.stages.collect.source",
+    "Http": "scirgen.stages.collect.http",
+    "open_http": "scirgen.stages.collect.http",
     "FolderSource": "scirgen.stages.collect.folder",
     "normalise_licence": "scirgen.stages.collect.licences",
     "Cursor": "scirgen.stages.collect.source",
@@ -40,10 +43,13 @@ if TYPE_CHECKING:
     from scirgen.core.registry import Provided as Provided
     from scirgen.core.resources import Domain as Domain
     from scirgen.stages.collect.folder import FolderSource as FolderSource
+    from scirgen.stages.collect.http import Http as Http
+    from scirgen.stages.collect.http import open_http as open_http
     from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate
     from scirgen.stages.collect.source import Cursor as Cursor
     from scirgen.stages.collect.source import Fetched as Fetched
+    from scirgen.stages.collect.source import PaperService as PaperService
     from scirgen.stages.collect.source import Source as Source
     from scirgen.stages.collect.source import SourceSetup as SourceSetup
 

@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("scirgen.cli.doctor:doctor", "Check a run's store, and salvage a damaged one."),
     "audit": ("scirgen.cli.audit:audit", "Find the defects of a question-answer set, ours or another's."),
     "config": ("scirgen.cli.config:config", "Show the resolved settings."),
+    "domains": ("scirgen.cli.domains:domains", "List the domains, or show what one brings."),
+    "init": ("scirgen.cli.init:init", "Write a plugin package for a new domain."),
     "plugins": ("scirgen.cli.plugins:plugins", "List what is plugged in."),
     "import": ("scirgen.cli.import_:import_", "Turn a published dataset into a release."),
     "benchmark": ("scirgen.cli.benchmark:benchmark", "Measure retrievers and models on a release."),

@@ -1,0 +1,87 @@
+"""``scirgen domains``: which there are, and what each brings."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from scirgen.api import find_domain
+from scirgen.core.config import load_config
+from scirgen.core.resources import Domain, Resources
+from scirgen.pipeline.plugins import load_registry
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def domains() -> None:
+    """List the domains, or show what one brings."""
+
+
+@domains.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def list_(as_json: bool) -> None:
+    """One line each: name, plugin, title."""
+    registry = load_registry()
+    entries = registry.entries()
+    rows = [
+        {"name": n, "plugin": entries[("domain", n)][0], "title": d.title, "sample": d.sample is not None}
+        for n in registry.names("domain")
+        for d in [find_domain(n, registry)]
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for row in rows:
+        click.echo(f"{row['name']:20} {row['plugin']:24} {row['title']}")
+
+
+@domains.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def show(name: str, as_json: bool) -> None:
+    """What domain NAME brings: sources, settings, and the files that replace built-in ones."""
+    registry = load_registry()
+    domain = find_domain(name, registry)
+    entries = registry.entries()
+    plugin = entries[("domain", name)][0]
+    brought = [
+        f"{kind} {n}" for (kind, n), (owner, _) in sorted(entries.items()) if owner == plugin and kind != "domain"
+    ]
+    layer = (name, domain.config_file) if domain.config_file else None
+    settings = {k: v for k, v, origin in load_config(domain_file=layer).rows() if origin != "default"}
+    told = {
+        "name": name,
+        "title": domain.title,
+        "description": domain.description,
+        "plugin": plugin,
+        "folder": str(domain.root),
+        "sample": str(domain.sample) if domain.sample else None,
+        "provides": brought,
+        "settings": settings,
+        "files": _files(domain),
+    }
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    for key in ("title", "description", "plugin", "folder", "sample"):
+        click.echo(f"{key:12} {told[key] or '-'}")
+    click.echo(f"{'provides':12} {', '.join(brought) or '-'}")
+    click.echo("settings")
+    for setting, value in settings.items():
+        click.echo(f"  {setting} = {json.dumps(value, ensure_ascii=False)}")
+    click.echo("files")
+    for file in _files(domain):
+        click.echo(f"  {file['id']:36} {file['effect']}")
+
+
+def _files(domain: Domain) -> list[dict[str, str]]:
+    """The domain's prompts and taxonomies, each with what it does to the built-in of that id."""
+    found = []
+    for folder in ("prompts", "taxonomies"):
+        builtin = Resources().find(folder)
+        for identity, resource in sorted(Resources(domain).find(folder).items()):
+            if resource.origin != "scirgen":
+                same = identity in builtin and builtin[identity].path.read_bytes() == resource.path.read_bytes()
+                effect = "adds a file" if identity not in builtin else "replaces the built-in file"
+                found.append({"id": f"{folder}/{identity}", "effect": "same as the built-in file" if same else effect})
+    return found

@@ -1,0 +1,30 @@
+"""``scirgen init``: a plugin package for a new domain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scirgen.pipeline.plugins import load_registry
+from scirgen.pipeline.scaffold import OVERRIDES, scaffold
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("domain")
+@click.option(
+    "--into", type=click.Path(path_type=Path), default=Path(), help="Folder to write it into.  [default: here]"
+)
+@click.option(
+    "--override", "overrides", multiple=True, metavar="ID", default=OVERRIDES, show_default=True,
+    help="Built-in file to begin with a copy of: prompts/ID or taxonomies/ID.",
+)  # fmt: skip
+def init(domain: str, into: Path, overrides: tuple[str, ...]) -> None:
+    """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""
+    made = scaffold(domain, into, load_registry(), overrides)
+    click.echo(f"wrote {made}")
+    click.echo("next:")
+    click.echo(f"  pip install -e '{made}[test]'")
+    click.echo(f"  pytest {made}")
+    click.echo(f"  scirgen domains show {domain}")
+    click.echo(f"  scirgen generate --domain {domain} --out runs/{domain}")

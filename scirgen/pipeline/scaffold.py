@@ -1,0 +1,82 @@
+"""Making a new plugin package from the template that ships with scirgen. Publishing it is left to its author."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from scirgen.core.errors import InputError
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources, builtin_root
+
+OVERRIDES = ("taxonomies/graesser", "prompts/generate/question")
+"""Built-in files that a new plugin begins with copies of: those that a domain's expert edits first."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LEFT_OUT = {"__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
+
+
+def template_folder() -> Path:
+    """The template: packaged in a wheel, ``plugins/template`` in a checkout."""
+    packaged = builtin_root() / "template"
+    return packaged if packaged.is_dir() else builtin_root() / "plugins" / "template"
+
+
+def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[str] = OVERRIDES) -> Path:
+    """Write a plugin package ``scirgen-NAME`` for a new domain.
+
+    Args:
+        name: the domain's name: lower-case letters, digits and single hyphens.
+        parent: the folder to write it into.
+        registry: the installed plugins; a name that is taken is refused.
+        overrides: built-in files to copy into it (``prompts/ID`` or ``taxonomies/ID``).
+
+    Returns:
+        The package's folder.
+
+    Raises:
+        InputError: the name is not usable or taken, or the folder exists and is not empty.
+        ResourceError: there is no built-in file of an override's id.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{name!r} cannot be a domain's name", hint="Use lower-case letters, digits and hyphens.")
+    for kind in ("domain", "source"):
+        if name in registry.names(kind):
+            owner = registry.entries()[(kind, name)][0]
+            raise InputError(
+                f"the {kind} {name!r} is already provided by plugin {owner!r}", hint="Choose another name."
+            )
+    target = parent / f"scirgen-{name}"
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target} exists and is not empty", hint="Choose another folder with --into.")
+    copies = [(_split(o), Resources().get(*_split(o)).path.read_text(encoding="utf-8")) for o in overrides]
+    source = template_folder()
+    for path in sorted(source.rglob("*")):
+        relative = path.relative_to(source)
+        if path.is_file() and not _LEFT_OUT & set(relative.parts):
+            _write(target / _renamed(relative.as_posix(), name), _renamed(path.read_text(encoding="utf-8"), name))
+    for (folder, identity), text in copies:
+        _write(target / _renamed("scirgen_template", name) / folder / f"{identity}.yaml", text)
+    return target
+
+
+def _renamed(text: str, name: str) -> str:
+    """The template's names in a text or path, replaced by the new domain's."""
+    words = name.split("-")
+    text = text.replace("scirgen_template", "scirgen_" + "_".join(words)).replace(
+        "test_template", "test_" + "_".join(words)
+    )
+    text = text.replace("TemplateSource", "".join(w.capitalize() for w in words) + "Source")
+    text = re.sub(r"\bTemplate\b", " ".join(words).capitalize(), text)
+    return re.sub(r"\btemplate\b", name, text)
+
+
+def _split(override: str) -> tuple[str, str]:
+    folder, _, identity = override.partition("/")
+    return folder, identity
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
