@@ -33,7 +33,7 @@ class Fresh:
             **os.environ, "PATH": f"{self.python.parent}{os.pathsep}{os.environ['PATH']}", "PIP_NO_INDEX": "1",
             "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONPATH": "", **extra_env,
         }  # fmt: skip
-        done = subprocess.run(  # noqa: S602 - the documented commands, as they stand
+        done = subprocess.run(
             command, shell=True, cwd=self.work, env=env, capture_output=True, text=True, timeout=240, check=False
         )
         assert not check or done.returncode == 0, f"$ {command}\n{done.stdout}\n{done.stderr}"
@@ -80,7 +80,11 @@ def walked(fresh: Fresh) -> Iterator[dict[str, str]]:
 
 
 def test_the_walk_through_a_second_domain_goes_from_init_to_a_release(fresh: Fresh, walked: dict[str, str]) -> None:
-    rows = [r for split in ("train", "dev", "test") for r in (fresh.work / "runs/biodiversity/release").rglob(f"{split}.jsonl")]
+    rows = [
+        r
+        for split in ("train", "dev", "test")
+        for r in (fresh.work / "runs/biodiversity/release").rglob(f"{split}.jsonl")
+    ]
     assert "biodiversity" in walked["scirgen domains list"]
     assert "source biodiversity" in walked["scirgen domains show biodiversity"]
     assert rows and sum(len(p.read_text().splitlines()) for p in rows) > 0
@@ -136,4 +140,6 @@ def test_a_domain_that_exists_and_a_folder_that_is_not_empty_are_refused(tmp_pat
 def test_the_template_uses_only_the_public_api() -> None:
     for path in template_folder().rglob("*.py"):
         for module in re.findall(r"^\s*(?:from|import) (scirgen[\w.]*)", path.read_text(), re.M):
-            assert module in ("scirgen", "scirgen.testing") or module.startswith("scirgen_template"), f"{path}: {module}"
+            assert module in ("scirgen", "scirgen.testing") or module.startswith("scirgen_template"), (
+                f"{path}: {module}"
+            )
