@@ -23,6 +23,8 @@ def import_() -> None:
 def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, seed: int) -> None:
     """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat) or records.jsonl[.gz]."""
     from scirgen.core.config import ReleaseConfig
+    from scirgen.core.resources import Resources
+    from scirgen.core.taxonomy import Taxonomies
     from scirgen.pipeline.plugins import load_registry
     from scirgen.stages.release.import_scirgen_geo import scirgen_geo as read
     from scirgen.stages.release.write import write_release
@@ -30,13 +32,14 @@ def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, seed: int) ->
     content = read(src)
     if resplit:
         content.splits = None
-    release = write_release(
+    release, _ = write_release(
         content,
         out,
         ratios=ReleaseConfig().ratios,
         seed=seed,
         formats=[f.strip() for f in formats.split(",") if f.strip()],
         registry=load_registry(),
+        wording=Taxonomies(Resources()).wording.of(content.info.language),
     )
     counts = release.info.counts
     sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())

@@ -70,6 +70,7 @@ class ReleaseRow(Record):
 
     id: str
     dataset_id: str = Field(description="the gold dataset")
+    dataset_ids: tuple[str, ...] = Field(default=(), description="all datasets that answer it, where there are several")
     split: Split
     question: str
     answer: str

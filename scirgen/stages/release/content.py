@@ -24,6 +24,7 @@ class ReleaseContent:
         pairs: called for a fresh pass over the accepted pairs, in the order of ids.
         document_papers: document id -> paper id.
         splits: dataset id -> split where they were published already; None to make them.
+        keep_all: somebody else's published questions: near-duplicates are not dropped.
     """
 
     info: ReleaseInfo
@@ -34,6 +35,7 @@ class ReleaseContent:
     pairs: Callable[[], Iterator[QAPair]]
     document_papers: Mapping[str, str] = field(default_factory=dict)
     splits: Mapping[str, str] | None = None
+    keep_all: bool = False
 
 
 def from_run(run: RunView, info: ReleaseInfo, keep: frozenset[str] | None = None) -> ReleaseContent:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -12,8 +11,6 @@ from scirgen.core.release import SPLITS, LeakageRow
 from scirgen.stages.release.components import connected
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.splits import Component, assign, split_of_datasets
-
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -27,14 +24,19 @@ class Grouping:
     notes: tuple[str, ...] = ()
 
 
-def group(content: ReleaseContent, ratios: Sequence[float], seed: int) -> Grouping:
+def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequence[float], seed: int) -> Grouping:
     """Components over datasets, papers and near-duplicate questions, and their splits.
 
     Published splits (``content.splits``) are kept as they are: they are someone else's decision; the leakage table
     shows what that costs.
+
+    Args:
+        content: what to release.
+        repeated: sets of datasets that have a near-duplicate question in common.
+        ratios: shares of rows of train, dev and test.
+        seed: orders the components.
     """
-    rows: Counter[str] = Counter()
-    repeated = near_duplicates((p.dataset_id, p.question) for p in _counted(content, rows))
+    rows = Counter(p.dataset_id for p in content.pairs())
     together = [*_datasets_of_papers(content), *repeated]
     group_of = connected(list(content.datasets), together)
     members: dict[str, list[str]] = {}
@@ -50,21 +52,9 @@ def group(content: ReleaseContent, ratios: Sequence[float], seed: int) -> Groupi
         for name, ids in sorted(members.items())
     ]
     if content.splits is not None:
-        return Grouping(dict(content.splits), group_of, rows, repeated, ("The splits are kept as published.",))
+        return Grouping(dict(content.splits), group_of, rows, list(repeated), ("The splits are kept as published.",))
     split_of = split_of_datasets(components, assign(components, ratios, seed))
-    return Grouping(split_of, group_of, rows, repeated, tuple(_notes(components, split_of, rows, ratios)))
-
-
-def near_duplicates(questions: Iterable[tuple[str, str]]) -> list[set[str]]:
-    """Sets of datasets that are asked the same question, up to case, punctuation and spacing.
-
-    Args:
-        questions: (dataset id, question).
-    """
-    asked: dict[str, set[str]] = {}
-    for dataset_id, question in questions:
-        asked.setdefault(" ".join(_WORD.findall(question.casefold())), set()).add(dataset_id)
-    return [ids for ids in asked.values() if len(ids) > 1]
+    return Grouping(split_of, group_of, rows, list(repeated), tuple(_notes(components, split_of, rows, ratios)))
 
 
 def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
@@ -95,18 +85,6 @@ def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
                 LeakageRow.model_validate({"what": what, "left": left, "right": right, "shared": shared, "of": of})
             )
     return found
-
-
-def _counted(content: ReleaseContent, rows: Counter[str]) -> Iterator[_Asked]:
-    for pair in content.pairs():
-        rows[pair.dataset_id] += 1
-        yield _Asked(pair.dataset_id, pair.question)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    dataset_id: str
-    question: str
 
 
 def _datasets_of_papers(content: ReleaseContent) -> list[set[str]]:

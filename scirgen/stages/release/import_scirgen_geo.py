@@ -88,6 +88,7 @@ def scirgen_geo(src: Path) -> ReleaseContent:
         pairs=lambda: (pair for d, questions in pairs.items() for pair in _pairs(d, questions)),
         document_papers=documents,
         splits=splits or None,
+        keep_all=True,
     )
 
 

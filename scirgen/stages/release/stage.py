@@ -12,7 +12,7 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.quota_progress import progress, rejection_codes
 from scirgen.core.quotas import select, shortfall
-from scirgen.core.records import ReleaseFile
+from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.release import Release, ReleaseInfo
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
@@ -29,7 +29,11 @@ class ReleaseStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Its own settings, and the version that the card names."""
-        return Uses(config=("release",), extra=(version("scirgen"), config.domain, digest(config.generate.quota)))
+        return Uses(
+            config=("release",),
+            taxonomies=("wording",),
+            extra=(version("scirgen"), config.domain, digest(config.generate.quota)),
+        )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item; the scope is not looked at."""
@@ -37,7 +41,7 @@ class ReleaseStage(Stage):
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Write the release; its files are the outputs."""
-        release = await asyncio.to_thread(self._write, ctx)
+        release, rejections = await asyncio.to_thread(self._write, ctx)
         provenance = ctx.provenance()
         marker = release.folder / "release.json"
         files = [
@@ -52,9 +56,12 @@ class ReleaseStage(Stage):
                 provenance=provenance,
             )
         )
-        return StageResult(outputs=tuple(files))
+        return StageResult(
+            outputs=tuple(files),
+            rejections=tuple(r.model_copy(update={"provenance": provenance}) for r in rejections),
+        )
 
-    def _write(self, ctx: StageContext) -> Release:
+    def _write(self, ctx: StageContext) -> tuple[Release, list[Rejection]]:
         if ctx.run is None:
             raise ConfigError("the release stage needs the whole run")
         config = ctx.config
@@ -77,6 +84,7 @@ class ReleaseStage(Stage):
             seed=config.seed,
             formats=config.release.formats,
             registry=ctx.registry,
+            wording=ctx.taxonomies.wording.of(config.language),
         )
 
 

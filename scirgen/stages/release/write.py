@@ -12,13 +12,15 @@ from pydantic import BaseModel
 
 from scirgen.core.errors import StoreError
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import Span
+from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
 from scirgen.core.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
+from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.card import write_card
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.croissant import write_croissant
+from scirgen.stages.release.duplicates import Settled, settle
 from scirgen.stages.release.format import ReleaseFormat
 from scirgen.stages.release.grouping import Grouping, group, leakage
 from scirgen.stages.release.passages import PassageIndex
@@ -34,7 +36,8 @@ def write_release(
     seed: int,
     formats: Sequence[str],
     registry: Registry,
-) -> Release:
+    wording: LanguageWording,
+) -> tuple[Release, list[Rejection]]:
     """Write ``folder``; what was there before stays until the new one is complete.
 
     Args:
@@ -44,6 +47,10 @@ def write_release(
         seed: orders the components; the same seed and content give the same bytes.
         formats: names of registered release formats; ``jsonl`` is always written.
         registry: where the formats are looked up (before anything is written).
+        wording: words of the release's language, for telling near-duplicate questions.
+
+    Returns:
+        The release, and the questions that were not released because another one says the same.
 
     Raises:
         PluginError: an unknown format.
@@ -54,7 +61,8 @@ def write_release(
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        counts = _write_base(content, making, ratios, seed)
+        settled = settle(content, wording)
+        counts = _write_base(settled, making, ratios, seed)
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)
         write_croissant(Release(making), counts)
@@ -66,7 +74,7 @@ def write_release(
         raise StoreError(
             f"cannot write the release {folder}: {error}", hint="Free some disk space or check the folder's rights."
         ) from error
-    return Release(folder)
+    return Release(folder), settled.rejections
 
 
 def _format(registry: Registry, name: str) -> ReleaseFormat:
@@ -76,8 +84,9 @@ def _format(registry: Registry, name: str) -> ReleaseFormat:
     return writer
 
 
-def _write_base(content: ReleaseContent, folder: Path, ratios: Sequence[float], seed: int) -> dict[str, int]:
-    grouping = group(content, ratios, seed)
+def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: int) -> dict[str, int]:
+    content = settled.content
+    grouping = group(content, settled.groups, ratios, seed)
     counts: dict[str, int] = {}
 
     def put(name: str, records: Iterable[BaseModel]) -> None:
@@ -88,7 +97,8 @@ def _write_base(content: ReleaseContent, folder: Path, ratios: Sequence[float], 
     put("corpus/without-paper.jsonl", to_rows.corpus_rows(content, with_paper=False))
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
     index, licences = _write_passages(content, folder, counts)
-    models, prompts = _write_rows(content, folder, grouping, index, counts)
+    models, prompts = _write_rows(settled, folder, grouping, index, counts)
+    dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
     info = content.info.model_copy(
         update={
             "splits": _split_counts(grouping),
@@ -101,6 +111,7 @@ def _write_base(content: ReleaseContent, folder: Path, ratios: Sequence[float], 
                 "passages": counts["corpus/passages.jsonl"],
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
             },
+            "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),
             "leakage": tuple(leakage(content, grouping)),
             "licences": dict(sorted(licences.items())),
             "models": tuple(sorted(models)) or content.info.models,
@@ -138,8 +149,9 @@ def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int
 
 
 def _write_rows(
-    content: ReleaseContent, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
+    settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
 ) -> tuple[set[str], set[str]]:
+    content = settled.content
     models: set[str] = set()
     prompts: set[str] = set()
     files = {s: _lines(folder / f"{s}.jsonl") for s in SPLITS}
@@ -153,10 +165,14 @@ def _write_rows(
             row = to_rows.release_row(
                 pair, split, name, content.datasets, content.papers, content.document_papers, index
             )
+            gold = settled.positives.get(pair.id, ())
+            if gold:
+                row = row.model_copy(update={"dataset_ids": gold})
             files[split].write(row.model_dump_json() + "\n")
-            qrels[split].write(f"{row.id}\t{row.dataset_id}\t1\n")
+            for dataset_id in gold or (row.dataset_id,):
+                qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")
+                counts[f"qrels/{split}.tsv"] += 1
             counts[f"{split}.jsonl"] += 1
-            counts[f"qrels/{split}.tsv"] += 1
             models.update([row.model] if row.model else [])
             prompts.update([row.prompt] if row.prompt else [])
     finally:

@@ -31,7 +31,7 @@ def test_a_release_is_profiled_with_its_papers_and_aspects(tmp_path):
     release = write(small_run(), tmp_path / "release")
     found = profile(read_question_set(tmp_path))
     assert found.kind == "scirgen"
-    assert found.questions == sum(r.count for r in found.table_3a) == sum(r.count for r in found.bloom) == 75
+    assert found.questions == sum(r.count for r in found.table_3a) == sum(r.count for r in found.bloom) == 74
     assert found.table_3b.datasets_with_papers == 3
     assert found.table_3b.by_number == {"1": 3}
     assert {a.aspect: (a.count, a.words) for a in found.table_3c} == {"methods": (2, 7.0), "findings": (1, 3.0)}

@@ -51,10 +51,15 @@ class FakeRun:
         return {"usage": {"wall": id(self)}}
 
 
+def name(i: int, prefix: str = "V") -> str:
+    """A proper name for a number: questions that differ in one are not near-duplicates."""
+    return prefix + "".join(chr(97 + i // 26**k % 26) for k in range(3))
+
+
 def dataset(i: int, **more) -> Dataset:
     values = {
         "id": f"ds-{i:03}",
-        "title": f"Snow depth of valley {i}",
+        "title": f"Snow depth of valley {name(i)}",
         "description": f"Daily snow depth measured at {i} stations between 1980 and 2020.",
         "keywords": ("snow", "cryosphere"),
         "licence": "CC-BY-4.0" if i % 2 else "CC-BY-NC-4.0",
@@ -68,7 +73,7 @@ def aspect(dataset_id: str, paper_id: str, start: int, text: str, category=Aspec
 
 
 def pair(of: Dataset, number: int, question: str | None = None, evidence: tuple[Span, ...] | None = None) -> QAPair:
-    question = question or f"How was snow depth number {number} of {of.title} measured?"
+    question = question or f"How was {name(number, chr(83))} Snow in {of.title} measured?"
     start = of.text.index(of.description)
     own = Span(document_id=of.id, start=start, end=start + len(of.description), text=of.description)
     return QAPair(

@@ -7,12 +7,15 @@ from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ReleaseFile
 from scirgen.core.registry import Registry
 from scirgen.core.release import Release
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 
 
 async def test_the_stage_puts_out_every_file_with_path_hash_and_size(tmp_path):
-    ctx = StageContext(Config(), None, None, None, Registry(), tmp_path, run=small_run())
+    resources = Resources()
+    ctx = StageContext(Config(), resources, None, Taxonomies(resources), Registry(), tmp_path, run=small_run())
     stage = ReleaseStage()
     (item,) = stage.items(None, ctx)
     result = await stage.process(item, ctx.at("release", item.key, "fp"))

@@ -10,6 +10,8 @@ from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.core.release import SPLITS, Release, ReleaseInfo
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import write_release
 
@@ -20,9 +22,24 @@ def info() -> ReleaseInfo:
     return ReleaseInfo(name="snow", origin="scirgen run", scirgen="0", domain="geo", seed=3)
 
 
+def write_content(
+    content, folder: Path, *, registry: Registry | None = None, formats=("jsonl",), seed: int = 3
+) -> Release:
+    release, _ = write_release(
+        content,
+        folder,
+        ratios=RATIOS,
+        seed=seed,
+        formats=formats,
+        registry=registry or Registry(),
+        wording=Taxonomies(Resources()).wording.of("en"),
+    )
+    return release
+
+
 def write(run, folder: Path, registry: Registry | None = None, formats=("jsonl",), seed: int = 3) -> Release:
     content = from_run(run, info())
-    return write_release(content, folder, ratios=RATIOS, seed=seed, formats=formats, registry=registry or Registry())
+    return write_content(content, folder, seed=seed, formats=formats, registry=registry)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -33,10 +50,12 @@ def test_every_accepted_pair_is_in_exactly_one_split_with_its_qrel(tmp_path):
     run = small_run()
     release = write(run, tmp_path / "release")
     seen = [row.id for row in release.rows()]
-    assert sorted(seen) == sorted(p.id for p in run.all_pairs)
+    merged = {p.id for p in run.all_pairs if p.dataset_id == "ds-005" and "SNOW" in p.question}
+    assert sorted(seen) == sorted(p.id for p in run.all_pairs if p.id not in merged or p.id in seen)
+    assert len(seen) == len(run.all_pairs) - 1
     for split in SPLITS:
         judged = release.qrels(split)
-        assert judged == {r.id: {r.dataset_id: 1} for r in release.rows(split)}
+        assert judged == {r.id: dict.fromkeys(r.dataset_ids or (r.dataset_id,), 1) for r in release.rows(split)}
         assert release.info.splits[split].rows == len(judged)
 
 
@@ -52,9 +71,8 @@ def test_datasets_that_share_a_paper_or_a_question_stay_in_one_split(tmp_path):
 def test_leakage_is_counted_where_published_splits_have_it(tmp_path):
     content = from_run(small_run(), info())
     content.splits = {d: "test" if d in ("ds-001", "ds-005") else "train" for d in content.datasets}
-    release = write_release(
-        content, tmp_path / "release", ratios=RATIOS, seed=0, formats=("jsonl",), registry=Registry()
-    )
+    content.keep_all = True
+    release = write_content(content, tmp_path / "release")
     found = {r.what: (r.shared, r.of) for r in release.info.leakage if (r.left, r.right) == ("train", "test")}
     assert found["datasets with a paper the other split has too"] == (1, 1)
     assert found["papers"] == (1, 1)
@@ -110,7 +128,7 @@ def test_release_json_lists_every_file_with_its_hash_and_no_clock_time(tmp_path)
     for path, row in listed.items():
         assert file_sha256(release.folder / path) == row.sha256
     assert listed["train.jsonl"].rows == release.info.splits["train"].rows
-    assert release.info.left_out == {"filter: too_vague": 2}
+    assert release.info.left_out == {"filter: too_vague": 2, "release: merged": 1}
     assert release.info.models == ("openai:m@1",)
 
 
@@ -122,7 +140,7 @@ def test_a_tiny_run_gives_sensible_splits_and_the_card_says_which_are_empty(tmp_
     run.all_pairs = [p for p in run.all_pairs if p.dataset_id in keep]
     release = write(run, tmp_path / "release")
     sizes = {s: release.info.splits[s].rows for s in SPLITS}
-    assert sum(sizes.values()) == len(run.all_pairs)
+    assert sum(sizes.values()) == len(run.all_pairs) - release.info.left_out.get("release: merged", 0)
     assert sizes["train"] == max(sizes.values())
     card = (release.folder / "README.md").read_text()
     for split, size in sizes.items():
@@ -186,3 +204,30 @@ def test_opening_something_else_says_what_to_do(tmp_path):
     (tmp_path / "release.json").write_text(json.dumps({"schema_version": 99}))
     with pytest.raises(InputError, match="newer"):
         Release(tmp_path)
+
+
+def test_a_question_asked_of_two_datasets_is_one_row_with_two_positives_when_the_answers_agree(tmp_path):
+    content = from_run(small_run(), info())
+    release, dropped = write_release(
+        content,
+        tmp_path / "release",
+        ratios=RATIOS,
+        seed=0,
+        formats=(),
+        registry=Registry(),
+        wording=Taxonomies(Resources()).wording.of("en"),
+    )
+    (row,) = [r for r in release.rows() if r.dataset_ids]
+    assert row.dataset_ids == ("ds-004", "ds-005")
+    assert release.qrels(row.split)[row.id] == {"ds-004": 1, "ds-005": 1}
+    (rejection,) = dropped
+    assert (rejection.stage, rejection.code, rejection.record_kind) == ("release", "merged", "QAPair")
+    assert rejection.record_id not in {r.id for r in release.rows()}
+
+
+def test_a_question_that_two_datasets_answer_differently_is_left_out(tmp_path):
+    run = small_run()
+    run.all_pairs[-1] = run.all_pairs[-1].model_copy(update={"answer": "The height of newly fallen ice crystals"})
+    release = write(run, tmp_path / "release")
+    assert not [r for r in release.rows() if "now depth" in r.question and "alley" not in r.question]
+    assert release.info.left_out["release: conflicting_gold"] == 2
