@@ -1,0 +1,216 @@
+"""``scirgen prompts``: for people who edit YAML. The work is in core (lint) and pipeline (try, diff)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from scirgen.api import find_domain, resolve_config
+from scirgen.cli.generate import parse_settings
+from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline.plugins import load_registry
+
+_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain pack whose overrides are in force.")
+_OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def prompts() -> None:
+    """List, show, render, check, try and compare prompts."""
+
+
+@prompts.command("list")
+@_DOMAIN
+@_OVERRIDES
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
+    """One line a prompt: id, version, whose it is, what it does."""
+    library = PromptLibrary(Resources(find_domain(domain), overrides))
+    found = [library.get(id) for id in library.ids()]
+    if as_json:
+        rows = [
+            {"id": p.id, "version": p.file.version, "hash": p.hash, "origin": p.origin, "path": p.path} for p in found
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for prompt in found:
+        click.echo(f"{prompt.id:24} v{prompt.file.version:<3} {prompt.origin:9} {prompt.file.description}")
+
+
+@prompts.command()
+@click.argument("prompt")
+@_DOMAIN
+@_OVERRIDES
+def show(prompt: str, domain: str, overrides: Path | None) -> None:
+    """Print a prompt's file, its path and its hash."""
+    found = PromptLibrary(Resources(find_domain(domain), overrides)).get(prompt)
+    click.echo(f"# {found.path}  ({found.origin}, hash {found.hash[:12]})")
+    click.echo(Path(found.path).read_text(encoding="utf-8"), nl=False)
+
+
+@prompts.command()
+@click.argument("prompt")
+@_DOMAIN
+@_OVERRIDES
+@click.option("--type", "kind", default="quantification", show_default=True, help="Question type to render it for.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable.")
+@click.option("--language", default="en", show_default=True, help="Language of questions and answers.")
+def render(
+    prompt: str, domain: str, overrides: Path | None, kind: str, variables: tuple[str, ...], language: str
+) -> None:
+    """Print the messages as they are sent; what no taxonomy knows is shown as <name>."""
+    from scirgen.core.prompt_lint import sample_variables
+
+    resources = Resources(find_domain(domain), overrides)
+    taxonomies = Taxonomies(resources)
+    found = PromptLibrary(resources).get(prompt)
+    values = sample_variables(found, taxonomies, domain, taxonomies.question_type(kind), language)
+    _show_messages(found.render(**{**values, **parse_settings(variables)}))
+
+
+@prompts.command()
+@_DOMAIN
+@_OVERRIDES
+@click.option("--language", default="en", show_default=True, help="Language of the examples.")
+@click.option("--context", type=click.IntRange(min=256), help="The model's context, in tokens.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def lint(domain: str, overrides: Path | None, language: str, context: int | None, as_json: bool) -> None:
+    """Find undefined variables, missing examples, examples that break their own type, over-long prompts.
+
+    Exits with 2 when there is an error; warnings alone are no reason to.
+    """
+    from scirgen.core.prompt_lint import lint as check
+
+    resources = Resources(find_domain(domain), overrides)
+    library = PromptLibrary(resources)
+    found = check(library, Taxonomies(resources), domain=domain, language=language, context_tokens=context)
+    if as_json:
+        click.echo(json.dumps([{"level": f.level, "where": f.where, "message": f.message} for f in found], indent=2))
+    else:
+        for finding in found:
+            click.echo(f"{finding.level}: {finding.where}: {finding.message}")
+        errors = sum(f.level == "error" for f in found)
+        click.echo(f"{len(library.ids())} prompts: {errors} errors, {len(found) - errors} warnings")
+    if any(f.level == "error" for f in found):
+        sys.exit(2)
+
+
+@prompts.command("try")
+@click.argument("prompt")
+@click.option("--dataset", required=True, help="Id of a dataset, or its beginning.")
+@click.option("--input", "input_", type=click.Path(), help="Records to look in.  [default: the domain's sample]")
+@click.option("--run", type=click.Path(path_type=Path), help="A run to take the dataset and its kept aspects from.")
+@click.option(
+    "--type", "types", multiple=True, help="Question type; may be given several times.  [default: all in turn]"
+)
+@click.option("--model", help="Generator.")
+@click.option("--n", "count", type=click.IntRange(min=1), default=5, show_default=True, help="How many pairs.")
+@_DOMAIN
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
+@click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, **given: object) -> None:
+    """Render, call, and show the pairs and which gates they pass. Without --run only the metadata is asked about."""
+    from scirgen.pipeline import tryout
+
+    flags = {
+        "input": given["input_"],
+        "models.generator": given["model"],
+        **parse_settings(given["settings"]),  # type: ignore[arg-type]
+    }
+    loaded, domain = resolve_config(domain=str(given["domain"]), config_file=given["config_file"], flags=flags)  # type: ignore[arg-type]
+    registry = load_registry()
+    run = given["run"]
+    found, known = tryout.find_dataset(
+        dataset, config=loaded.config, registry=registry, domain=domain, run=run if isinstance(run, Path) else None
+    )
+    types: tuple[str, ...] = given["types"]  # type: ignore[assignment]
+    tried = asyncio.run(
+        tryout.try_prompt(
+            prompt, found, known, config=loaded.config, registry=registry, domain=domain, count=count, types=types
+        )
+    )
+    if as_json:
+        pairs = [p.model_dump(mode="json", exclude_defaults=True) for p in tried.pairs]
+        rejected = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.rejections]
+        click.echo(json.dumps({"accepted": pairs, "rejected": rejected}, indent=2, ensure_ascii=False))
+        return
+    if messages:
+        for sent in tried.prompts:
+            _show_messages(sent)
+    click.secho(f"{found.id}  {found.title}", bold=True)
+    _show_tried(tried)
+
+
+@prompts.command()
+@click.argument("run_a", type=click.Path(path_type=Path))
+@click.argument("run_b", type=click.Path(path_type=Path))
+@click.option("--samples", type=click.IntRange(min=0), default=5, show_default=True, help="Cells of pairs to show.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def diff(run_a: Path, run_b: Path, samples: int, as_json: bool) -> None:
+    """Compare two runs' funnels and pairs side by side."""
+    from scirgen.pipeline.compare import STAGES, compare_runs
+
+    found = compare_runs(run_a, run_b, samples)
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+        return
+    for id, (old, new) in found.prompts_changed.items():
+        click.echo(f"prompt {id}: {old or 'absent'} -> {new or 'absent'}")
+    click.echo(f"{'':34}{'A':>8}{'B':>8}{'B-A':>8}")
+    for stage in STAGES:
+        _row(stage, found.a.outputs[stage], found.b.outputs[stage])
+        codes = sorted({*found.a.rejected[stage], *found.b.rejected[stage]})
+        for code in codes:
+            _row(f"  rejected {code}", found.a.rejected[stage].get(code, 0), found.b.rejected[stage].get(code, 0))
+    for name, a, b in (("type", found.a.by_type, found.b.by_type), ("level", found.a.by_level, found.b.by_level)):
+        for key in sorted({*a, *b}):
+            _row(f"{name} {key}", a.get(key, 0), b.get(key, 0))
+    for sample in found.samples:
+        click.secho(f"\n{sample.question_type}  {sample.dataset_id}", bold=True)
+        for side, (question, answer) in (("A", sample.a), ("B", sample.b)):
+            click.echo(f"  {side}  {question or '(none)'}\n     {answer}")
+
+
+def _row(name: str, a: int, b: int) -> None:
+    click.echo(f"{name:34}{a:>8}{b:>8}{b - a:>+8}")
+
+
+def _show_messages(prompt: RenderedPrompt) -> None:
+    click.secho(f"--- {prompt.reference}", dim=True)
+    for role, text in prompt.messages:
+        click.secho(f"[{role}]", bold=True)
+        click.echo(text)
+
+
+def _show_tried(tried: object) -> None:
+    from scirgen.pipeline.tryout import Tried
+
+    assert isinstance(tried, Tried)
+    for pair in tried.pairs:
+        level = f" {pair.bloom}" if pair.bloom else ""
+        click.secho(f"\n{pair.question_type}{level}: passes every gate that needs no model", fg="green")
+        click.echo(f"  Q  {pair.question}\n  A  {pair.answer}")
+        for span in pair.evidence:
+            click.echo(f"  <- {span.text}")
+        if pair.note:
+            click.echo(f"  ({pair.note})")
+    for rejection in tried.rejections:
+        click.secho(f"\n{rejection.question_type}: {rejection.stage} {rejection.code}: {rejection.reason}", fg="red")
+        click.echo("  " + _shown(rejection.record))
+    click.echo(f"\n{len(tried.pairs)} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls")
+
+
+def _shown(record: str) -> str:
+    try:
+        found = json.loads(record)
+        return f"Q  {found['question']}\n  A  {found['answer']}"
+    except (ValueError, KeyError, TypeError):
+        return record[:400]

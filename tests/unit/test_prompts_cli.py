@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.api import resolve_config
+from scirgen.cli.main import cli
+from scirgen.core.errors import InputError
+from scirgen.core.prompt_lint import lint
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.resources import Resources, builtin_root
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline import tryout
+from scirgen.pipeline.plugins import load_registry
+from scirgen.testing.server import FakeServer
+
+RECORD = {
+    "id": "ds-1",
+    "title": "Daily precipitation over the Third Pole",
+    "description": (
+        "The product merges 2,400 rain gauges with a regional model at a resolution of 3 km. "
+        "It covers the years from 1979 to 2020 because earlier records are sparse."
+    ),
+}
+
+
+def scirgen(*args: str):
+    return CliRunner().invoke(cli, list(args), catch_exceptions=False)
+
+
+def overridden(tmp_path: Path, id: str, old: str, new: str) -> Path:
+    target = tmp_path / "mine" / "prompts" / f"{id}.yaml"
+    target.parent.mkdir(parents=True)
+    text = (builtin_root() / "prompts" / f"{id}.yaml").read_text()
+    assert old in text
+    target.write_text(text.replace(old, new, 1))
+    return tmp_path / "mine"
+
+
+def findings(overrides: Path | None = None, **more):
+    resources = Resources(load_registry().get("domain", "geo"), overrides)
+    return lint(PromptLibrary(resources), Taxonomies(resources), domain="geo", **more)
+
+
+def test_the_shipped_prompts_and_types_have_no_faults():
+    assert [f for f in findings() if f.level == "error"] == []
+
+
+def test_an_undefined_variable_is_an_error_with_its_line_and_a_suggestion(tmp_path):
+    mine = overridden(tmp_path, "generate/evidence", "{{ topic | fence }}", "{{ topik | fence }}")
+    (error,) = [f for f in findings(mine) if f.level == "error"]
+    assert error.where == "prompts/generate/evidence"
+    assert "topik" in error.message
+    assert "Did you mean 'topic'?" in error.message
+
+
+def test_a_declared_variable_that_is_not_used_is_a_warning(tmp_path):
+    mine = overridden(tmp_path, "generate/evidence", "{{ topic | fence }}", "")
+    assert "declares 'topic' and does not use it" in [f.message for f in findings(mine)]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "says"),
+    [("question", "Why is it cold?", "has none of the forms"), ("answer", "Perhaps.", "says neither yes nor no")],
+)
+def test_an_example_that_breaks_its_own_type_is_an_error(tmp_path, field, text, says):
+    example = {"question": "Is snow cold?", "answer": "Yes", field: text}
+    folder = tmp_path / "taxonomies"
+    folder.mkdir()
+    (folder / "graesser.yaml").write_text(
+        json.dumps({"types": [{"id": "verification", "examples": {"geo": [example]}}]})
+    )
+    (error,) = [f for f in findings(tmp_path) if f.level == "error"]
+    assert "verification: example 1 of 'geo'" in error.where
+    assert says in error.message
+
+
+def test_a_type_without_examples_is_an_error(tmp_path):
+    folder = tmp_path / "taxonomies"
+    folder.mkdir()
+    (folder / "graesser.yaml").write_text("types:\n- {id: limits, name: Limits, definition: x, answer_form: long}\n")
+    assert [f.message for f in findings(tmp_path) if f.level == "error"] == [
+        "has no examples for 'geo', and no general ones"
+    ]
+
+
+def test_a_prompt_too_long_for_the_context_is_an_error():
+    assert any("do not fit a context of 300" in f.message for f in findings(context_tokens=300))
+
+
+def test_lint_exits_with_2_on_an_error_and_with_0_otherwise(tmp_path):
+    assert scirgen("prompts", "lint").exit_code == 0
+    mine = overridden(tmp_path, "tag/bloom", "{{ tie_breaking }}", "{{ tie_braking }}")
+    result = scirgen("prompts", "lint", "--overrides", str(mine), "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.output)[0]["level"] == "error"
+
+
+def test_list_show_and_render(tmp_path):
+    assert "generate/joint" in scirgen("prompts", "list").output
+    assert "version: 1" in scirgen("prompts", "show", "tag/bloom").output
+    rendered = scirgen("prompts", "render", "generate/question", "--type", "definition", "--var", "fact=Snow is cold.")
+    assert "Snow is cold." in rendered.output
+    assert "technical term" in rendered.output
+
+
+def test_every_prompt_renders_without_its_data():
+    for prompt in PromptLibrary(Resources()).ids():
+        assert scirgen("prompts", "render", prompt).exit_code == 0, prompt
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    (folder / "ds-1.json").write_text(json.dumps(RECORD))
+    return folder
+
+
+@pytest.mark.parametrize("prompt", ["generate/joint", "generate/evidence", "generate/question", "generate/types"])
+async def test_try_accounts_for_every_pair_it_asked_for(records, prompt):
+    registry = load_registry()
+    async with FakeServer() as server:
+        flags = {"input": str(records), "collect.source": "local", "models.generator": f"openai:fake@{server.url}"}
+        loaded, domain = resolve_config(domain="geo", flags=flags)
+        world = {"config": loaded.config, "registry": registry, "domain": domain}
+        dataset, known = tryout.find_dataset("ds", **world)
+        kinds = ("quantification", "definition")
+        tried = await tryout.try_prompt(prompt, dataset, known, **world, count=4, types=kinds)
+    assert tried.prompts
+    assert len(tried.pairs) + len(tried.rejections) == 4
+    assert {p.question_type for p in tried.pairs} <= set(kinds)
+
+
+def test_try_of_an_unknown_dataset_says_so(records):
+    with pytest.raises(InputError, match="no dataset 'nope'"):
+        scirgen(
+            "prompts",
+            "try",
+            "generate/joint",
+            "--dataset",
+            "nope",
+            "--input",
+            str(records),
+            "--set",
+            "collect.source=local",
+        )
+
+
+def test_try_of_a_prompt_that_stands_in_no_stage_of_its_own_says_which_can(records):
+    with pytest.raises(InputError) as caught:
+        scirgen(
+            "prompts",
+            "try",
+            "llm/repair",
+            "--dataset",
+            "ds-1",
+            "--input",
+            str(records),
+            "--set",
+            "collect.source=local",
+        )
+    assert "generate/joint" in caught.value.hint
+
+
+def test_copying_the_prompt_folder_changes_nothing(tmp_path):
+    shutil.copytree(builtin_root() / "prompts", tmp_path / "prompts")
+    library, copied = PromptLibrary(Resources()), PromptLibrary(Resources(None, tmp_path))
+    assert {i: library.get(i).hash for i in library.ids()} == {i: copied.get(i).hash for i in copied.ids()}
