@@ -12,6 +12,7 @@ import click
 from scirgen.api import find_domain, resolve_config
 from scirgen.cli.generate import parse_settings
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.records import Dataset
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.plugins import load_registry
@@ -128,15 +129,18 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
     loaded, domain = resolve_config(domain=str(given["domain"]), config_file=given["config_file"], flags=flags)  # type: ignore[arg-type]
     registry = load_registry()
     run = given["run"]
-    found, known = tryout.find_dataset(
-        dataset, config=loaded.config, registry=registry, domain=domain, run=run if isinstance(run, Path) else None
-    )
     types: tuple[str, ...] = given["types"]  # type: ignore[assignment]
-    tried = asyncio.run(
-        tryout.try_prompt(
+
+    async def work() -> tuple[Dataset, tryout.Tried]:
+        found, known = await tryout.find_dataset(
+            dataset, config=loaded.config, registry=registry, domain=domain, run=run if isinstance(run, Path) else None
+        )
+        tried = await tryout.try_prompt(
             prompt, found, known, config=loaded.config, registry=registry, domain=domain, count=count, types=types
         )
-    )
+        return found, tried
+
+    found, tried = asyncio.run(work())
     if as_json:
         pairs = [p.model_dump(mode="json", exclude_defaults=True) for p in tried.pairs]
         rejected = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.rejections]

@@ -41,7 +41,7 @@ class Placeholder(str):
             raise AttributeError(name)
         return Placeholder(f"{self[:-1]}.{name}>")
 
-    def __iter__(self) -> Iterator[Placeholder]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Placeholder]:
         yield Placeholder(f"{self[:-1]}[0]>")
         yield Placeholder(f"{self[:-1]}[1]>")
 

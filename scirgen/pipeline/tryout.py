@@ -23,6 +23,7 @@ from scirgen.llm.session import Answer, ChatSession, TextAnswer
 from scirgen.pipeline.view import StoreView
 from scirgen.stages.base import Stage, StageContext, WorkItem
 from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.pages import iterate
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T", bound=BaseModel)
@@ -61,7 +62,7 @@ class _Scope:
         return tuple(r for r in self.records.get(stage, ()) if isinstance(r, kind))
 
 
-def find_dataset(
+async def find_dataset(
     id: str, *, config: Config, registry: Registry, domain: Domain, run: Path | None = None
 ) -> tuple[Dataset, dict[str, list[Record]]]:
     """A dataset by id (or the beginning of one), and what is known about it: kept aspects only when a run is given.
@@ -82,7 +83,8 @@ def find_dataset(
         finally:
             view.close()
     source = open_source(config, registry, domain, Path(".scirgen-try"))
-    return _only((d for d in source.datasets() if isinstance(d, Dataset)), id), {}
+    found = [d async for d in iterate(source.datasets, None) if isinstance(d, Dataset) and d.id.startswith(id)]
+    return _only(found, id), {}
 
 
 def _only(datasets: Iterable[Dataset], id: str) -> Dataset:

@@ -128,7 +128,7 @@ async def test_try_accounts_for_every_pair_it_asked_for(records, prompt):
         flags = {"input": str(records), "collect.source": "local", "models.generator": f"openai:fake@{server.url}"}
         loaded, domain = resolve_config(domain="geo", flags=flags)
         world = {"config": loaded.config, "registry": registry, "domain": domain}
-        dataset, known = tryout.find_dataset("ds", **world)
+        dataset, known = await tryout.find_dataset("ds", **world)
         kinds = ("quantification", "definition")
         tried = await tryout.try_prompt(prompt, dataset, known, **world, count=4, types=kinds)
     assert tried.prompts
