@@ -11,6 +11,8 @@ import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.progress import make_observer
+from scirgen.pipeline.plugins import load_registry
+from scirgen.pipeline.preview import Preview, preview
 
 
 def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
@@ -39,6 +41,11 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     "--out", type=click.Path(path_type=Path), default=Path("runs/latest"), show_default=True, help="The run's folder."
 )
 @click.option("--limit", type=click.IntRange(min=1), help="At most this many datasets.")
+@click.option("--ids", multiple=True, metavar="ID", help="Only the dataset with this id or DOI; may be repeated.")
+@click.option("--licences", metavar="NAMES", help="Only what may be redistributed, e.g. cc-by,cc0.  [default: all]")
+@click.option("--query", help="What to search the catalogue for, where the source searches.")
+@click.option("--papers-from", metavar="NAMES", help="Paper services, e.g. openalex,unpaywall.")
+@click.option("--dry-run", is_flag=True, help="Count what would be read, and stop.")
 @click.option("--seed", type=int, help="Of sampling and splitting.  [default: 0]")
 @click.option("--language", help="Language of questions and answers (en, zh, ...).")
 @click.option("--engine", help="Where items run: local, ray.")
@@ -53,7 +60,9 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. generate.pairs_per_type=1."
 )
 @click.option("--quiet", is_flag=True, help="Only the closing summary.")
-def generate(out: Path, config_file: Path | None, settings: tuple[str, ...], quiet: bool, **given: Any) -> None:
+def generate(
+    out: Path, config_file: Path | None, settings: tuple[str, ...], quiet: bool, dry_run: bool, **given: Any
+) -> None:
     """Make a dataset: records and papers in, a release out.
 
     Running it again on the same --out goes on where it stopped and redoes only what changed.
@@ -63,6 +72,10 @@ def generate(out: Path, config_file: Path | None, settings: tuple[str, ...], qui
         "papers": given["papers"],
         "collect.source": given["source"],
         "collect.limit": given["limit"],
+        "collect.ids": list(given["ids"]) or None,
+        "collect.licences": names_in(given["licences"]),
+        "collect.options.query": given["query"],
+        "collect.papers_from": names_in(given["papers_from"]),
         "models.generator": given["model"],
         "models.scorer": given["scorer"],
         "seed": given["seed"],
@@ -75,10 +88,33 @@ def generate(out: Path, config_file: Path | None, settings: tuple[str, ...], qui
         **parse_settings(settings),
     }
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=flags)
+    if dry_run:
+        show_preview(asyncio.run(preview(loaded.config, load_registry(), domain, out)))
+        return
     observer = make_observer(quiet=quiet)
     with observer:
         run = asyncio.run(run_pipeline(out, loaded.config, domain, observer=observer))
     sys.exit(summarise(run))
+
+
+def names_in(listed: str | None) -> list[str] | None:
+    """The names in a comma-separated list; None when it was not given."""
+    return [n.strip() for n in listed.split(",") if n.strip()] if listed else None
+
+
+def show_preview(found: Preview) -> None:
+    """Print the counts of a dry run."""
+    click.echo(
+        f"source    {found.source}" + (f", which holds {found.total} records" if found.total is not None else "")
+    )
+    click.echo(f"datasets  {found.wanted}")
+    for name, counted in (("rejected", found.rejected), ("licences", found.licences)):
+        if counted:
+            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in counted.most_common(8)))
+    of = f"of the first {found.papers_of} datasets, before any is fetched"
+    click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
+    for title in found.titles[:5]:
+        click.echo(f"  {title}")
 
 
 def summarise(run: Run) -> int:

@@ -122,12 +122,9 @@ async def pages(
                 revision = source.revision(cursor)
             elif isinstance(entry, Rejection):
                 aside.append(entry)
-            elif not _wanted(entry, config):
-                continue
-            elif (refused := _refuse(entry, config, known)) is not None:
-                aside.append(refused)
+            elif (refused := setting_aside(entry, config, known)) is not None:
+                aside += [refused] if refused.code != "not_asked_for" else []
             else:
-                known.add(_short(entry.id))
                 if seen is not None:
                     seen.add(entry.id)
                 found.append(entry)
@@ -142,17 +139,22 @@ def _short(id: str) -> int:
     return int(digest(id)[:16], 16)
 
 
-def _wanted(dataset: Dataset, config: CollectConfig) -> bool:
-    if not config.ids:
-        return True
-    return dataset.id in config.ids or (dataset.doi or "").lower() in {i.lower() for i in config.ids}
+def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> Rejection | None:
+    """Why a dataset is not collected: ``not_asked_for``, ``duplicate_id``, ``licence``; None when it is.
 
-
-def _refuse(dataset: Dataset, config: CollectConfig, known: set[int]) -> Rejection | None:
-    if _short(dataset.id) in known:
+    Args:
+        dataset: a record of the source.
+        config: ``ids`` and ``licences`` are read.
+        known: short hashes of the ids collected so far; this one is added when it is kept.
+    """
+    names = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
+    if config.ids and not names & {i.lower() for i in config.ids}:
+        return rejected(dataset, "not_asked_for", "it is not among the ids asked for")
+    if (short := _short(dataset.id)) in known:
         return rejected(dataset, "duplicate_id", f"the id {dataset.id!r} was given to an earlier record")
     if config.licences and not licence_allowed(dataset.licence, config.licences):
         return rejected(dataset, "licence", f"licence {dataset.licence!r} is not among {', '.join(config.licences)}")
+    known.add(short)
     return None
 
 

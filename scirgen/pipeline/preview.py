@@ -1,0 +1,75 @@
+"""What a run would read, counted without downloading a paper or asking a model: ``scirgen generate --dry-run``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from scirgen.core.config import CollectConfig, Config
+from scirgen.core.records import Dataset, Rejection
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Domain
+from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.pages import iterate, setting_aside
+from scirgen.stages.collect.source import Source
+
+PAPERS_OF = 20
+"""Datasets whose papers are looked up; the counts of papers are of these alone."""
+
+
+@dataclass
+class Preview:
+    """Counts; ``total`` is what the catalogue says it holds, None where it does not say."""
+
+    source: str
+    total: int | None
+    wanted: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    licences: Counter[str] = field(default_factory=Counter)
+    papers_of: int = 0
+    found_by: Counter[str] = field(default_factory=Counter)
+    titles: list[str] = field(default_factory=list)
+
+
+async def preview(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Preview:
+    """Walk the catalogue up to the limit.
+
+    Raises:
+        ScirgenError: as a run would.
+    """
+    source = open_source(config, registry, domain, folder)
+    count = getattr(source, "count", None)
+    total = count() if callable(count) else None
+    found = Preview(source.name, total if isinstance(total, int) else None)
+    first: list[Dataset] = []
+    seen: set[int] = set()
+    async for entry in iterate(source.datasets, None):
+        if isinstance(entry, Rejection):
+            found.rejected[entry.code] += 1
+        if not isinstance(entry, Dataset):
+            continue
+        aside = setting_aside(entry, config.collect, seen)
+        if aside is not None:
+            found.rejected.update([aside.code] if aside.code != "not_asked_for" else [])
+            continue
+        found.wanted += 1
+        found.licences[entry.licence] += 1
+        first += [entry] if len(first) < PAPERS_OF else []
+        if found.wanted == config.collect.limit:
+            break
+    await _papers(source, config.collect, first, found)
+    return found
+
+
+async def _papers(source: Source, config: CollectConfig, datasets: list[Dataset], found: Preview) -> None:
+    for dataset in islice(datasets, PAPERS_OF):
+        found.papers_of += 1
+        found.titles.append(dataset.title)
+        left = config.papers_per_dataset
+        async for candidate in iterate(source.papers, dataset):
+            if left == 0:
+                break
+            left -= 1
+            found.found_by[candidate.found_by] += 1
