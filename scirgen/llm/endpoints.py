@@ -111,14 +111,17 @@ class EndpointPool(Generic[C]):
             ServerGoneError: no server has answered for `GIVE_UP_S`.
             ModelError: the last attempt's.
         """
+        failed: Endpoint[C] | None = None
         for attempt in range(self._retries + 1):
             booked = tokens() if self._tokens else 0.0
-            endpoint = await self._place(booked)
+            endpoint = await self._place(booked, failed)
             began = self._clock()
             try:
                 reply = await call(endpoint.client)
             except RETRYABLE as error:
                 self._learn(endpoint, error)
+                failed = endpoint
+                self._give_up(self._clock())
                 if attempt == self._retries:
                     raise
                 after = error.retry_after if isinstance(error, RateLimitedError) else None
@@ -139,8 +142,8 @@ class EndpointPool(Generic[C]):
             await self._sleep(wait)
         raise AssertionError("unreachable")
 
-    async def _place(self, tokens: float) -> Endpoint[C]:
-        """Wait until the caps, a circuit and a limit allow a call."""
+    async def _place(self, tokens: float, failed: Endpoint[C] | None) -> Endpoint[C]:
+        """Wait until the caps, a circuit and a limit allow a call; elsewhere than where it just failed, if possible."""
         wait = max(
             self._requests.take(1) if self._requests else 0.0,
             self._tokens.take(tokens) if self._tokens else 0.0,
@@ -154,7 +157,7 @@ class EndpointPool(Generic[C]):
                 self._give_up(now)
                 await self._sleep(max(0.05, min(e.shut_until for e in self.endpoints) - now))
                 continue
-            endpoint = min(open_, key=lambda e: e.limit.load)
+            endpoint = min(open_, key=lambda e: (e is failed, e.limit.load))
             await endpoint.limit.acquire()
             if not endpoint.available(self._clock()):  # its circuit opened while this call was waiting
                 endpoint.limit.release()

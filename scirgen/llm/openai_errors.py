@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from time import time
 
@@ -29,16 +30,15 @@ def translated(error: Exception, where: str) -> ModelError:
     408, 409, time-outs, resets and replies that are no JSON are `ServerUnavailableError`; a prompt that does not fit is
     `ContextTooLongError`; any other 4xx is a plain, not retryable `ModelError`.
     """
-    if isinstance(error, openai.APITimeoutError):
-        return ServerUnavailableError(
-            f"{where}: no answer in time", hint="Raise limits.timeout_s, or lower concurrency."
-        )
     if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__ or error
-        return ServerUnavailableError(
-            f"{where}: no connection: {_clean(str(cause) or type(cause).__name__)}",
-            hint="Is the server running, and is its address right?",
-        )
+        causes = list(_causes(error))
+        # The SDK's aiohttp transport calls a refused or reset connection a time-out as well; the first cause knows better.
+        if isinstance(error, openai.APITimeoutError) and (not causes or isinstance(causes[-1], TimeoutError)):
+            hint = "Raise limits.timeout_s, or lower limits.concurrency."
+            return ServerUnavailableError(f"{where}: no answer in time", hint=hint)
+        what = _clean(str(causes[-1])) or type(causes[-1]).__name__ if causes else "it was closed"
+        hint = "Is the server running, and is its address right?"
+        return ServerUnavailableError(f"{where}: no connection: {what}", hint=hint)
     if isinstance(error, openai.APIStatusError):
         return _status_error(error, where)
     if isinstance(error, openai.APIResponseValidationError | ValueError):
@@ -46,6 +46,12 @@ def translated(error: Exception, where: str) -> ModelError:
     return ServerUnavailableError(
         f"{where}: {_clean(str(error)) or type(error).__name__}", hint="Run again to retry it."
     )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    while (cause := error.__cause__) is not None:
+        yield cause
+        error = cause
 
 
 def _status_error(error: openai.APIStatusError, where: str) -> ModelError:

@@ -7,6 +7,7 @@ import contextlib
 
 import click
 
+from scirgen.testing.faults import FAULTS, Faults
 from scirgen.testing.server import FakeServer
 
 
@@ -20,11 +21,31 @@ def main() -> None:
 @click.option("--port", default=0, show_default=True, help="0: any free port; the address is printed.")
 @click.option("--latency-ms", default=30.0, show_default=True, help="Time until each reply.")
 @click.option("--model", default="fake", show_default=True, help="Name of the model it serves.")
-def serve(host: str, port: int, latency_ms: float, model: str) -> None:
+@click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help=f"Repeatable. Names: {', '.join(FAULTS)}.")
+@click.option("--fault-seed", default=0, show_default=True, help="Decides which requests fail.")
+@click.option("--retry-after", default=0.2, show_default=True, help="Seconds, in the header of fault 429.")
+@click.option("--die-after", type=int, help="From this many answers on, refuse everything.")
+@click.option("--die-with", default=401, show_default=True, help="HTTP status of those refusals.")
+def serve(
+    host: str,
+    port: int,
+    latency_ms: float,
+    model: str,
+    faults: tuple[str, ...],
+    fault_seed: int,
+    retry_after: float,
+    die_after: int | None,
+    die_with: int,
+) -> None:
     """Serve the fake OpenAI-compatible API until interrupted."""
+    try:
+        rates = {name: float(rate) for name, _, rate in (fault.partition("=") for fault in faults)}
+        wrong = Faults(rates, fault_seed, retry_after, die_after=die_after, die_with=die_with)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--fault") from error
 
     async def run() -> None:
-        async with FakeServer(host=host, port=port, latency_s=latency_ms / 1000, model=model) as server:
+        async with FakeServer(host=host, port=port, latency_s=latency_ms / 1000, model=model, faults=wrong) as server:
             click.echo(f"serving on {server.url}  (use it as: --model openai:{model}@{server.url})")
             await asyncio.Event().wait()
 

@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from aiohttp import web
 
 from scirgen.testing import replies
+from scirgen.testing.faults import FAULTS, Faults
 
 
 class FakeServer:
@@ -25,6 +27,8 @@ class FakeServer:
         model: the only model it knows; others get 404.
         json_schema: False refuses ``response_format`` of that type, as some servers do.
         logprobs: False refuses ``echo``.
+        faults: what goes wrong; None: nothing.
+        reply: makes the answer to a chat request from its body.
     """
 
     def __init__(
@@ -36,11 +40,15 @@ class FakeServer:
         model: str = "fake",
         json_schema: bool = True,
         logprobs: bool = True,
+        faults: Faults | None = None,
+        reply: Callable[[dict[str, Any]], dict[str, Any]] = replies.chat_completion,
     ) -> None:
         self.host, self.port, self.model = host, port, model
         self.latency_s = latency_s
         self.json_schema = json_schema
         self.logprobs = logprobs
+        self.faults = faults or Faults()
+        self._reply = reply
         self.answered: Counter[str] = Counter()
         self.in_flight = 0
         self.max_in_flight = 0
@@ -81,6 +89,7 @@ class FakeServer:
                 "distinct": len(self.answered),
                 "most_for_one_request": max(self.answered.values(), default=0),
                 "max_in_flight": self.max_in_flight,
+                "faults": self.faults.injected,
                 "requests": self.answered,
             }
         )
@@ -93,7 +102,7 @@ class FakeServer:
         kind = (body.get("response_format") or {}).get("type")
         if kind == "json_schema" and not self.json_schema:
             return _error(400, "response_format of type json_schema is not supported")
-        return await self._answer(request, body, lambda: replies.chat_completion(body))
+        return await self._answer(request, body, lambda: self._reply(body))
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -109,16 +118,30 @@ class FakeServer:
             return _error(404, f"The model {body.get('model')!r} does not exist", code="model_not_found")
         return None
 
-    async def _answer(self, request: web.Request, body: dict[str, Any], make: Any) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.Request, body: dict[str, Any], make: Callable[[], dict[str, Any]]
+    ) -> web.StreamResponse:
+        dead = self.faults.dead(sum(self.answered.values())) if self.faults.die_after is not None else None
+        if dead is not None:
+            return dead
+        name = request_hash(body)
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         try:
+            fault = self.faults.draw(name)
             if self.latency_s:
                 await asyncio.sleep(self.latency_s)
-            response = web.json_response(make())
+            good = make()
+            if fault is not None:
+                answer = await FAULTS[fault](self.faults, request, good)
+                if answer is None:
+                    raise ConnectionResetError
+                return answer
+            response = web.json_response(good)
         finally:
             self.in_flight -= 1
-        self.answered[request_hash(body)] += 1
+        self.faults.last_good = good
+        self.answered[name] += 1
         return response
 
 

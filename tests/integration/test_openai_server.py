@@ -1,0 +1,231 @@
+"""The OpenAI-compatible backend against a real server on loopback, well and ill."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+from scirgen.core.config import Config, LimitsConfig, ModelsConfig
+from scirgen.core.errors import (
+    CannotScoreError,
+    ConfigError,
+    ModelAccessError,
+    ReplyInvalidError,
+    ReplyRefusedError,
+    ReplyTruncatedError,
+    ServerUnavailableError,
+)
+from scirgen.core.prompts import fence
+from scirgen.llm.base import Message, ScoreRequest
+from scirgen.llm.open import open_chat, open_scoring, open_sessions
+from scirgen.pipeline.plugins import load_registry
+from scirgen.testing.faults import FAULTS, Faults
+from scirgen.testing.server import FakeServer
+from tests.support.models import config_for, prompt
+
+DATA = fence("Snow depth was measured at 40 stations. The lake lost two metres of water in ten years.")
+
+
+class Pair(BaseModel):
+    evidence: str
+    question: str
+    level: Literal["C1", "C2"]
+
+
+class Pairs(BaseModel):
+    pairs: list[Pair]
+
+
+async def test_structured_replies_are_valid_and_quote_the_data() -> None:
+    async with FakeServer() as server:
+        sessions = await open_sessions(config_for(server.url), load_registry())
+        answer = await sessions.chat.ask(prompt(f"Ask.\n{DATA}"), Pairs, seed=1)
+        assert answer.value.pairs
+        assert all(pair.evidence in DATA for pair in answer.value.pairs)
+        chosen = await sessions.chat.choose(prompt(f"Level?\n{DATA}"), ["C1", "C2"], seed=1)
+        assert chosen.text in ("C1", "C2")
+        await sessions.aclose()
+
+
+@pytest.mark.parametrize("form", ["json_object", "prompt"])
+async def test_a_server_without_json_schema_is_asked_another_way_and_only_once(form: str) -> None:
+    async with FakeServer(json_schema=False) as server:
+        config = config_for(server.url)
+        sessions = await open_sessions(config, load_registry())
+        for n in range(3):
+            await sessions.chat.ask(prompt(f"{n}\n{DATA}"), Pairs, seed=1)
+        await sessions.chat.choose(prompt(f"Level?\n{DATA}"), ["C1", "C2"], seed=1)
+        assert sum(server.answered.values()) == 4 + 1  # and the scorer's probe
+        await sessions.aclose()
+
+
+async def test_scores_of_a_server_follow_the_contract_and_rise_with_the_context() -> None:
+    async with FakeServer() as server:
+        model = await open_scoring(f"openai:fake@{server.url}", Config(), load_registry())
+        with_context, without, over_boundary = await model.score(
+            [
+                ScoreRequest("Snow depth fell. Question: what fell? Answer:", " Snow depth"),
+                ScoreRequest("Question: what fell? Answer:", " Snow depth"),
+                ScoreRequest("Answer: sno", "w depth"),
+            ]
+        )
+        assert with_context.tokens == without.tokens == (" Snow", " depth")  # type: ignore[union-attr]
+        assert with_context.mean > without.mean  # type: ignore[union-attr]
+        # A token that overlaps the boundary belongs to the continuation.
+        assert over_boundary.tokens == (" snow", " depth")  # type: ignore[union-attr]
+        (chat_prompt,) = await model.score([ScoreRequest((Message("user", "q"),), " a")])
+        assert isinstance(chat_prompt, Exception)
+        await model.aclose()
+
+
+async def test_a_plan_with_a_model_that_cannot_score_is_refused_before_anything_runs() -> None:
+    async with FakeServer(logprobs=False) as server:
+        with pytest.raises(CannotScoreError) as caught:
+            await open_sessions(config_for(server.url), load_registry())
+        assert "--scorer" in caught.value.hint
+        assert not server.answered
+
+
+@pytest.mark.parametrize("logprobs", [True])
+async def test_an_unknown_option_is_refused_with_the_nearest_known(logprobs: bool) -> None:
+    config = Config(models=ModelsConfig(generator="openai:fake@http://127.0.0.1:9/v1", options={"api_key": "x"}))
+    with pytest.raises(ConfigError, match="reads 'api_key'") as caught:
+        await open_sessions(config, load_registry())
+    assert "api_key_env" in caught.value.hint
+
+
+async def test_an_unknown_model_is_fatal_and_says_so() -> None:
+    async with FakeServer(model="other") as server:
+        model = await open_chat(f"openai:fake@{server.url}", Config(), load_registry())
+        from scirgen.llm.base import ChatRequest
+
+        with pytest.raises(ModelAccessError, match="does not exist") as caught:
+            await model.chat(ChatRequest((Message("user", "q"),)))
+        assert caught.value.fatal
+        await model.aclose()
+
+
+async def test_nobody_at_the_address_is_one_clear_error_before_work() -> None:
+    config = Config(models=ModelsConfig(generator="openai:fake@http://127.0.0.1:9/v1"), limits=LimitsConfig(retries=0))
+    with pytest.raises(ServerUnavailableError) as caught:
+        await open_sessions(config, load_registry(), needs_scores=False)
+    assert "127.0.0.1:9" in caught.value.message and "running" in caught.value.hint
+
+
+async def test_a_hosted_api_without_a_key_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(ModelAccessError, match="OPENAI_API_KEY"):
+        await open_chat("openai:gpt-5", Config(), load_registry())
+
+
+async def test_the_key_appears_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecretkey123456")
+
+    def echo_the_key(body: dict[str, Any]) -> dict[str, Any]:
+        return {"choices": []}
+
+    async with FakeServer(faults=Faults(die_after=0, die_with=401), reply=echo_the_key) as server:
+        model = await open_chat(f"openai:fake@{server.url}", Config(), load_registry())
+        from scirgen.llm.base import ChatRequest
+
+        with pytest.raises(ModelAccessError) as caught:
+            await model.chat(ChatRequest((Message("user", "q"),)))
+        assert "verysecret" not in repr(caught.value) + caught.value.hint
+        await model.aclose()
+
+
+HEALED = [
+    "429", "429_bare", "500", "502", "503", "reset_before", "reset_in_body", "reset_after_body", "slow_body",
+    "slow_first_byte", "broken_json", "truncated_reply", "wrong_schema", "prose", "empty", "wrong_id",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", HEALED)
+async def test_a_fault_of_every_third_attempt_loses_no_reply(fault: str) -> None:
+    faults = Faults({fault: 0.34}, seed=3, retry_after_s=0.01, slow_s=0.05)
+    async with FakeServer(faults=faults) as server:
+        config = config_for(server.url, retries=8, repair_attempts=6)
+        sessions = await open_sessions(config, load_registry(), needs_scores=False)
+        answers = await asyncio.gather(*(sessions.chat.ask(prompt(f"{n}\n{DATA}"), Pairs, seed=n) for n in range(20)))
+        assert len(answers) == 20 and all(a.value.pairs for a in answers)
+        assert faults.injected[fault] > 0
+        assert max(server.answered.values()) == 1, "a reply already received was asked for again"
+        await sessions.aclose()
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [("refusal", ReplyRefusedError), ("length", ReplyTruncatedError), ("wrong_schema", ReplyInvalidError)],
+)
+async def test_a_reply_that_cannot_be_used_fails_with_its_own_code(fault: str, error: type[Exception]) -> None:
+    async with FakeServer(faults=Faults({fault: 1.0})) as server:
+        sessions = await open_sessions(config_for(server.url), load_registry(), needs_scores=False)
+        with pytest.raises(error):
+            await sessions.chat.ask(prompt(DATA), Pairs, seed=1)
+        await sessions.aclose()
+
+
+async def test_a_duplicated_reply_is_still_a_valid_one() -> None:
+    async with FakeServer(faults=Faults({"duplicated": 0.5})) as server:
+        sessions = await open_sessions(config_for(server.url), load_registry(), needs_scores=False)
+        answers = [await sessions.chat.ask(prompt(f"{n}\n{DATA}"), Pairs, seed=n) for n in range(6)]
+        assert all(a.value.pairs for a in answers)
+        await sessions.aclose()
+
+
+@pytest.mark.parametrize("status", [401, 404])
+async def test_a_key_revoked_or_a_model_unloaded_in_mid_run_is_fatal(status: int) -> None:
+    async with FakeServer(faults=Faults(die_after=3, die_with=status)) as server:
+        sessions = await open_sessions(config_for(server.url), load_registry(), needs_scores=False)
+        for n in range(3):
+            await sessions.chat.ask_text(prompt(f"{n}\n{DATA}"), seed=n)
+        with pytest.raises(ModelAccessError) as caught:
+            await sessions.chat.ask_text(prompt("four"), seed=1)
+        assert caught.value.fatal
+        await sessions.aclose()
+
+
+async def test_a_server_slower_than_the_time_out_is_unavailable_and_our_own_queue_is_not_counted() -> None:
+    async with FakeServer(latency_s=0.2) as server:
+        config = config_for(server.url, concurrency=1, timeout_s=0.9, retries=0)
+        sessions = await open_sessions(config, load_registry(), needs_scores=False)
+        # Eight in a queue of one wait longer than the time-out in all, and none of them fails.
+        await asyncio.gather(*(sessions.chat.ask_text(prompt(f"{n}"), seed=n) for n in range(8)))
+        server.latency_s = 5
+        with pytest.raises(ServerUnavailableError, match="no answer in time"):
+            await sessions.chat.ask_text(prompt("slow"), seed=1)
+        await sessions.aclose()
+
+
+async def test_two_servers_share_the_load() -> None:
+    async with FakeServer(latency_s=0.02) as one, FakeServer(latency_s=0.02) as two:
+        sessions = await open_sessions(
+            config_for(f"{one.url},{two.url}", concurrency=8), load_registry(), needs_scores=False
+        )
+        await asyncio.gather(*(sessions.chat.ask_text(prompt(f"{n}"), seed=n) for n in range(40)))
+        served = [sum(s.answered.values()) for s in (one, two)]
+        assert sum(served) == 40 and min(served) >= 12
+        await sessions.aclose()
+
+
+def test_every_fault_is_covered_here() -> None:
+    assert set(FAULTS) == {*HEALED, "refusal", "length", "duplicated"}
+
+
+async def test_stats_count_each_request() -> None:
+    import aiohttp
+
+    async with FakeServer() as server, aiohttp.ClientSession() as client:
+        body = {"model": "fake", "messages": [{"role": "user", "content": "q"}]}
+        for _ in range(2):
+            async with client.post(f"{server.url}/chat/completions", json=body) as reply:
+                first = await reply.text()
+        async with client.get(server.url.removesuffix("/v1") + "/stats") as reply:
+            stats = json.loads(await reply.text())
+        assert (stats["answered"], stats["distinct"], stats["most_for_one_request"]) == (2, 1, 2)
+        assert json.loads(first)["choices"][0]["message"]["content"]

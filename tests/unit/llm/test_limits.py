@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from scirgen.core.config import LimitsConfig
+from scirgen.core.errors import ModelAccessError, RateLimitedError, ServerUnavailableError
+from scirgen.llm.endpoints import FAILURES_IN_A_ROW, GIVE_UP_S, EndpointPool, ServerGoneError
+from scirgen.llm.limits import AdaptiveLimit, MinuteCap, backoff_s
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def pool(time: Time, clients: list[str], **limits: object) -> EndpointPool[str]:
+    settings = LimitsConfig.model_validate({"retries": 3, **limits})
+    return EndpointPool(clients, settings, "openai:m", clock=time, sleep=time.sleep, rng=random.Random(0))
+
+
+async def test_retry_after_is_honoured_and_never_undercut() -> None:
+    time, attempts = Time(), 0
+
+    async def call(client: str) -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            raise RateLimitedError("slow down", retry_after=7.0)
+        return "reply"
+
+    assert await pool(time, ["a"]).run(call) == "reply"
+    assert len(time.slept) == 2 and all(7.0 <= s <= 7.8 for s in time.slept)
+
+
+async def test_retries_are_bounded_and_the_last_error_is_raised() -> None:
+    calls = 0
+
+    async def call(client: str) -> str:
+        nonlocal calls
+        calls += 1
+        raise ServerUnavailableError(f"fault {calls}")
+
+    with pytest.raises(ServerUnavailableError, match="fault 4"):
+        await pool(Time(), ["a"]).run(call)
+
+
+async def test_what_is_no_transport_fault_is_not_retried() -> None:
+    calls = 0
+
+    async def call(client: str) -> str:
+        nonlocal calls
+        calls += 1
+        raise ModelAccessError("no such model")
+
+    with pytest.raises(ModelAccessError):
+        await pool(Time(), ["a"]).run(call)
+    assert calls == 1
+
+
+async def test_a_failing_endpoint_is_left_alone_and_the_other_serves() -> None:
+    time, asked = Time(), {"bad": 0, "good": 0}
+
+    async def call(client: str) -> str:
+        asked[client] += 1
+        if client == "bad":
+            raise ServerUnavailableError("down")
+        return "reply"
+
+    servers = pool(time, ["bad", "good"], retries=5)
+    for _ in range(200):
+        await servers.run(call)
+    assert asked["good"] == 200
+    # The circuit opens after so many faults in a row, and since then only single calls try again now and then.
+    assert FAILURES_IN_A_ROW <= asked["bad"] <= FAILURES_IN_A_ROW + 8
+
+
+async def test_when_no_server_answers_for_a_minute_the_run_stops_with_one_message() -> None:
+    time = Time()
+
+    async def call(client: str) -> str:
+        raise ServerUnavailableError("refused")
+
+    servers = pool(time, ["a", "b"], retries=100)
+    with pytest.raises(ServerGoneError, match="no server has answered") as caught:
+        await servers.run(call)
+    assert caught.value.fatal and caught.value.retryable
+    assert GIVE_UP_S <= time.now < 3 * GIVE_UP_S
+
+
+async def test_calls_go_to_the_least_loaded_endpoint() -> None:
+    release, asked = asyncio.Event(), []
+
+    async def call(client: str) -> str:
+        asked.append(client)
+        await release.wait()
+        return client
+
+    servers = pool(Time(), ["a", "b", "c"], concurrency=8)
+    calls = [asyncio.create_task(servers.run(call)) for _ in range(12)]
+    await asyncio.sleep(0.01)
+    assert sorted(asked) == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    release.set()
+    await asyncio.gather(*calls)
+
+
+async def test_cap_on_requests_a_minute_spreads_them() -> None:
+    time = Time()
+
+    async def call(client: str) -> str:
+        return "reply"
+
+    servers = pool(time, ["a"], requests_per_minute=60)
+    for _ in range(62):
+        await servers.run(call)
+    assert 58 <= time.now <= 62
+
+
+def drive(limit: AdaptiveLimit, windows: int, refused_share: float, latency: float = 0.1) -> None:
+    for _ in range(windows):
+        calls = max(4, int(limit.limit))
+        for i in range(calls):
+            limit.in_flight += 1
+            limit.release(latency, refused=i < refused_share * calls)
+
+
+def test_limit_falls_when_many_calls_are_refused_and_recovers() -> None:
+    limit = AdaptiveLimit(64)
+    drive(limit, 6, 0.6)
+    assert limit.limit < 16
+    drive(limit, 40, 0.0)
+    assert limit.limit == 64
+
+
+def test_limit_does_not_collapse_under_random_faults() -> None:
+    limit = AdaptiveLimit(64)
+    drive(limit, 100, 0.15)
+    assert limit.limit == 64
+
+
+def test_limit_falls_when_latency_rises_but_keeps_an_eighth() -> None:
+    limit = AdaptiveLimit(64)
+    drive(limit, 10, 0.0, latency=0.1)
+    drive(limit, 5, 0.0, latency=0.5)
+    assert limit.limit < 64
+    drive(limit, 20, 0.0, latency=50.0)
+    assert limit.limit >= 8
+
+
+async def test_cancelled_waiter_passes_its_place_on() -> None:
+    limit = AdaptiveLimit(1)
+    await limit.acquire()
+    waiters = [asyncio.create_task(limit.acquire()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiters[0].cancel()
+    limit.release(0.1)
+    waiters[1].cancel()
+    await asyncio.gather(*waiters[:2], return_exceptions=True)
+    await asyncio.wait_for(waiters[2], 5)
+    assert limit.in_flight == 1
+
+
+def test_minute_cap_settles_what_was_booked_too_high() -> None:
+    time = Time()
+    cap = MinuteCap(6000, time)
+    assert cap.take(200) == 0.0
+    assert cap.take(1000) == pytest.approx(10.0)
+    cap.settle(1000, 0)
+    assert cap.take(0) == 0.0
+
+
+def test_backoff_grows_within_its_cap() -> None:
+    rng = random.Random(1)
+    waits = [max(backoff_s(n, None, rng) for _ in range(200)) for n in range(12)]
+    assert waits[0] <= 0.25 and waits[4] > 2.0 and max(waits) <= 30.0

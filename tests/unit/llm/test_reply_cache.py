@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from scirgen.llm.base import Usage
+from scirgen.llm.cache import ReplyCache
+
+
+def test_get_after_put_gives_the_reply_and_its_usage_back() -> None:
+    cache = ReplyCache.open()
+    cache.put(
+        "k", {"messages": [["user", "é"]]}, "a reply \ud800", finish_reason="length", usage=Usage(3, None), model="m"
+    )
+    found = cache.get("k")
+    assert found is not None
+    assert (found.text, found.finish_reason, found.usage, found.model) == (
+        "a reply \ud800",
+        "length",
+        Usage(3, None),
+        "m",
+    )
+    assert found.request == '{"messages": [["user", "é"]]}'
+    assert cache.get("other") is None
+    assert len(cache) == 1
+
+
+def test_spoiled_replies_are_not_used_again_but_can_be_looked_at() -> None:
+    cache = ReplyCache.open()
+    cache.put("k", {}, "bad")
+    cache.spoil("k")
+    assert cache.get("k") is None
+    assert cache.peek("k") is not None
+    cache.put("k", {}, "good")
+    found = cache.get("k")
+    assert found is not None and found.text == "good"
+
+
+def test_cache_in_a_store_of_others_leaves_the_connection_open(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "run.db", isolation_level=None)
+    cache = ReplyCache(db)
+    cache.put("k", {}, "x")
+    cache.close()
+    assert db.execute("SELECT COUNT(*) FROM replies").fetchone() == (1,)
+
+
+def test_reading_a_store_without_replies_finds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    sqlite3.connect(path).execute("CREATE TABLE t(x)").connection.close()
+    cache = ReplyCache(sqlite3.connect(f"file:{path}?mode=ro", uri=True))
+    assert cache.get("k") is None
+    assert len(cache) == 0
+
+
+def test_put_then_sigkill_loses_no_reply(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from scirgen.llm.cache import ReplyCache\n"
+        "cache = ReplyCache.open(sys.argv[1])\n"
+        "for i in range(50): cache.put(f'k{i}', {}, f'reply {i}')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "replies.db")], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    cache = ReplyCache.open(tmp_path / "replies.db")
+    assert [cache.get(f"k{i}").text for i in range(50)] == [f"reply {i}" for i in range(50)]  # type: ignore[union-attr]
