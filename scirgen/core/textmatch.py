@@ -14,14 +14,16 @@ _SPACES = re.compile(r"\s+")
 _ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
 
 
+@lru_cache(maxsize=2048)  # several gates look at the same question
 def normalise(text: str) -> str:
     """NFKC, lower case, straight quotes and hyphens, single spaces."""
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).translate(_ORDINARY).casefold()).strip()
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=2048)
+def words(text: str) -> tuple[str, ...]:
     """Words of the normalised text, in order; each CJK character counts as one word."""
-    return _WORD.findall(normalise(text))
+    return tuple(_WORD.findall(normalise(text)))
 
 
 @lru_cache(maxsize=65536)
@@ -37,7 +39,13 @@ def stem(word: str) -> str:
 
 def content_words(text: str, stop_words: Collection[str] = ()) -> list[str]:
     """Stems of the words that carry content, in order, repeats kept."""
-    return [stem(w) for w in words(text) if w not in stop_words and (len(w) > 1 or not w.isascii() or w.isdigit())]
+    stop = _members(stop_words) if isinstance(stop_words, tuple) else stop_words
+    return [stem(w) for w in words(text) if w not in stop and (len(w) > 1 or not w.isascii() or w.isdigit())]
+
+
+@lru_cache(maxsize=64)
+def _members(listed: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(listed)
 
 
 def names(text: str) -> set[str]:
@@ -51,6 +59,7 @@ def numbers(text: str) -> set[str]:
     return {_canonical(m) for m in _NUMBER.findall(unicodedata.normalize("NFKC", text).replace("−", "-"))}
 
 
+@lru_cache(maxsize=8192)
 def _canonical(number: str) -> str:
     plain = number.lstrip("-").rstrip(".,")
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):

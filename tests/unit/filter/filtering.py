@@ -96,8 +96,7 @@ def taxonomy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture
-def make_ctx(taxonomy_root: Path, tmp_path: Path) -> Callable[..., StageContext]:
+def make_context(taxonomy_root: Path, folder: Path) -> Callable[..., StageContext]:
     def make(rule: Callable[[ScoreRequest], Any] | None = None, **filter_settings: Any) -> StageContext:
         resources = Resources(Domain("test", "Test", taxonomy_root))
         registry = Registry()
@@ -108,7 +107,7 @@ def make_ctx(taxonomy_root: Path, tmp_path: Path) -> Callable[..., StageContext]
             prompts=PromptLibrary(resources),
             taxonomies=Taxonomies(resources),
             registry=registry,
-            folder=tmp_path,
+            folder=folder,
             score_session=ScriptedScorer(rule) if rule else None,
             stage="filter",
             key="ds-1",
@@ -116,6 +115,11 @@ def make_ctx(taxonomy_root: Path, tmp_path: Path) -> Callable[..., StageContext]
         )
 
     return make
+
+
+@pytest.fixture
+def make_ctx(taxonomy_root: Path, tmp_path: Path) -> Callable[..., StageContext]:
+    return make_context(taxonomy_root, tmp_path)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
@@ -51,18 +52,27 @@ class NotSupportedGate(PairGate):
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         support = "\n".join(s.text for s in pair.evidence) or material.context
         stop = ctx.taxonomies.wording.of(pair.language).stop_words
-        said = [w for w in content_words(pair.answer, stop) if not w[0].isdigit()]
-        basis = support + "\n" + pair.question
-        if not said and not numbers(pair.answer):  # "Yes": what is claimed stands in the question
-            said, basis = content_words(pair.question, stop), support
-        share = coverage(said, content_words(basis, stop))
+        stated, figures = _vocabulary(support, stop)
+        asked, claimed = set(content_words(pair.question, stop)), numbers(pair.answer)
+        said = {w for w in content_words(pair.answer, stop) if not w[0].isdigit()}
+        if said or claimed:
+            stated, figures = stated | asked, figures | numbers(pair.question)
+        else:  # "Yes": what is claimed stands in the question
+            said = asked
+        share = coverage(said, stated)
         if share < self.threshold(ctx.config):
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
         # A count of things listed in the evidence is a small number that need not be written there.
-        missing = sorted(n for n in numbers(pair.answer) - numbers(basis) if not _small(n))
+        missing = sorted(n for n in claimed - figures if not _small(n))
         if missing:
             return Verdict(False, f"the answer's number {missing[0]} is not in its evidence", share)
         return ACCEPT
+
+
+@lru_cache(maxsize=64)
+def _vocabulary(text: str, stop_words: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Content words and numbers; the pairs of a dataset often share their context."""
+    return frozenset(content_words(text, stop_words)), frozenset(numbers(text))
 
 
 def _small(number: str) -> bool:

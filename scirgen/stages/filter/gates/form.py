@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.conformance import answer_problem, matches, question_problem
@@ -149,7 +150,7 @@ class RepetitionGate(PairGate):
         return ACCEPT
 
 
-def repeated_share(tokens: list[str], size: int = 4) -> float:
+def repeated_share(tokens: Sequence[str], size: int = 4) -> float:
     """Share of the runs of ``size`` tokens that occurred before in the text; 0 for shorter texts."""
     runs = max(len(tokens) - size + 1, 0)
     return 1 - len(shingles(tokens, size)) / runs if runs else 0.0

@@ -1,0 +1,146 @@
+"""Near-duplicate search and its resolution, for any questions in any order."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirgen.core.neardup import Asked, answers_agree, near_duplicates, resolve, wordprint
+from scirgen.core.taxonomy import LanguageWording
+
+WORDING = LanguageWording(affirmative=("yes",), negative=("no",), stop_words=("the", "of", "in", "what", "is", "how"))
+TOPICS = (
+    "glacier",
+    "permafrost",
+    "runoff",
+    "albedo",
+    "aerosol",
+    "snow",
+    "Heihe",
+    "Tibet",
+    "flux",
+    "soil",
+    "1990",
+    "2015",
+)
+ANSWERS = (
+    "Yes",
+    "No",
+    "11 stations",
+    "11",
+    "12 stations",
+    "eddy covariance tower",
+    "an eddy covariance tower",
+    "snow depth",
+)
+
+questions = st.lists(st.sampled_from(TOPICS), min_size=2, max_size=7, unique=True).map(
+    lambda ws: "What is the " + " of ".join(ws) + "?"
+)
+asked_lists = st.lists(
+    st.tuples(questions, st.sampled_from("abcd"), st.sampled_from(ANSWERS), st.sampled_from(("x", "y"))), max_size=30
+).map(lambda rows: [Asked(f"q{n:03d}", d, q, a, t) for n, (q, d, a, t) in enumerate(rows)])
+
+
+@given(asked_lists, st.integers())
+@settings(max_examples=60, deadline=None)
+def test_resolve_whatever_the_order_gives_the_same(asked: list[Asked], seed: int) -> None:
+    shuffled = list(asked)
+    random.Random(seed).shuffle(shuffled)
+    assert resolve(asked, WORDING) == resolve(shuffled, WORDING)
+
+
+@given(asked_lists)
+@settings(max_examples=60, deadline=None)
+def test_resolve_leaves_no_question_with_two_gold_datasets_unmerged(asked: list[Asked]) -> None:
+    found = resolve(asked, WORDING)
+    dropped = {d.id for d in found.drops}
+    kept = [a for a in asked if a.id not in dropped]
+    prints = [wordprint(a.id, a.question, a.question_type, WORDING.stop_words) for a in kept]
+    texts = [p.text for p in prints]
+    assert len(set(texts)) == len(texts)  # the same words never survive twice
+
+
+@given(asked_lists)
+@settings(max_examples=60, deadline=None)
+def test_resolve_merges_only_agreeing_answers_and_accounts_for_every_drop(asked: list[Asked]) -> None:
+    known = {a.id: a for a in asked}
+    found = resolve(asked, WORDING)
+    dropped = {d.id for d in found.drops}
+    assert len(dropped) == len(found.drops)
+    assert not dropped & set(found.positives)
+    for drop in found.drops:
+        if drop.code == "merged":
+            assert drop.of not in dropped
+            assert known[drop.id].dataset_id in found.positives[drop.of]
+            assert answers_agree(known[drop.of].answer, known[drop.id].answer, WORDING)
+        elif drop.code == "near_duplicate":
+            assert drop.of not in dropped
+            assert known[drop.of].dataset_id == known[drop.id].dataset_id
+        else:
+            assert drop.of in dropped
+    for id, datasets in found.positives.items():
+        assert known[id].dataset_id in datasets
+        assert list(datasets) == sorted(set(datasets))
+
+
+@given(asked_lists)
+@settings(max_examples=60, deadline=None)
+def test_near_duplicates_finds_what_comparing_all_pairs_finds(asked: list[Asked]) -> None:
+    prints = [wordprint(a.id, a.question, a.question_type, WORDING.stop_words) for a in asked]
+    expected: dict[str, set[str]] = {}
+    for n, own in enumerate(prints):
+        leaders = [(-own.similarity(p), p.id) for p in prints[:n] if p.id in expected and own.similarity(p) >= 0.8]
+        if leaders:
+            expected[min(leaders)[1]].add(own.id)
+        else:
+            expected[own.id] = set()
+    found = {g.leader: {i for i, _ in g.members} for g in near_duplicates(asked, WORDING.stop_words)}
+    assert found == {k: v for k, v in expected.items() if v}
+
+
+@given(st.sampled_from(ANSWERS), st.sampled_from(ANSWERS))
+def test_answers_agree_is_symmetric_and_reflexive(first: str, second: str) -> None:
+    assert answers_agree(first, second, WORDING) == answers_agree(second, first, WORDING)
+    assert answers_agree(first, first, WORDING)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "agree"),
+    [
+        ("Yes", "Yes, they are merged.", True),
+        ("Yes", "No", False),
+        ("11", "11 stations", True),
+        ("11", "12", False),
+        ("3.2 m", "3.2 meters", True),
+        ("lower reaches of the Heihe", "the lower reaches of the Heihe River in China", True),
+        ("lower reaches of the Heihe", "the Third Pole", False),
+        ("", "snow", False),
+    ],
+)
+def test_answers_agree_by_polarity_numbers_and_words(first: str, second: str, agree: bool) -> None:
+    assert answers_agree(first, second, WORDING) is agree
+
+
+def test_near_duplicates_with_embeddings_adds_paraphrases_that_words_miss() -> None:
+    asked = [
+        Asked("a", "d1", "What drives melt of mountain ice?", "Heat"),
+        Asked("b", "d2", "Why do alpine glaciers shrink?", "Heat"),
+        Asked("c", "d3", "What is albedo?", "Reflectance"),
+    ]
+    vectors = {
+        "what drives melt of mountain ice": [1, 0.02],
+        "why do alpine glaciers shrink": [1, 0],
+        "what is albedo": [0, 1],
+    }
+
+    def embed(texts: object) -> np.ndarray:
+        return np.array([vectors[t] for t in texts], dtype=float)  # type: ignore[attr-defined]
+
+    assert near_duplicates(asked) == []
+    (group,) = near_duplicates(asked, embed=embed)
+    assert (group.leader, [i for i, _ in group.members]) == ("a", ["b"])
