@@ -58,6 +58,24 @@ def answer_problem(kind: QuestionType, question: str, answer: str, wording: Lang
     return f"has a form that a {kind.name} answer must not have: {unwanted}" if unwanted else None
 
 
+_CLAUSE = re.compile(r"[,;:]|\b(?:and|but|while|whereas|despite|although|because|if|when)\b", re.IGNORECASE)
+
+
+def pointer(question: str, wording: LanguageWording) -> str | None:
+    """The phrase by which the question points at a text or dataset its reader cannot see; None when it does not."""
+    text = normalise(question)
+    for pattern in wording.pointing:
+        if found := _pattern(pattern).search(text):
+            return found.group()
+    for pattern in wording.pointing_unless_introduced:
+        for found in _pattern(pattern).finditer(text):
+            before = text[: found.start()]
+            own = {stem(w) for w in words(found.group())[1:]}
+            if not _CLAUSE.search(before) and not own & {stem(w) for w in words(before)}:
+                return found.group()
+    return None
+
+
 def polarity(answer: str, wording: LanguageWording) -> str | None:
     """ "yes" or "no" when the answer begins with a word of that meaning, else None."""
     text = normalise(answer)

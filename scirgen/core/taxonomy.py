@@ -117,6 +117,12 @@ class LanguageWording(_Strict):
     """What gates look for in one language. Patterns are case-insensitive regular expressions."""
 
     pointing: tuple[str, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
+    pointing_unless_introduced: tuple[str, ...] = Field(
+        default=(), description="the same, for phrases that may refer back to something the question has named"
+    )
+    pointing_phrases: tuple[str, ...] = Field(
+        default=(), description="phrases counted by an audit, without being held against a question"
+    )
     affirmative: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     placeholders: tuple[str, ...] = Field(default=(), description="answers that are no answers")
@@ -196,7 +202,8 @@ class Taxonomies:
         """Words and patterns of the gates."""
         loaded = self._load("wording", Wording)
         for language, words in loaded.languages.items():
-            for pattern in words.pointing + words.placeholders + words.metadata_questions:
+            patterns = words.pointing + words.pointing_unless_introduced + words.pointing_phrases
+            for pattern in patterns + words.placeholders + words.metadata_questions:
                 _check_pattern(pattern, f"taxonomies/wording: {language}")
         return loaded
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 _CJK = r"぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?")
-_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _SPACES = re.compile(r"\s+")
 _ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
 
@@ -56,12 +56,29 @@ def names(text: str) -> set[str]:
 
 def numbers(text: str) -> set[str]:
     """Numbers in the text, thousands separators and trailing zeros removed: {"1000", "0.25"}."""
-    return {_canonical(m) for m in _NUMBER.findall(unicodedata.normalize("NFKC", text).replace("−", "-"))}
+    return {_canonical(m) for m in _NUMBER.findall(unicodedata.normalize("NFKC", text))}
+
+
+def states_number(number: str, stated: Collection[str]) -> bool:
+    """Whether a number is among the stated ones, or is one of them rounded ("1556" of "1556.06")."""
+    if number in stated:
+        return True
+    whole, _, decimals = number.partition(".")
+    if not (whole + decimals).isdigit():
+        return False
+    rounded = (
+        round(float(s), len(decimals)) for s in stated if len(s.partition(".")[2]) > len(decimals) and _is_plain(s)
+    )
+    return float(number) in rounded
+
+
+def _is_plain(number: str) -> bool:
+    return number.replace(".", "", 1).isdigit()
 
 
 @lru_cache(maxsize=8192)
 def _canonical(number: str) -> str:
-    plain = number.lstrip("-").rstrip(".,")
+    plain = number.rstrip(".,")
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):
         plain = plain.replace(",", "")
     plain = plain.replace(",", ".")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scirgen.core.config import Config
-from scirgen.core.conformance import polarity
+from scirgen.core.conformance import matches, polarity
 from scirgen.core.neardup import Asked, resolve
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.qafiles import QAFile, QAGroup, QARow, type_key
@@ -36,6 +36,8 @@ class Audit:
         clean_rows: rows without any defect.
         not_checked: gate code -> what the file lacks for it.
         verification: answers of Verification questions: yes, no, other.
+        pointing_phrases: rows with "the study", "this dataset", "the context" or the like, of which most are innocent ("in the
+            context of ..."); ``defects["pointing"]`` counts those that do point at something unseen.
         repeated_questions: rows whose question another dataset's row before has word for word.
         most_repeated: the question that most datasets share, and how many do.
         examples: gate code -> some (row id, question, reason).
@@ -51,6 +53,7 @@ class Audit:
     types: Counter[str] = field(default_factory=Counter)
     not_checked: dict[str, str] = field(default_factory=dict)
     verification: Counter[str] = field(default_factory=Counter)
+    pointing_phrases: int = 0
     repeated_questions: int = 0
     most_repeated: tuple[str, int] = ("", 0)
     examples: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
@@ -75,6 +78,7 @@ class Audit:
             "not_checked": dict(sorted(self.not_checked.items())),
             "yes_share": self.yes_share,
             "verification": {k: self.verification[k] for k in ("yes", "no", "other")},
+            "pointing_phrases": self.pointing_phrases,
             "repeated_questions": self.repeated_questions,
             "most_repeated": {"question": self.most_repeated[0], "datasets": self.most_repeated[1]},
             "examples": {
@@ -136,6 +140,8 @@ async def _judge_group(group: QAGroup, gates: Iterable[Gate], result: Audit, ctx
     material = Material(dataset, (), group.context, dict(group.sources))
     for row, pair in zip(group.rows, pairs, strict=True):
         result.types[pair.question_type or "?"] += 1
+        phrases = ctx.taxonomies.wording.of(row.language).pointing_phrases
+        result.pointing_phrases += matches(phrases, row.question) is not None
         if pair.question_type == "verification" and row.answer is not None:
             said = polarity(row.answer, ctx.taxonomies.wording.of(row.language))
             result.verification[said or "other"] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, verdict
 
-from scirgen.core.records import QAPair
+from scirgen.core.records import QAPair, Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.gates.duplicate import DuplicateGate
@@ -21,6 +21,7 @@ from scirgen.stages.filter.gates.form import (
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, MetadataEchoGate, PointingGate
 
 GOOD = pair()
+ROUNDED = Span(document_id="ds-1", start=0, end=21, text="merged 2400.4 gauges.")
 LONG_ANSWER = "Satellites miss snowfall over cold mountains, and gauges see it, so that merging them lowers the error."
 
 REJECTED: list[tuple[type[Gate], str, QAPair]] = [
@@ -29,6 +30,8 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (TypeQuestionGate, "unknown type", pair(kind="riddle")),
     (SchemaGate, "placeholder", pair(answer="error")),
     (SchemaGate, "not mentioned", pair(answer="The context does not mention the reason.")),
+    (SchemaGate, "not specified", pair(answer="The exact number of gauges is not specified.")),
+    (SchemaGate, "metadata silent", pair(answer="The metadata does not explicitly state the number of gauges.")),
     (SchemaGate, "debris", pair(answer='{"answer": "because of snow"}')),
     (SchemaGate, "label", pair(question="Question: why do satellites miss snowfall?")),
     (SchemaGate, "next turn", pair(answer="Because of snow.\nQuestion: what is next?")),
@@ -57,6 +60,10 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (PointingGate, "this dataset", pair(question="Why were gauges merged in this dataset?")),
     (PointingGate, "the study", pair(question="What was the main purpose of the study?")),
     (PointingGate, "above", pair(question="Why are the gauges mentioned above useful?")),
+    (PointingGate, "these datasets", pair(question="I don't understand how these datasets help forecasters.")),
+    (PointingGate, "this field", pair(question="Are gauges in this field read by hand or by loggers?")),
+    (PointingGate, "findings", pair(question="How many lakes were identified according to the findings?")),
+    (PointingGate, "metadata", pair(question="Is wheat limited in Tibet according to the metadata?")),
     (PointingGate, "authors", pair(question="Why did the authors merge gauges?")),
     (PointingGate, "zh", pair(question="该数据集为什么融合雨量计？", language="zh")),
     (PointingGate, "pt", pair(question="Qual é o objetivo deste estudo na Amazônia?", language="pt")),
@@ -116,7 +123,9 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         pair("Is a snow cover product useful for predicting spring floods?", "Yes", "verification"),
     ),
     (NotSupportedGate, "yes", pair("Are gauges merged with satellites?", "Yes", "verification")),
-    (NotSupportedGate, "a count", pair("How many units are used?", "1", "quantification")),
+    (NotSupportedGate, "a count", pair("How many kinds of gauges are merged?", "1", "quantification")),
+    (NotSupportedGate, "unit spelt out", pair("At which resolution?", "0.25 deg.", "quantification")),
+    (NotSupportedGate, "rounded", pair("How many gauges?", "2,400", "quantification", evidence=(ROUNDED,))),
     (NotSupportedGate, "separators", pair("How many gauges are merged?", "2400", "quantification")),
 ]
 

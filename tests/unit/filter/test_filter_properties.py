@@ -18,7 +18,9 @@ from scirgen.stages.filter.gates.reference import ExampleLeakGate, PointingGate,
 
 TEXT = st.text(st.sampled_from("abcdefghij klm nop?,.éü的雨"), max_size=60)
 WORDS = st.lists(
-    st.sampled_from(["snow", "gauges", "ice", "flux", "soil", "merge", "data", "wind", "rivers", "lakes"]), min_size=1, max_size=12
+    st.sampled_from(["snow", "gauges", "ice", "flux", "soil", "merge", "data", "wind", "rivers", "lakes"]),
+    min_size=1,
+    max_size=12,
 )
 relaxed = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
-from scirgen.core.textmatch import content_words, coverage, numbers
+from scirgen.core.textmatch import content_words, coverage, numbers, states_number
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
@@ -54,18 +54,20 @@ class NotSupportedGate(PairGate):
         stop = ctx.taxonomies.wording.of(pair.language).stop_words
         stated, figures = _vocabulary(support, stop)
         asked, claimed = set(content_words(pair.question, stop)), numbers(pair.answer)
+        figures |= numbers(pair.question)
+        # A count of things listed in the evidence is a small number that need not be written there.
+        missing = sorted(n for n in claimed if not _small(n) and not states_number(n, figures))
+        if missing:
+            return Verdict(False, f"the answer's number {missing[0]} is not in its evidence")
         said = {w for w in content_words(pair.answer, stop) if not w[0].isdigit()}
-        if said or claimed:
-            stated, figures = stated | asked, figures | numbers(pair.question)
-        else:  # "Yes": what is claimed stands in the question
-            said = asked
-        share = coverage(said, stated)
+        stated_numbers = sum(states_number(n, figures) for n in claimed)  # "every 10 min" supports "10 minutes"
+        if said or stated_numbers:
+            known = coverage(said, stated | asked) * len(said) + stated_numbers
+            share = known / (len(said) + stated_numbers)
+        else:
+            share = coverage(asked, stated)  # "Yes": what is claimed stands in the question
         if share < self.threshold(ctx.config):
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
-        # A count of things listed in the evidence is a small number that need not be written there.
-        missing = sorted(n for n in claimed - figures if not _small(n))
-        if missing:
-            return Verdict(False, f"the answer's number {missing[0]} is not in its evidence", share)
         return ACCEPT
 
 

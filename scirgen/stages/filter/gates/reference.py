@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar
 
 from rapidfuzz import fuzz, process
 
-from scirgen.core.conformance import matches
+from scirgen.core.conformance import matches, pointer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import Taxonomies
@@ -26,11 +25,8 @@ class PointingGate(PairGate):
     order: ClassVar[int] = 70
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        for pattern in ctx.taxonomies.wording.of(pair.language).pointing:
-            found = re.search(pattern, normalise(pair.question), re.IGNORECASE)
-            if found:
-                return Verdict(False, f"the question points at {found.group()!r}")
-        return ACCEPT
+        found = pointer(pair.question, ctx.taxonomies.wording.of(pair.language))
+        return Verdict(False, f"the question points at {found!r}") if found else ACCEPT
 
 
 class MetadataEchoGate(PairGate):
