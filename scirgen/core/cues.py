@@ -26,7 +26,7 @@ class AspectCues:
         """Aspect -> number of its cues in the sentence, plus half a cue where it stands in a usual section.
 
         Aspects without any cue in the sentence are left out. The first cues of an aspect are its surest: they weigh a
-        little more, so that equal counts are rare.
+        little more, so that equal counts are rare. In related work, what others wanted, did and found is background.
         """
         found: dict[AspectCategory, float] = {}
         for definition, cues in self._definitions:
@@ -34,8 +34,19 @@ class AspectCues:
             if hits:
                 sure = _EARLIER_CUES * (len(cues) - hits[0]) / len(cues)
                 found[definition.id] = len(hits) + sure + (_USUAL_SECTION if section in definition.sections else 0.0)
+        if section is SectionClass.RELATED_WORK:
+            return _as_background(found)
         return found
 
     def ranked(self, sentence: str, section: SectionClass | None = None) -> list[tuple[AspectCategory, float]]:
         """Aspects with a cue in the sentence, best first."""
         return sorted(self.scores(sentence, section).items(), key=lambda item: -item[1])
+
+
+def _as_background(found: dict[AspectCategory, float]) -> dict[AspectCategory, float]:
+    others = (AspectCategory.OBJECTIVE, AspectCategory.METHODS, AspectCategory.FINDINGS, AspectCategory.DATASET)
+    kept = {c: s for c, s in found.items() if c not in others}
+    told = [s for c, s in found.items() if c in others]
+    if told:
+        kept[AspectCategory.BACKGROUND] = max(kept.get(AspectCategory.BACKGROUND, 0.0), _USUAL_SECTION + max(told))
+    return kept

@@ -120,13 +120,13 @@ class ExtractConfig(Section):
 
     max_tokens_per_call: int = Field(default=3000, ge=200, description="of a section's text; longer ones are cut")
     sentences_per_aspect: int = Field(default=4, ge=1, description="kept by rule, for each aspect of a section")
-    calls_per_section: int = Field(default=6, ge=0, description="questions about sentences the rules leave open")
+    calls_per_section: int = Field(default=2, ge=0, description="questions about sentences the rules leave open")
 
 
 class VerifyConfig(Section):
     """Stage 6. ``calls_per_paper`` and ``aspects_per_category`` are for small models."""
 
-    calls_per_paper: int = Field(default=12, ge=0, description="questions about sentences the rules leave open")
+    calls_per_paper: int = Field(default=4, ge=0, description="questions about sentences the rules leave open")
     aspects_per_category: int = Field(default=8, ge=1, description="kept for one dataset and paper, best first")
 
 

@@ -13,7 +13,8 @@ from scirgen.stages.extract.reading import Picked
 from scirgen.stages.extract.sections import Sentence
 
 NONE = "none"
-_CLEAR_LEAD = 0.9
+_CLEAR_LEAD = 0.4
+"""Less than the weight of a usual section (`AspectCues`): of two aspects with as many cues, the section decides."""
 _CLEAR_LEAST = 1.0
 
 
@@ -30,7 +31,8 @@ async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list
         if lead >= _CLEAR_LEAD and ranked[0][1] >= _CLEAR_LEAST:
             clear.append((ranked[0][1], sentence, ranked[0][0]))
         else:
-            unclear.append((ranked[0][1], sentence, [c for c, _ in ranked]))
+            near = [c for c, score in ranked if ranked[0][1] - score < _CLEAR_LEAD]
+            unclear.append((ranked[0][1], sentence, near))
     picked = _best(clear, ctx.config.extract.sentences_per_aspect)
     asked = sorted(unclear, key=lambda x: (-x[0], x[1].number))[: ctx.config.extract.calls_per_section]
     for _, sentence, plausible in asked:
@@ -49,7 +51,7 @@ def _best(found: list[tuple[float, Sentence, AspectCategory]], each: int) -> lis
 
 
 async def _ask(sentence: Sentence, plausible: list[AspectCategory], ctx: StageContext) -> Picked | None:
-    """The model's choice among all six and none. A choice that no cue supports is taken for none."""
+    """The model's choice among all six and none. One that the cues do not support as well as any other is taken for none."""
     prompt = ctx.prompt("aspects").render(heading=sentence.label.heading, sentence=sentence.text)
     names = {a.name.lower(): a.id for a in ctx.taxonomies.aspects.aspects}
     answer = await ctx.chat.choose(prompt, (*names, NONE), seed=ctx.seed(sentence.number))

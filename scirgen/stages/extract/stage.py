@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Document, Link, Rejection, SectionClass, SectionLabel
+from scirgen.core.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.extract.reading import Picked, read_section
-from scirgen.stages.extract.sections import section_sentences
+from scirgen.stages.extract.sections import Sentence, section_sentences
 from scirgen.stages.extract.sorting import sort_section
 
 
@@ -42,14 +43,30 @@ class ExtractStage(Stage):
         """Read one section."""
         document = item.one(Document)
         labels = [x for x in item.of(SectionLabel) if x.label.value == item.parameters["section"]]
-        sentences = section_sentences(document, labels)
+        everything = section_sentences(document, labels)
+        sentences = [s for s in everything if not talks_to_machine(s.text)]
+        hostile = [_hostile(s, ctx) for s in everything if talks_to_machine(s.text)]
         if not sentences:
-            return StageResult()
+            return StageResult(rejections=tuple(hostile))
         if ctx.chat.pack == "small":
             picked = await sort_section(sentences, ctx)
         else:
             picked = await read_section(document, sentences, ctx)
-        return _result(document, picked, ctx)
+        result = _result(document, picked, ctx)
+        return StageResult(result.outputs, (*hostile, *result.rejections))
+
+
+def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
+    """A sentence that is not even shown to the model."""
+    return Rejection(
+        stage=ExtractStage.name,
+        code="instructions",
+        reason="the sentence talks to a machine, not to the paper's readers",
+        record_kind="Aspect",
+        record_id=f"{ctx.key}|{sentence.number}",
+        record=sentence.text,
+        provenance=ctx.provenance(),
+    )
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:

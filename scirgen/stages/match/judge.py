@@ -7,6 +7,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import SectionClass
+from scirgen.core.untrusted import talks_to_machine
 from scirgen.core.words import telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
@@ -69,7 +70,7 @@ class AutoStrategy:
 
 async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: StageContext) -> Judgement:
     """The model's judgement on the candidate sentences; the guards have the last word."""
-    shown = _shown(named, [s.place for s in indirect.sentences], ctx.config.match.evidence_sentences)
+    shown = _shown(pair, named, [s.place for s in indirect.sentences], ctx.config.match.evidence_sentences)
     if not shown:
         return Judgement(False, "The paper has no sentence that speaks of such data.", code="not_named")
     prompt = ctx.prompt("judge").render(
@@ -111,9 +112,14 @@ def _located(pair: Pair, quotes: list[str]) -> tuple[Place, ...]:
         if len(quote.strip()) < _LEAST_QUOTE:
             continue
         at = pair.verbatim.find(quote)
-        if at is not None:
+        if at is not None and not talks_to_machine(_sentences_of(pair, *at)):
             found.setdefault(at[0], Place(*at, pair.section(at[0]), "quotation"))
     return tuple(found[start] for start in sorted(found))
+
+
+def _sentences_of(pair: Pair, start: int, end: int) -> str:
+    """The whole sentences that a quotation is part of: half an order is an order."""
+    return pair.document.text[pair.sentence_at(start, end)[0] : max(end, pair.sentence_at(start, end)[1])]
 
 
 def _speaks_of(quote: str, names: DatasetNames) -> bool:
@@ -123,10 +129,11 @@ def _speaks_of(quote: str, names: DatasetNames) -> bool:
     return len(telling_words(quote) & names.subject) >= 2
 
 
-def _shown(named: list[Place], similar: list[Place], limit: int) -> list[Place]:
+def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> list[Place]:
     """Sentences for the prompt: those that name the dataset first, then the nearest; in the paper's order."""
     chosen: dict[tuple[int, int], Place] = {}
     for place in [*named, *similar]:
-        if len(chosen) < limit and place.section is not SectionClass.RELATED_WORK:
+        hostile = talks_to_machine(pair.document.text[place.start : place.end])
+        if len(chosen) < limit and place.section is not SectionClass.RELATED_WORK and not hostile:
             chosen.setdefault((place.start, place.end), place)
     return [chosen[key] for key in sorted(chosen)]

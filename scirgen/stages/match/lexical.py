@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scirgen.core.records import SectionClass
+from scirgen.core.untrusted import talks_to_machine
 from scirgen.core.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
@@ -50,7 +51,7 @@ def find_indirect(pair: Pair, limit: int) -> Indirect:
     places = [
         Place(s, e, pair.section(s), "similar words")
         for s, e in pair.sentences
-        if pair.section(s) is not SectionClass.RELATED_WORK and e - s >= 30
+        if pair.section(s) is not SectionClass.RELATED_WORK and e - s >= 30 and not talks_to_machine(text[s:e])
     ]
     query = sorted(telling_words(f"{pair.dataset.title} {' '.join(pair.dataset.keywords)} {pair.dataset.description}"))
     query = [w for w in query if w not in names.places]

@@ -65,10 +65,11 @@ def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: R
     """Offsets in the body where an entry is cited: by bracketed number, raised number, or author and year."""
     text = document.text
     found = [s + m.start() for s, e in body for m in _numbers(text[s:e]) if entry.number in _expanded(m.group(1))]
-    year, surname = _YEAR.search(entry.text), _SURNAME.search(entry.text)
-    if year and surname:
+    years = "|".join(sorted({m.group(1) for m in _YEAR.finditer(entry.text)}))
+    surname = _SURNAME.search(entry.text)
+    if years and surname:
         by_name = re.compile(
-            rf"\b{re.escape(surname.group())}\b[^.;()]{{0,50}}?(?:\bet al\.)?[\s,(]{{0,4}}{year.group(1)}"
+            rf"\b{re.escape(surname.group())}\b[^.;()]{{0,50}}?(?:\bet al\.)?[\s,(]{{0,4}}(?:{years})(?!\d)"
         )
         found += [s + m.start() for s, e in body for m in by_name.finditer(text[s:e])]
     return sorted(set(found))

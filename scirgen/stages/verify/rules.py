@@ -16,7 +16,7 @@ _HAN = re.compile(r"[一-鿿]")
 _BEGINS = re.compile(r"[\"'“‘«(\[]?(?:[^\W\d_]|\d)")
 _ENDS = re.compile(r"[.!?。！？][\"'”’»)\]]*(?:\s?\[[\d,–\s-]+\])?(?:\d{1,3}(?:[,–-]\d{1,3})*)?$")
 _POINTS = re.compile(
-    r"^(?:\(?(?:fig(?:ure|\.)|tab(?:le|\.)|eq(?:uation|\.)|see|as (?:shown|listed|given) in|where)\b|.{0,60}\b(?:is|are) (?:shown|listed|given|presented"
+    r"^(?:\(?(?:figs?\.|figures? |tab\.|tables? |eqs?\.|equations? |see |as (?:shown|listed|given) in |where )|.{0,60}\b(?:is|are) (?:shown|listed|given|presented"
     r"|summari[sz]ed|depicted|illustrated) in (?:the )?(?:fig|tab|supp|appendix)\S*(?: \S+)?\.?$)",
     re.I,
 )
