@@ -27,11 +27,13 @@ _EXPORTS = {
     "Rejection": "scirgen.core.records",
     "QAPair": "scirgen.core.records",
     "ScirgenError": "scirgen.core.errors",
+    "ConfigError": "scirgen.core.errors",
     "InputError": "scirgen.core.errors",
     "SourceError": "scirgen.core.errors",
 }
 
 if TYPE_CHECKING:
+    from scirgen.core.errors import ConfigError as ConfigError
     from scirgen.core.errors import InputError as InputError
     from scirgen.core.errors import ScirgenError as ScirgenError
     from scirgen.core.errors import SourceError as SourceError
