@@ -28,3 +28,7 @@ test: lint  ## everything CI runs
 test-browser: setup  ## the report in headless Chromium (Debian: apt-get install chromium)
 	@command -v chromium >/dev/null || { echo "Chromium is not installed: apt-get install chromium"; exit 1; }
 	$(BIN)/pytest -m browser
+
+.PHONY: test-vllm
+test-vllm:  ## a real vLLM, in a venv of its own (about 5 GB), on the bundled model; needs no GPU
+	PYTHON=$(PYTHON) sh tests/integration/vllm/run.sh

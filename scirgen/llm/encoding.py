@@ -67,6 +67,15 @@ class JointEncoder:
             raise ModelError("the continuation has no token of its own", code="empty_continuation")
         return Encoded(tuple(ids), first)
 
+    def encode_chat(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        """Chat messages through the template, ready for the reply to follow.
+
+        Raises:
+            ModelError: the model has no chat template, or it refuses the messages.
+        """
+        text, data = self._render(messages)
+        return tuple(self._ids(text, len(text), data, False)[0])
+
     def pieces(self, ids: tuple[int, ...]) -> tuple[str, ...]:
         """The tokens as text, one by one (a character of several tokens shows as U+FFFD in each)."""
         return tuple(self._tokenizer.batch_decode([[i] for i in ids], clean_up_tokenization_spaces=False))

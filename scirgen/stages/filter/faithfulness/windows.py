@@ -1,0 +1,110 @@
+"""What part of a dataset's context a pair is scored against: all of it, the evidence, or the best of several passages.
+
+Nothing is ever cut without saying so: a window names itself and whether it is less than the whole context.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from scirgen.core.records import QAPair
+from scirgen.core.sentences import sentence_spans
+from scirgen.stages.filter.base import Material
+
+WindowKind = Literal["full", "evidence", "max"]
+
+PASSAGE_WORDS = 60
+"""Sentences are joined to passages of at least this many words."""
+
+_WORD = re.compile(r"\w+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True)
+class Window:
+    """A text to score against. ``part`` says that it is less than the whole context; ``source`` is "spans" or "search"."""
+
+    text: str
+    part: bool
+    source: str = ""
+
+
+@lru_cache(maxsize=256)
+def passages(text: str, words: int = PASSAGE_WORDS) -> tuple[str, ...]:
+    """The text in order, cut between sentences and lines into passages of about ``words`` words."""
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        pieces += [line[a:b] for a, b in sentence_spans(line)] if len(line.split()) > words else [line]
+    grouped: list[list[str]] = [[]]
+    for piece in filter(str.strip, pieces):
+        if sum(len(p.split()) for p in grouped[-1]) >= words:
+            grouped.append([])
+        grouped[-1].append(piece)
+    return tuple(" ".join(group) for group in grouped if group)
+
+
+def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window:
+    """The pair's spans with the sentences around them; without spans, the passages that share most with the pair.
+
+    Args:
+        pair: question, answer and evidence.
+        material: the context and the sources its spans point into.
+        budget: how many passages to search for where the pair has no usable span.
+    """
+    around = [text for s in pair.evidence if (text := _around(material.sources.get(s.document_id, ""), s.start, s.end))]
+    if around:
+        return Window("\n".join(dict.fromkeys(around)), True, "spans")
+    every = passages(material.context)
+    best = sorted(rank(f"{pair.question} {pair.answer}", every)[:budget])
+    return Window("\n".join(every[i] for i in best), len(every) > len(best), "search")
+
+
+def max_windows(pair: QAPair, material: Material, budget: int = 4) -> list[Window]:
+    """The ``budget`` passages that share most with the pair, each with its neighbours, best first."""
+    every = passages(material.context)
+    chosen = rank(f"{pair.question} {pair.answer}", every)[:budget]
+    return [
+        Window("\n".join(every[max(0, i - 1) : i + 2]), len(every) > 3 or i not in (0, 1), "search") for i in chosen
+    ]
+
+
+def rank(query: str, texts: Sequence[str]) -> list[int]:
+    """Indices of the texts, by falling overlap with the query: BM25 (k1 = 1.2, b = 0.75) over lower-cased words."""
+    bags = [Counter(_words(t)) for t in texts]
+    if not bags:
+        return []
+    mean = sum(b.total() for b in bags) / len(bags) or 1.0
+    spread = Counter(w for b in bags for w in b)
+    wanted = set(_words(query))
+
+    def score(bag: Counter[str]) -> float:
+        length = 1.2 * (0.25 + 0.75 * bag.total() / mean)
+        return sum(
+            math.log(1 + (len(bags) - spread[w] + 0.5) / (spread[w] + 0.5)) * bag[w] * 2.2 / (bag[w] + length)
+            for w in wanted & bag.keys()
+        )
+
+    return sorted(range(len(bags)), key=lambda i: (-score(bags[i]), i))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _around(text: str, start: int, end: int) -> str:
+    """The sentences of a source that the span touches, and one more on each side."""
+    if not text or end > len(text):
+        return ""
+    # Looking at a few thousand characters is enough, and a whole paper's text is not split for each span.
+    low, high = max(0, start - 2000), min(len(text), end + 2000)
+    spans = [(a + low, b + low) for a, b in sentence_spans(text[low:high])]
+    touched = [i for i, (a, b) in enumerate(spans) if a < end and start < b]
+    if not touched:
+        return text[start:end]
+    first, last = max(0, touched[0] - 1), min(len(spans) - 1, touched[-1] + 1)
+    return text[spans[first][0] : spans[last][1]].strip()
