@@ -63,6 +63,7 @@ PARSERS = (
 )
 
 _G = f"{_S}.filter.gates"
+_F = f"{_S}.filter.faithfulness"
 
 GATES = (
     Provided("gate", "schema", f"{_G}.form:SchemaGate"),
@@ -77,6 +78,13 @@ GATES = (
     Provided("gate", "example_leak", f"{_G}.reference:ExampleLeakGate"),
     Provided("gate", "not_supported", f"{_G}.evidence:NotSupportedGate"),
     Provided("gate", "duplicate", f"{_G}.duplicate:DuplicateGate"),
+    Provided("faithfulness", "semantic", f"{_F}.semantic:SemanticScorer", "SePer as published, soft"),
+    Provided("faithfulness", "semantic_hard", f"{_F}.semantic:HardSemanticScorer", "SePer as published, hard"),
+    Provided("faithfulness", "nli", f"{_F}.judged:EntailmentScorer", "an entailment model on passages"),
+    Provided("faithfulness", "llm_judge", f"{_F}.judged:JudgeScorer", "the generator, asked to judge"),
+    Provided("entailment", "hf", "scirgen.llm.entailment:ClassifierEntailment", "a classifier", "local"),
+    Provided("entailment", "score", "scirgen.llm.entailment:ScorerEntailment", "the scorer's yes against its no"),
+    Provided("entailment", "lexical", "scirgen.llm.entailment:LexicalEntailment", "shared words; a baseline"),
     Provided("faithfulness", "shift", f"{_S}.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
 )
 

@@ -174,13 +174,32 @@ class FilterConfig(Section):
     gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that are on by default")
     gate_options: dict[str, GateOptions] = Field(default={}, description="gate code -> its options")
     faithfulness: tuple[str, ...] = Field(default=("shift",), description="scorers, in order; empty: none")
-    combine: Literal["all", "any"] = Field(default="all", description="how several scorers decide together")
+    combine: Literal["all", "any", "weighted"] = Field(
+        default="all",
+        description="how several scorers decide together; weighted: sum of weight x (score - threshold) > 0",
+    )
+    weights: dict[str, float] = Field(
+        default={}, description="scorer -> weight, for combine: weighted; 1 where not given"
+    )
     framing: Literal["plain", "chat"] = Field(
         default="plain", description="prompt of the scorer: text or chat template"
     )
+    window: Literal["full", "evidence", "max"] = Field(
+        default="full",
+        description="score against the whole context, the pair's evidence, or the best of several passages",
+    )
+    shift_form: Literal["mean", "sum", "p_ratio", "relative"] = Field(
+        default="mean", description="formula of the shift; see docs/seper.md"
+    )
+    semantic_samples: int = Field(default=8, ge=1, description="responses sampled each way by semantic SePer")
+    entailment: str = Field(
+        default="", description="URI of the entailment model of nli and semantic: hf:, score:, lexical:"
+    )
     threshold: float = Field(default=0.0, description="keep when the score is above it; nats a token for shift")
     thresholds: dict[str, dict[str, float]] = Field(
-        default={}, description="scorer -> question type -> threshold, instead of ``threshold``"
+        default={},
+        description="scorer -> question type (or '*' for all others) -> threshold, instead of ``threshold``; "
+        "scirgen calibrate --save writes them",
     )
 
 

@@ -100,7 +100,7 @@ class Faithfulness(Protocol):
     """Measures how much the context supports an answer (SePer shift, semantic SePer, NLI, LLM judge).
 
     A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
-    both enter the fingerprint.
+    both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it.
     """
 
     name: ClassVar[str]

@@ -12,10 +12,11 @@ from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score
 from scirgen.core.registry import Registry
-from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.filter.base import Faithfulness, Gate, Material
 
-_FAITHFULNESS_WITHOUT_LOGPROBS = frozenset({"nli", "judge"})
+_WITHOUT_LOGPROBS = frozenset({"nli", "llm_judge"})
+_WITH_GENERATOR = frozenset({"semantic", "semantic_hard", "llm_judge"})
 
 
 class FilterStage(Stage):
@@ -25,12 +26,11 @@ class FilterStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""
-        needs_scorer = any(name not in _FAITHFULNESS_WITHOUT_LOGPROBS for name in config.filter.faithfulness)
-        return Uses(
-            config=("filter", "language"),
-            taxonomies=("graesser", "wording"),
-            roles=("scorer",) if needs_scorer else (),
-        )
+        chosen = config.filter.faithfulness
+        asks_scorer = "nli" in chosen and config.filter.entailment.startswith("score:")
+        roles: list[Role] = ["scorer"] if asks_scorer or set(chosen) - _WITHOUT_LOGPROBS else []
+        roles += ["generator"] if _WITH_GENERATOR & set(chosen) else []
+        return Uses(config=("filter", "language"), taxonomies=("graesser", "wording"), roles=tuple(roles))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item: this round's candidates, with what earlier rounds accepted."""
@@ -156,6 +156,7 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
     scorers = select_scorers(ctx.config, ctx.registry)
     if not scorers or not pairs:
         return list(pairs)
+    usual = [getattr(scorer, "default_threshold", None) for scorer in scorers]
     columns = [await scorer.score(pairs, material, ctx) for scorer in scorers]
     accepted = []
     for pair, row in zip(pairs, zip(*columns, strict=True), strict=True):
@@ -163,21 +164,35 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
         if error is not None:
             found.failed(pair, error)
             continue
-        scores = tuple(_decided(s, pair, ctx.config) for s in row if isinstance(s, Score))
+        scores = tuple(
+            _decided(s, pair, at, ctx.config) for s, at in zip(row, usual, strict=True) if isinstance(s, Score)
+        )
         scored = pair.model_copy(update={"scores": (*pair.scores, *scores)})
-        failing = [s for s in scores if not s.passed]
-        if not failing or (ctx.config.filter.combine == "any" and len(failing) < len(scores)):
+        reason = _against(scores, ctx.config)
+        if not reason:
             accepted.append(scored)
         else:
-            worst = failing[0]
-            reason = f"{worst.name} {worst.value:.4f} is not above {worst.threshold:g}"
+            worst = next((s for s in scores if not s.passed), scores[0])
             found.rejected(scored, worst.name, reason, worst.value)
     return accepted
 
 
-def _decided(score: Score, pair: QAPair, config: Config) -> Score:
-    threshold = config.filter.thresholds.get(score.name, {}).get(pair.question_type, config.filter.threshold)
+def _decided(score: Score, pair: QAPair, usual: float | None, config: Config) -> Score:
+    """The score with its threshold: the one for the type, for all types, the scorer's own, or the common one."""
+    given = config.filter.thresholds.get(score.name, {})
+    threshold = given.get(pair.question_type, given.get("*", config.filter.threshold if usual is None else usual))
     return score.model_copy(update={"threshold": threshold, "passed": score.value > threshold})
+
+
+def _against(scores: Sequence[Score], config: Config) -> str:
+    """Why the scores together reject a pair; "" where they accept it."""
+    failing = [s for s in scores if not s.passed]
+    if config.filter.combine == "weighted":
+        margin = sum(config.filter.weights.get(s.name, 1.0) * (s.value - (s.threshold or 0.0)) for s in scores)
+        return "" if margin > 0 else f"the weighted sum of scores less thresholds is {margin:.4f}"
+    if not failing or (config.filter.combine == "any" and len(failing) < len(scores)):
+        return ""
+    return f"{failing[0].name} {failing[0].value:.4f} is not above {failing[0].threshold:g}"
 
 
 def _definitions(ctx: StageContext) -> str:

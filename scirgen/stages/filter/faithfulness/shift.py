@@ -1,65 +1,117 @@
-"""The perplexity shift of ScIRGen's SePer filter: how much the context raises the mean log-probability of the answer."""
+"""SePer's log-probability shift: how much more the scorer believes an answer once it has seen the context."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final
 
-from scirgen.core.errors import ModelError
-from scirgen.core.prompts import Prompt
 from scirgen.core.records import QAPair, Score
-from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.base import ScoreReply
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
+from scirgen.stages.filter.faithfulness.windows import Window, evidence_window, max_windows
+
+Form = Callable[[Sequence[float], Sequence[float]], float]
+
+
+def mean_shift(given: Sequence[float], alone: Sequence[float]) -> float:
+    """``mean log p(a | q, c) - mean log p(a | q)``, in nats a token: ScIRGen, section 2.3, equations 1-2."""
+    return sum(given) / len(given) - sum(alone) / len(alone)
+
+
+def sum_shift(given: Sequence[float], alone: Sequence[float]) -> float:
+    """``log p(a | q, c) - log p(a | q)``, in nats: the pointwise mutual information of answer and context given q."""
+    return sum(given) - sum(alone)
+
+
+def probability_ratio(given: Sequence[float], alone: Sequence[float]) -> float:
+    """``P(a | q, c) / P(a | q) - 1`` with P the geometric mean of the tokens' probabilities; 0 where nothing changes.
+
+    The order is that of the mean shift; the scale is that of probabilities.
+    """
+    return math.exp(min(50.0, mean_shift(given, alone))) - 1.0
+
+
+def relative_shift(given: Sequence[float], alone: Sequence[float]) -> float:
+    """The share of the answer's surprisal that the context takes away: ``1 - S(a | q, c) / S(a | q)``, S = -sum log p.
+
+    1: the context says it all; 0: nothing changes; below: the context speaks against it. Unlike the mean shift it does
+    not grow with how surprising an answer is in itself.
+    """
+    before = -sum(alone)
+    return 1.0 - (-sum(given) / before) if before > 0 else 0.0
+
+
+FORMS: Final[Mapping[str, Form]] = {
+    "mean": mean_shift, "sum": sum_shift, "p_ratio": probability_ratio, "relative": relative_shift,
+}  # fmt: skip
+"""``config.filter.shift_form`` -> formula. All are above 0 where the context speaks for the answer."""
 
 
 class ShiftScorer:
-    """``mean log p(a | q, c) - mean log p(a | q)`` over the answer's tokens, in nats a token (ScIRGen, equations 1-2).
+    """The shift, in the configured form, framing and window.
 
-    The answer owns the space before it in plain framing; in chat framing it follows the generation prompt directly.
+    In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the pair's spans
+    and their neighbours. Both say so in the score's ``detail``. What does not fit the scorer's window is an error.
     """
 
     name: ClassVar[str] = "shift"
     needs_logprobs: ClassVar[bool] = True
-    prompts: ClassVar[tuple[str, ...]] = ("shift",)
-    version: ClassVar[int] = 1
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS
+    version: ClassVar[int] = 2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        prompt = ctx.prompt("shift")
-        chat = ctx.config.filter.framing == "chat"
-        requests = [_request(prompt, pair, material.context, chat) for pair in pairs]
-        requests += [_request(prompt, pair, "", chat) for pair in pairs]
-        replies = await ctx.scorer.score(requests)
-        model = str(ctx.scorer.identity)
-        given, alone = replies[: len(pairs)], replies[len(pairs) :]
-        return [_shift(w, o, model, prompt.hash) for w, o in zip(given, alone, strict=True)]
+        framing, kind = Framing(ctx), ctx.config.filter.window
+        windows = [_windows(kind, pair, material) for pair in pairs]
+        requests = [
+            framing.request(p.question, p.answer, w.text) for p, ws in zip(pairs, windows, strict=True) for w in ws
+        ]
+        first_alone = len(requests)
+        requests += [framing.request(p.question, p.answer, "") for p in pairs]
+        replies = [measured(r) for r in await ctx.scorer.score(requests)]
+        scores: list[Score | Exception] = []
+        at = 0
+        for alone, ws in zip(replies[first_alone:], windows, strict=True):
+            tried = [
+                self._score(g, alone, w, ctx, framing) for g, w in zip(replies[at : at + len(ws)], ws, strict=True)
+            ]
+            at += len(ws)
+            failed = next((t for t in tried if isinstance(t, Exception)), None)
+            scores.append(failed or max((t for t in tried if isinstance(t, Score)), key=lambda s: s.value))
+        return scores
+
+    def _score(
+        self,
+        given: ScoreReply | Exception,
+        alone: ScoreReply | Exception,
+        window: Window,
+        ctx: StageContext,
+        framing: Framing,
+    ) -> Score | Exception:
+        if isinstance(given, Exception):
+            return given
+        if isinstance(alone, Exception):
+            return alone
+        config = ctx.config.filter
+        part = f" of the context, by {window.source}" if window.part else ""
+        return Score(
+            name=self.name,
+            value=FORMS[config.shift_form](given.logprobs, alone.logprobs),
+            model=str(ctx.scorer.identity),
+            prompt_hash=framing.prompt.hash,
+            truncated=given.truncated or alone.truncated,
+            tokens=given.tokens,
+            logprobs_with=given.logprobs,
+            logprobs_without=alone.logprobs,
+            detail=f"{config.shift_form} shift, {config.framing} framing, window {config.window}{part}",
+        )
 
 
-def _request(prompt: Prompt, pair: QAPair, context: str, chat: bool) -> ScoreRequest:
-    rendered = prompt.render(question=pair.question, context=context)
-    if chat:
-        return ScoreRequest(tuple(Message(role, text) for role, text in rendered.messages), pair.answer.strip())
-    return ScoreRequest("\n\n".join(text for _, text in rendered.messages), " " + pair.answer.strip())
-
-
-def _shift(
-    given: ScoreReply | Exception, alone: ScoreReply | Exception, model: str, prompt_hash: str
-) -> Score | Exception:
-    if isinstance(given, Exception):
-        return given
-    if isinstance(alone, Exception):
-        return alone
-    measured = (*given.logprobs, *alone.logprobs)
-    if not given.logprobs or not alone.logprobs or not all(map(math.isfinite, measured)):
-        return ModelError("the scorer gave no finite log-probabilities for the answer", code="no_logprobs")
-    return Score(
-        name="shift",
-        value=given.mean - alone.mean,
-        model=model,
-        prompt_hash=prompt_hash,
-        truncated=given.truncated or alone.truncated,
-        tokens=given.tokens,
-        logprobs_with=given.logprobs,
-        logprobs_without=alone.logprobs,
-    )
+def _windows(kind: str, pair: QAPair, material: Material) -> list[Window]:
+    if kind == "evidence":
+        return [evidence_window(pair, material)]
+    if kind == "max":
+        return max_windows(pair, material) or [Window(material.context, False)]
+    return [Window(material.context, False)]

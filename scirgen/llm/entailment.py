@@ -1,0 +1,235 @@
+"""Does one text entail another? The plugin kind ``entailment``: a sequence classifier, the run's scorer, or shared words.
+
+A URI names one: ``hf:ID_OR_DIR``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme. What to do with the answer is
+the callers' affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
+
+from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError, ModelError
+from scirgen.core.prompts import Prompt
+from scirgen.core.registry import Registry
+from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.session import ScoreSession
+from scirgen.llm.uri import ModelURI
+
+FORMS = "hf:ID_OR_DIR (a classifier trained for natural language inference), score:yes-no or lexical:words"
+
+
+@dataclass(frozen=True)
+class Entailment:
+    """Probabilities that sum to 1. A model that only tells entailment from the rest puts the rest into ``neutral``."""
+
+    entailment: float
+    neutral: float
+    contradiction: float = 0.0
+
+    @property
+    def entails(self) -> bool:
+        """Whether entailment is the most probable of the three."""
+        return self.entailment > max(self.neutral, self.contradiction)
+
+
+@runtime_checkable
+class EntailmentModel(Protocol):
+    """Judges (premise, hypothesis) pairs. Made as ``cls(uri, options, scorer, prompt)``; cheap until first used."""
+
+    @property
+    def identity(self) -> str:
+        """What is stored with a score: the URI and, where known, the revision."""
+        ...
+
+    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
+        """One result a pair, in order; a failure is an error in its place, never a default."""
+        ...
+
+
+def open_entailment(
+    uri: str, registry: Registry, options: Mapping[str, object], scorer: ScoreSession | None, prompt: Prompt
+) -> EntailmentModel:
+    """The entailment model of a URI.
+
+    Args:
+        uri: see `FORMS`.
+        registry: where the scheme is looked up.
+        options: ``config.models.options``.
+        scorer: the run's scorer, for models that ask it.
+        prompt: the prompt such models ask with; its variables are ``premise`` and ``hypothesis``.
+
+    Raises:
+        ConfigError: no URI, or an unknown scheme.
+    """
+    if not uri:
+        raise ConfigError(
+            "an entailment model is needed and none is configured", hint=f"Set filter.entailment: {FORMS}."
+        )
+    parsed = ModelURI.parse(uri)
+    factory: Any = registry.get("entailment", parsed.scheme)
+    return cast(EntailmentModel, factory(parsed, options, scorer, prompt))
+
+
+class _Entailment:
+    def __init__(
+        self, uri: ModelURI, options: Mapping[str, object], scorer: ScoreSession | None, prompt: Prompt
+    ) -> None:
+        self.uri, self.options, self.scorer, self.prompt = uri, options, scorer, prompt
+
+    @property
+    def identity(self) -> str:
+        """The URI."""
+        return str(self.uri)
+
+
+class ClassifierEntailment(_Entailment):
+    """A Hugging Face sequence classifier with labels for entailment, neutral and contradiction (in any order)."""
+
+    _loaded: dict[str, tuple[Any, Any, dict[str, int]]] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
+
+    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
+        """See `EntailmentModel`. Pairs that do not fit the model's window are refused, not cut."""
+        return await asyncio.to_thread(self._entail, list(pairs))
+
+    def _entail(self, pairs: list[tuple[str, str]]) -> list[Entailment | ModelError]:
+        import torch
+
+        tokenizer, model, labels = self._load()
+        window = int(getattr(model.config, "max_position_embeddings", 512))
+        order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
+        found: dict[int, Entailment | ModelError] = {}
+        for at in range(0, len(order), 16):
+            batch = order[at : at + 16]
+            sizes = [len(tokenizer(*pairs[i])["input_ids"]) for i in batch]
+            fitting = [
+                i for i, size in zip(batch, sizes, strict=True) if size <= min(window, tokenizer.model_max_length)
+            ]
+            for i in set(batch) - set(fitting):
+                found[i] = ModelError("a text does not fit the entailment model's window", code="context_too_long")
+            if not fitting:
+                continue
+            inputs = tokenizer(
+                [pairs[i][0] for i in fitting], [pairs[i][1] for i in fitting], padding=True, return_tensors="pt"
+            ).to(model.device)
+            with torch.inference_mode():
+                rows = model(**inputs).logits.float().softmax(dim=-1).tolist()
+            for i, row in zip(fitting, rows, strict=True):
+                entailed = row[labels["entail"]]
+                against = row[labels["contradict"]] if "contradict" in labels else 0.0
+                found[i] = Entailment(entailed, max(0.0, 1.0 - entailed - against), against)
+        return [found[i] for i in range(len(pairs))]
+
+    def _load(self) -> tuple[Any, Any, dict[str, int]]:
+        if self.uri.name in self._loaded:
+            return self._loaded[self.uri.name]
+        try:
+            from transformers import AutoModelForSequenceClassification, AutoTokenizer
+        except ImportError as error:
+            raise MissingExtraError(
+                f"an entailment model in process needs a package that is not installed: {error}",
+                hint="Install it with: pip install 'scirgen[local]'",
+            ) from error
+        try:
+            tokenizer: Any = AutoTokenizer.from_pretrained(self.uri.name)
+            model: Any = AutoModelForSequenceClassification.from_pretrained(self.uri.name).eval()
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelAccessError(
+                f"cannot load the entailment model {self.uri.name!r}: {str(error).splitlines()[0]}",
+                hint=f"Give {FORMS}.",
+            ) from error
+        labels = {
+            kind: int(index)
+            for index, label in model.config.id2label.items()
+            for kind in ("entail", "contradict")
+            if str(label).lower().startswith(kind)
+        }
+        if "entail" not in labels:
+            raise ModelAccessError(
+                f"{self.uri.name!r} has no label named entailment: {sorted(map(str, model.config.id2label.values()))}",
+                hint="Use a classifier trained for natural language inference.",
+            )
+        self._loaded[self.uri.name] = (tokenizer, model, labels)
+        return self._loaded[self.uri.name]
+
+
+class ScorerEntailment(_Entailment):
+    """The run's scorer, asked whether the one follows from the other: p(yes) / (p(yes) + p(no)) for the next words."""
+
+    @property
+    def identity(self) -> str:
+        """The URI and the scorer."""
+        return f"{self.uri} ({self.scorer.identity if self.scorer else 'no scorer'})"
+
+    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
+        """See `EntailmentModel`."""
+        if self.scorer is None:
+            raise ConfigError(f"{self.uri} asks the scorer, and none is configured", hint="Pass --scorer URI.")
+        requests = []
+        for premise, hypothesis in pairs:
+            rendered = self.prompt.render(premise=premise, hypothesis=hypothesis)
+            messages = tuple(Message(role, text) for role, text in rendered.messages)
+            requests += [ScoreRequest(messages, "Yes"), ScoreRequest(messages, "No")]
+        replies = await self.scorer.score(requests)
+        return [_yes_no(*replies[i : i + 2]) for i in range(0, len(replies), 2)]
+
+
+def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entailment | ModelError:
+    if isinstance(yes, ModelError):
+        return yes
+    if isinstance(no, ModelError):
+        return no
+    share = 1.0 / (1.0 + math.exp(sum(no.logprobs) - sum(yes.logprobs)))
+    return Entailment(share, 1.0 - share)
+
+
+_WORD = re.compile(r"\w+(?:[.,]\d+)*")
+_EMPTY = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "was",
+        "were",
+        "which",
+        "with",
+    ]
+)
+
+
+class LexicalEntailment(_Entailment):
+    """The share of the hypothesis's words, without the commonest, that the premise holds. No model; a baseline."""
+
+    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
+        """See `EntailmentModel`."""
+        return [self._share(premise, hypothesis) for premise, hypothesis in pairs]
+
+    @staticmethod
+    def _share(premise: str, hypothesis: str) -> Entailment:
+        held = set(_WORD.findall(premise.lower()))
+        words = Counter(w for w in _WORD.findall(hypothesis.lower()) if w not in _EMPTY)
+        share = sum(n for w, n in words.items() if w in held) / words.total() if words else 0.0
+        return Entailment(share, 1.0 - share)
