@@ -23,7 +23,7 @@ from scirgen.core.errors import (
 )
 from scirgen.llm.base import ModelIdentity
 from scirgen.llm.encoding import JointEncoder
-from scirgen.llm.loading import weights_hash
+from scirgen.llm.model_files import weights_hash
 
 VLLM_OPTIONS: Final[Mapping[str, str]] = {
     "dtype": "float32, bfloat16, float16 or auto (default: float32 on a CPU, auto elsewhere)",
