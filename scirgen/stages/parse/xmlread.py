@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html.entities
 import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
@@ -12,12 +13,15 @@ from defusedxml.common import DefusedXmlException
 from scirgen.core.errors import PaperError
 
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*(\[)?[^>]*>", re.I)
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_XML_OWN = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 _MAX_BYTES = 60_000_000
 
 
 def read_xml(data: bytes) -> Element:
     """The root element.
 
+    Named characters of HTML (``&ndash;``), which publishers use with the DTD that declares them, are replaced.
     A document type declaration without an internal subset is dropped (nearly all JATS files have one); one that defines
     entities is refused.
 
@@ -29,6 +33,7 @@ def read_xml(data: bytes) -> Element:
     match = _DOCTYPE.search(data[:20_000])
     if match and match.group(1) is None:
         data = data[: match.start()] + data[match.end() :]
+    data = _ENTITY.sub(_character, data)
     try:
         root: Element = ElementTree.fromstring(data, forbid_dtd=True, forbid_entities=True, forbid_external=True)
     except DefusedXmlException as error:
@@ -41,6 +46,12 @@ def read_xml(data: bytes) -> Element:
         if isinstance(element.tag, str):
             element.tag = element.tag.rpartition("}")[2]
     return root
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    name = match.group(1)
+    code = html.entities.name2codepoint.get(name.decode("ascii"))
+    return match.group() if name in _XML_OWN or code is None else f"&#{code};".encode()
 
 
 def text_of(element: Element | None, skip: frozenset[str] = frozenset()) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
@@ -14,6 +15,7 @@ from scirgen.stages.section.runs import Run, heading_runs
 
 _BEGINNING_CHARS = 600
 _MAX_OUTLINE = 60
+_OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
 
 
 class SectionStage(Stage):
@@ -93,6 +95,10 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
             labels.append(SectionClass.NONE)
         else:
             labels.append(rules.label_path((*run.path, run.heading), document.language))
+    for index in [i for i, run in enumerate(runs) if run.heading][:2]:
+        # A "Summary" that opens a paper introduces it; the same word at its end concludes it.
+        if labels[index] is SectionClass.CONCLUSION and _OPENING.match(runs[index].heading):
+            labels[index] = SectionClass.INTRODUCTION
     return labels
 
 

@@ -19,6 +19,7 @@ from scirgen.stages.parse.pdf.headings import Outline, mark_headings
 from scirgen.stages.parse.pdf.lines import Line, Style, page_lines
 from scirgen.stages.parse.pdf.order import reading_order
 from scirgen.stages.parse.pdf.paragraphs import Group, groups
+from scirgen.stages.parse.pdf.runin import level_run_ins, split_run_ins
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str)
     front = read_front(found, body, title, language)
     mark_headings(found, body, outline, front.body_start)
     mark_references(found, body)
+    found = split_run_ins(found, body, front.body_start)
+    level_run_ins(found)
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []
     result = blocks(found, vocabulary)
     return ParsedPaper(

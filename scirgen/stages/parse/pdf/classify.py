@@ -11,6 +11,7 @@ from scirgen.stages.parse.pdf.paragraphs import Group
 from scirgen.stages.parse.pdf.terms import CAPTION, kind_of_heading
 
 _EQUATION_NUMBER = re.compile(r"\(\s*[A-Z]?\.?\d{1,3}[a-z]?\s*\)$")
+_NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]{2,}$")
 _LIST = re.compile(r"^(?:[•·▪◦‣●○■□]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|[–—-])\s+\S")
 _FOOTNOTE = re.compile(r"^(?:[*†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
 _PUBLISHER = re.compile(
@@ -31,6 +32,8 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
             continue
         if _is_caption(group, body):
             group.kind = BlockKind.CAPTION
+        elif _is_table_row(group):
+            group.kind = BlockKind.TABLE
         elif _is_equation(group):
             group.kind = BlockKind.EQUATION
         elif _is_scattered(group, body):
@@ -40,6 +43,40 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
         elif _LIST.match(group.text) and group.style.size >= body.size - 0.6:
             group.kind = BlockKind.LIST_ITEM
     _mark_tables(groups, body)
+    _mark_equation_parts(groups)
+    _mark_sidebars(groups, body)
+
+
+def _mark_equation_parts(groups: list[Group]) -> None:
+    """Bits of a displayed equation that its layout tore off: short, with hardly a word, beside an equation."""
+    for index, group in enumerate(groups):
+        if group.kind not in (BlockKind.PARAGRAPH, BlockKind.OTHER) or len(group.text) > 70:
+            continue
+        if len(re.findall(r"[^\W\d_]{4,}", group.text)) > 2 or kind_of_heading(group.text):
+            continue
+        for other in groups[max(0, index - 6) : index + 7]:
+            near = other.page == group.page and abs(other.lines[0].middle - group.lines[0].middle) < 30
+            if near and other.kind is BlockKind.EQUATION:
+                group.kind = BlockKind.EQUATION
+                break
+
+
+def _mark_sidebars(groups: list[Group], body: Style) -> None:
+    """The narrow column of small type beside the text of the first pages: citation, dates, funding, licence."""
+    wide = [_width(g) for g in groups if len(g.text) > 200 and abs(g.style.size - body.size) < 0.6]
+    usual = median(wide) if wide else 0.0
+    for group in groups:
+        narrow = len(group.lines) > 1 and _width(group) < 0.55 * usual
+        if group.kind is BlockKind.PARAGRAPH and group.page <= 2 and narrow and group.style.size <= body.size - 0.9:
+            group.kind = BlockKind.OTHER
+
+
+def _width(group: Group) -> float:
+    return max(line.x1 for line in group.lines) - min(line.x0 for line in group.lines)
+
+
+def _is_table_row(group: Group) -> bool:
+    return group.lines[0].cells >= 3 and max(len(line.text) for line in group.lines) < 60
 
 
 def _is_caption(group: Group, body: Style) -> bool:
@@ -70,7 +107,7 @@ def _is_equation(group: Group) -> bool:
 def _is_scattered(group: Group, body: Style) -> bool:
     """Axis labels, table cells and the like: short pieces in another type than the body's."""
     text = group.text
-    if kind_of_heading(text):
+    if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
         return False
     small = group.style.size <= body.size - 0.9
     letters = sum(c.isalpha() for c in text)
@@ -99,7 +136,9 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
         wide = median(line.x1 - line.x0 for line in group.lines) > 0.7 * max(1.0, group.x1 - group.x0)
         if (prose and wide and len(group.text) > 80) or group.kind is BlockKind.HEADING:
             inside = 0
-        elif group.kind in (BlockKind.OTHER, BlockKind.PARAGRAPH) and not kind_of_heading(group.text):
+        elif group.kind in (BlockKind.OTHER, BlockKind.PARAGRAPH, BlockKind.EQUATION) and not kind_of_heading(
+            group.text
+        ):
             group.kind = BlockKind.TABLE
 
 

@@ -12,6 +12,7 @@ from scirgen.stages.parse.pdf.lines import Line
 from scirgen.stages.parse.pdf.paragraphs import Group
 
 _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
+_RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
 _ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
 _GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -75,6 +76,9 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
     for group in groups:
         if group.kind is BlockKind.PARAGRAPH and last is not None and _continues(merged[last], group):
             merged[last][1].extend(group.lines)
+            continue
+        if group.kind in _RUNS and merged and merged[-1][0].kind is group.kind and merged[-1][0].page == group.page:
+            merged[-1][1].extend(group.lines)
             continue
         merged.append((group, list(group.lines)))
         if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz
 
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.classify import is_publishers
 from scirgen.stages.parse.pdf.lines import Style
-from scirgen.stages.parse.pdf.paragraphs import Group
+from scirgen.stages.parse.pdf.paragraphs import Group, split
 from scirgen.stages.parse.pdf.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
 
 _RUN_IN = re.compile(
     r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|摘\s*要)\b\s*(?P<mark>[.:：—–|-]+)?\s*",
     re.I,
+)
+_OTHER_RUN_IN = re.compile(
+    r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
 _MIN_ABSTRACT = 300
 
@@ -26,7 +29,7 @@ class Front:
     """What the front matter holds. ``body_start``: index of the first group after it."""
 
     title: str = ""
-    abstract: list[Group] | None = None
+    abstract: list[Group] = field(default_factory=list)
     abstract_label: str = ""
     body_start: int = 0
 
@@ -45,10 +48,12 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
     intro = next((i for i in head if kind_of_heading(groups[i].text) == "main" and i > (title or 0)), None)
     if labelled:
         chosen = _choose(groups, labelled, language)
-        front.abstract_label, front.abstract = labelled[chosen], _extent(groups, chosen, body)
+        front.abstract_label = labelled[chosen]
+        _detach_label(groups, chosen)
+        front.abstract = _extent(groups, chosen, body)
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
     else:
-        front.abstract = _unlabelled(groups, head, title, intro, body)
+        front.abstract = _unlabelled(groups, head, title, intro, body) or []
         if front.abstract:
             front.body_start = groups.index(front.abstract[-1]) + 1
         else:
@@ -99,24 +104,32 @@ def _choose(groups: list[Group], labelled: dict[int, str], language: str) -> int
     return (same or list(labelled))[0]
 
 
+def _detach_label(groups: list[Group], index: int) -> None:
+    """Make the label of a run-in abstract a heading of its own."""
+    match = _RUN_IN.match(groups[index].text)
+    if match and len(groups[index].text) > 40:
+        label, rest = split(groups[index], match.end())
+        if rest.lines and label.lines:
+            label.kind, label.level = BlockKind.HEADING, 1
+            groups[index : index + 1] = [label, rest]
+
+
 def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
     """The groups of the abstract that begins (with its label) at ``start``."""
     taken: list[Group] = []
     label = groups[start]
-    if len(label.text) > 40:
-        taken.append(label)
     for group in groups[start + 1 :]:
         name = kind_of_heading(group.text)
         if name or KEYWORDS.match(group.text) or (DEPTH.match(group.text) and len(group.text) < 80):
             break
-        if group.kind in (BlockKind.CAPTION, BlockKind.TITLE, BlockKind.FOOTNOTE) or group.page > label.page + 1:
-            if taken:
-                break
+        if group.page > label.page + 1:
+            break
+        if group.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) or (
+            is_publishers(group.text) and len(group.text) < 400
+        ):
             continue
-        if is_publishers(group.text) and len(group.text) < 400:
-            if taken:
-                break
-            continue
+        if _OTHER_RUN_IN.match(group.text):
+            break
         if taken and _other_setting(taken[-1], group):
             break
         if _RUN_IN.match(group.text) and taken:
@@ -177,12 +190,13 @@ def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, bo
 
 
 def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style) -> None:
-    inside = {id(g) for g in front.abstract or ()}
+    inside = {id(g) for g in front.abstract}
     for i, group in enumerate(groups[: front.body_start]):
         if id(group) in inside or i == title:
             continue
         name = kind_of_heading(group.text)
-        if name in ("abstract", "other_abstract", "main") and len(group.text) < 60:
+        beside = bool(front.abstract) and abs(group.lines[0].x0 - front.abstract[0].lines[0].x0) < 30
+        if (name in ("abstract", "main") or (name == "other_abstract" and beside)) and len(group.text) < 60:
             group.kind, group.level = BlockKind.HEADING, 1
         elif group.kind is BlockKind.PARAGRAPH:
             group.kind = BlockKind.OTHER

@@ -35,7 +35,8 @@ def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> 
             zone = _zone(line, height)
             repeated = bool(zone) and len(where[(zone, _shape(line.text))]) >= 2
             everywhere = fixed[(line.text, round(line.x0 / 4), round(line.y0 / 4))] >= often
-            if repeated or everywhere or (zone and _NUMBER.match(line.text)):
+            number = (line.y1 < 0.13 * height or line.y0 > 0.85 * height) and _NUMBER.match(line.text)
+            if repeated or everywhere or number:
                 continue
             page.append(line)
         kept.append(page)

@@ -50,7 +50,7 @@ def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int
     candidates = [
         _candidate(group, index, groups, body)
         for index, group in enumerate(groups)
-        if index >= first and group.kind is BlockKind.PARAGRAPH and _may_be_heading(group, body)
+        if index >= first and _usable(group) and _may_be_heading(group, body)
     ]
     _match_outline(candidates, outline)
     _check_numbers(candidates)
@@ -59,12 +59,22 @@ def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int
     _set_levels(accepted)
 
 
+def _usable(group: Group) -> bool:
+    """Whether its kind leaves it open; a numbered title may have been taken for a list item or a table's cell."""
+    if group.kind is BlockKind.PARAGRAPH:
+        return True
+    return group.kind in (BlockKind.OTHER, BlockKind.TABLE, BlockKind.LIST_ITEM) and bool(
+        DEPTH.match(group.text) or kind_of_heading(group.text)
+    )
+
+
 def _may_be_heading(group: Group, body: Style) -> bool:
     text = group.text
     letters = sum(c.isalpha() for c in text)
     if len(group.lines) > _MAX_LINES or len(text) > _MAX_CHARS or len(text.split()) > _MAX_WORDS:
         return False
-    if letters < 2 or letters < 0.5 * len(text.replace(" ", "")) or not _START.match(text):
+    unnumbered = DEPTH.sub("", text).replace(" ", "")
+    if letters < 2 or letters < 0.5 * len(unnumbered) or not _START.match(text):
         return False
     if _SENTENCE_END.search(text) and not (kind_of_heading(text) or (DEPTH.match(text) and len(text) < 90)):
         return False
@@ -112,7 +122,15 @@ def _match_outline(candidates: list[_Candidate], outline: Outline) -> None:
 
 
 def _check_numbers(candidates: list[_Candidate]) -> None:
-    """Keep a number as evidence only where it goes on from another: 2 after 1, 2.1 after 2, 2.2 after 2.1."""
+    """Keep a number as evidence only where it goes on from another: 2 after 1, 2.1 after 2, 2.2 after 2.1.
+
+    Where the usual main headings stand without numbers, numbers belong to lists.
+    """
+    usual = [c for c in candidates if kind_of_heading(c.group.text) == "main"]
+    if len(usual) >= 2 and all(c.depth is None for c in usual):
+        for candidate in candidates:
+            candidate.depth = None
+        return
     seen: set[tuple[int, ...]] = set()
     numbers: list[tuple[_Candidate, tuple[int, ...]]] = []
     for candidate in candidates:

@@ -32,6 +32,7 @@ _BOLD = re.compile(
 )
 _ITALIC = re.compile(r"ital|obliq|[-.](?:it|i|bi|ri)$|cmti|cmmi|slant|sfti", re.I)
 _MATH = re.compile(r"cmmi|cmsy|cmex|msam|msbm|math|symbol|mtsy|mtmi|mtex|rmtmi|stix.*math|eufm|mt-?extra|mth", re.I)
+_SUBSETTED = re.compile(r"ff|fi|fl|ffi|ffl|[–—−\-°′’“”\d.,]{1,3}")
 _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’'])\s*$")
 
@@ -68,6 +69,7 @@ class Line:
     style: Style = field(default_factory=lambda: Style("", 0, False, False))
     share: float = 1.0
     math: float = 0.0
+    cells: int = 1
 
     @property
     def x0(self) -> float:
@@ -94,6 +96,25 @@ class Line:
     def size(self) -> float:
         """The size of most of its characters, in points."""
         return self.style.size
+
+    def cut(self, length: int) -> tuple[Line, Line]:
+        """The line cut after ``length`` characters of its text; where, on the page, is estimated from the lengths."""
+        at = self.x0 + (self.x1 - self.x0) * length / max(1, len(self.text))
+        halves: tuple[list[Run], list[Run]] = ([], [])
+        left = length
+        for run in self.runs:
+            text = run.text.lstrip() if not halves[0] else run.text
+            first, second = text[: max(0, left)], text[max(0, left) :]
+            if first:
+                halves[0].append(Run(first, run.style, run.raised))
+            if second:
+                halves[1].append(Run(second, run.style, run.raised))
+            left -= len(text)
+        boxes = ((self.x0, self.y0, round(at, 2), self.y1), (round(at, 2), self.y0, self.x1, self.y1))
+        first_line, second_line = (
+            Line(self.page, box, runs, self.block).settle() for box, runs in zip(boxes, halves, strict=True)
+        )
+        return first_line, second_line
 
     def settle(self) -> Line:
         """Derive text and typography from the runs."""
@@ -141,12 +162,23 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         before = runs[-1].text if runs else ""
         if raised and _CITATION.match(text) and _CITED.search(before):
             continue
-        runs.append(Run(text, _style(span), raised))
+        runs.append(Run(text, _run_style(span, text, runs), raised))
     _, y0, _, y1 = raw["bbox"]
     solid = [s["bbox"] for s in spans if s["text"].strip()]
     left, right = min(b[0] for b in solid), max(b[2] for b in solid)
     box = (round(left, 2), round(y0, 2), round(right, 2), round(y1, 2))
     return Line(page, box, runs, block) if runs else None
+
+
+def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:
+    """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before it."""
+    style = _style(span)
+    if not _SUBSETTED.fullmatch(text.strip()) or _MATH.search(style.font):
+        return style
+    for run in reversed(runs[-2:]):
+        if not run.raised and abs(run.style.size - style.size) <= 0.6:
+            return run.style
+    return style
 
 
 def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:

@@ -87,20 +87,21 @@ def _strips(lines: list[Line]) -> list[list[Line]]:
 def _band(strips: list[list[Line]], start: int, x0: float, x1: float) -> tuple[int, Interval | None]:
     """The longest run of strips from ``start`` that share a gutter with text columns on both sides, and the gutter."""
     free: list[Interval] = [(x0, x1)]
-    best: tuple[int, Interval | None] = (start, None)
-    taken: list[Line] = []
+    stages: list[tuple[int, list[Interval]]] = []
     for end in range(start, len(strips)):
-        free = _without(free, strips[end])
-        free = [f for f in free if f[1] - f[0] >= _MIN_GUTTER]
-        if not free:
+        left = [f for f in _without(free, strips[end]) if f[1] - f[0] >= _MIN_GUTTER]
+        if not left:
             break
-        taken += strips[end]
-        gutter = _gutter(taken, free, x0, x1)
+        if stages and left == free:
+            stages[-1] = (end + 1, left)
+        else:
+            stages.append((end + 1, left))
+        free = left
+    for end, left in reversed(stages):
+        gutter = _gutter([line for strip in strips[start:end] for line in strip], left, x0, x1)
         if gutter is not None:
-            best = (end + 1, gutter)
-        elif best[1] is not None:
-            break
-    return best
+            return end, gutter
+    return start, None
 
 
 def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
@@ -120,7 +121,11 @@ def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
 
 def _gutter(lines: list[Line], free: list[Interval], x0: float, x1: float) -> Interval | None:
     """The widest free interval that has a text column on either side."""
-    for a, b in sorted(free, key=lambda f: f[0] - f[1]):
+    if len(lines) < 2 * _MIN_LINES:
+        return None
+    for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
+        if a <= x0 or b >= x1:
+            continue
         left = [line for line in lines if line.x1 <= a + 0.5]
         right = [line for line in lines if line.x0 >= b - 0.5]
         if _is_column(left, x1 - x0) and _is_column(right, x1 - x0):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.lines import Line, Style, join, same_row
 from scirgen.stages.parse.pdf.order import Region
+from scirgen.stages.parse.pdf.terms import kind_of_heading
 
 _END = re.compile(r"[.!?:;。？！：；][\"'”’)\]]*$")
 _BULLET = re.compile(r"^(?:[•·▪◦‣●○■□–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|\d{1,2}\.)$")
+_ENTRY = re.compile(r"^\[?\d{1,3}[\].]\s+\S")
+_SUBSECTION = re.compile(r"^\d{1,2}(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
 _LABEL = re.compile(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.?|[A-Z]\.)$")
 
 
@@ -64,23 +67,55 @@ def groups(regions: Sequence[Region], body_size: float) -> list[Group]:
     return found
 
 
+def split(group: Group, length: int) -> tuple[Group, Group]:
+    """The group cut after ``length`` characters of its text; both parts keep the places of their lines."""
+    head: list[Line] = []
+    tail: list[Line] = []
+    left = length
+    for line in group.lines:
+        if left <= 0:
+            tail.append(line)
+        elif left >= len(line.text):
+            head.append(line)
+        else:
+            first, second = line.cut(left)
+            head.append(first)
+            tail.append(second)
+        left -= len(line.text) + 1
+    made = [replace(group, lines=lines).settle() for lines in (head, tail)]
+    return made[0], made[1]
+
+
 def _column(region: Region, number: int, body_size: float) -> list[Group]:
     lines = _rows(region.lines)
-    if not lines:
-        return []
+    start = next((i for i, line in enumerate(lines) if kind_of_heading(line.text) == "references"), len(lines))
+    parts = [part for part in (lines[: start + 1], lines[start + 1 :]) if part]
+    return [group for part in parts for group in _part(part, region, number, body_size)]
+
+
+def _part(lines: list[Line], region: Region, number: int, body_size: float) -> list[Group]:
     left, right = _edges(lines, region, body_size)
-    pitch = _pitch(lines, body_size)
-    hanging = _hanging(lines, left)
+    shape = _Shape(left, right, _pitches(lines), _hanging(lines, left))
     result: list[Group] = [Group([lines[0]], number, left, right)]
     for before, line in pairwise(lines):
         gap = line.y0 - before.y1
-        if _breaks(before, line, left, right, pitch, hanging):
+        if _breaks(before, line, shape):
             result[-1].below = gap
             result.append(Group([line], number, left, right, above=gap))
         else:
             result[-1].lines.append(line)
     result[0].above = 99.0
     return [group.settle() for group in result]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A column's edges, the distance of its lines by size, and whether its entries hang."""
+
+    left: float
+    right: float
+    pitches: dict[float, float]
+    hanging: bool
 
 
 def _rows(lines: list[Line]) -> list[Line]:
@@ -101,12 +136,27 @@ def _rows(lines: list[Line]) -> list[Line]:
             rows[-1] = join(last, line)
         else:
             rows.append(line)
+    _count_cells(rows)
     return rows
+
+
+def _count_cells(rows: list[Line]) -> None:
+    """How many pieces stand in the row of each line: three and more make a table's row."""
+    row: list[Line] = []
+    for line in [*rows, None]:
+        if line is not None and row and same_row(row[-1], line):
+            row.append(line)
+            continue
+        for piece in row:
+            piece.cells = len(row)
+        row = [line] if line is not None else []
 
 
 def _edges(lines: list[Line], region: Region, body_size: float) -> tuple[float, float]:
     """Left and right edge of the column's body text: where most lines begin and end."""
-    body = [line for line in lines if abs(line.size - body_size) <= 0.6] or lines
+    body = [line for line in lines if abs(line.size - body_size) <= 0.6]
+    if len(body) < 0.3 * len(lines):
+        body = lines
     starts = Counter(round(line.x0) for line in body)
     ends = Counter(round(line.x1) for line in body)
     left = min((x for x, n in starts.items() if n >= 0.12 * len(body)), default=region.x0)
@@ -114,13 +164,14 @@ def _edges(lines: list[Line], region: Region, body_size: float) -> tuple[float, 
     return float(left), float(max(right, left + 1))
 
 
-def _pitch(lines: list[Line], body_size: float) -> float:
-    steps = [
-        b.middle - a.middle
-        for a, b in pairwise(lines)
-        if abs(a.size - b.size) < 0.6 and 0.8 * a.size < b.middle - a.middle < 3.2 * a.size
-    ]
-    return median(steps) if steps else 1.25 * body_size
+def _pitches(lines: list[Line]) -> dict[float, float]:
+    """The usual distance of lines of each size, in points."""
+    steps: dict[float, list[float]] = defaultdict(list)
+    for a, b in pairwise(lines):
+        step = b.middle - a.middle
+        if abs(a.size - b.size) < 0.6 and 0.8 * a.size < step < 3.2 * a.size:
+            steps[a.size].append(step)
+    return {size: median(values) for size, values in steps.items() if len(values) >= 3}
 
 
 def _hanging(lines: list[Line], left: float) -> bool:
@@ -133,31 +184,46 @@ def _hanging(lines: list[Line], left: float) -> bool:
     return common >= 0.35 * len(lines) and at_edge >= 2 and common >= at_edge * 0.6
 
 
-def _breaks(a: Line, b: Line, left: float, right: float, pitch: float, hanging: bool) -> bool:
+def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
+    """Whether a new group begins with ``b``, the line after ``a``."""
+    left, right = shape.left, shape.right
     step = b.middle - a.middle
     size = max(a.size, b.size, 1.0)
-    if same_row(a, b):
+    pitch = shape.pitches.get(a.size)
+    if same_row(a, b) or step < 0 or step > (max(1.32 * pitch, 1.25 * size) if pitch else 1.6 * size):
         return True
-    if step < 0 or (step > max(1.32 * pitch, pitch + 0.3 * size) and step > 1.25 * size):
+    brief = a.x1 < right - 0.25 * (right - left)
+    if _stacked(a, b) and step > (1.45 if brief else 1.9) * size:
         return True
-    if _differs(a, b):
+    short = a.x1 < right - max(3 * size, 0.12 * (right - left))
+    if _differs(a, b, short) or (short and _SUBSECTION.match(b.text)):
         return True
-    if hanging:
+    if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
+        return True
+    if shape.hanging:
         return abs(b.x0 - left) < 2.5 and (a.x0 - b.x0 > 3 or _END.search(a.text) is not None)
+    if _ENTRY.match(a.text) and b.x0 > a.x0 + 3:
+        return False
     indent = b.x0 - max(left, min(a.x0, b.x0))
     if 0.7 * size < indent < 6 * size and b.x0 - a.x0 > 0.6 * size and abs(a.x0 - left) < 0.6 * size:
         return True
     if indent > 0.7 * size and abs(b.x0 - a.x0) < 2 and a.x1 < right - 2 * size and _END.search(a.text):
         return True
-    short = a.x1 < right - max(3 * size, 0.12 * (right - left))
     return bool(short and _END.search(a.text) and not b.text[:1].islower() and b.x0 <= left + 4 * size)
 
 
-def _differs(a: Line, b: Line) -> bool:
+def _stacked(a: Line, b: Line) -> bool:
+    """Whether both lines are wholly set in one bold or italic type, as a heading above another one."""
+    return a.share > 0.9 and b.share > 0.9 and a.style == b.style and (a.style.bold or a.style.italic)
+
+
+def _differs(a: Line, b: Line, short: bool) -> bool:
     """Whether a new typography begins: size, weight or (for lines set in one font) the font."""
     if min(len(a.text), len(b.text)) < 3 or (max(a.math, b.math) > 0.3):
         return abs(a.size - b.size) > 2.5
     if abs(a.size - b.size) > 0.6:
+        return True
+    if short and a.share > 0.9 and a.style.font != b.style.font and b.math < 0.2:
         return True
     pure = a.share > 0.9 and b.share > 0.9
     if a.style.bold != b.style.bold and (pure or (a.share > 0.9 and _END.search(a.text) is None and len(a.text) < 90)):

@@ -1,0 +1,306 @@
+"""How well papers are parsed and their sections labelled, against the papers' sources: ``python -m benchmarks.parsing``.
+
+Headings: an extracted heading is right when its normalised text is 90 % like a heading of the truth (rapidfuzz ratio), in any
+order; those in ``missing`` and the labels of abstracts count neither way, back matter named in the truth counts as right
+where it is found and is not asked for. Body coverage: share of the truth's word 5-grams (letters only) that are found in the
+parsed prose. Sections: the class of each truth heading, against the usual name of the outermost heading, or else the
+publisher's own ``sec-type``; headings with neither are not scored, those that were not found are wrong. Pages a second: CPU time of one process on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import time
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from rapidfuzz import fuzz
+
+from benchmarks._baselines import BASELINES, Extract
+from benchmarks._papers import Truth, load_truths
+from scirgen.core.records import BlockKind, Document, Paper
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParserOptions
+from scirgen.stages.section.rules import HeadingRules
+from scirgen.stages.section.runs import heading_runs
+from scirgen.stages.section.stage import fallback, label_by_rules
+
+Scores = dict[str, float | int | None]
+
+_GOLD = (
+    ("abstract_introduction", r"^(?:introdu|background|statement of need|summary|resum)"),
+    ("related_work", r"^(?:related work|literature review|state of the art)"),
+    ("method", r"^(?:materia|method|procedimientos metodol|metod|data and methods|study area)"),
+    ("experiment", r"^(?:result|discuss|findings)"),
+    ("conclusion", r"^(?:conclu|considera..es finais|implications and future|summary and conclusion)"),
+    (
+        "none",
+        r"^(?:acknowledg|appendix|reference|conflict|author contrib|funding|data avail|supp|publisher|generative ai|footnote|agrad)",
+    ),
+)
+_NEUTRAL = {"abstract", "resumo", "resumen", "key points", "keywords", "plain language summary"}
+
+
+def main() -> None:
+    """Run, print the table, and write ``--json`` and ``--markdown`` where asked for."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--data", type=Path, required=True)
+    arguments.add_argument("--json", type=Path)
+    arguments.add_argument("--markdown", type=Path, help="write the table for docs/benchmarks")
+    arguments.add_argument("--no-baselines", action="store_true")
+    arguments.add_argument("--only", default="", help="papers whose name contains this")
+    given = arguments.parse_args()
+    truths = [t for t in load_truths(given.data) if given.only in t.name]
+    result: dict[str, object] = {}
+    overall, papers = measure(truths, given.data, scirgen_extract())
+    result["overall"], result["papers"] = overall, papers
+    result["baselines"] = {}
+    if not given.no_baselines:
+        result["baselines"] = {n: measure(truths, given.data, extract)[0] for n, extract in BASELINES.items()}
+    table = markdown(result)
+    print(table)
+    if given.json:
+        given.json.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    if given.markdown:
+        given.markdown.write_text(_page(table, len(truths)), encoding="utf-8")
+
+
+def scirgen_extract() -> Callable[[Path], Extract]:
+    """scirgen's PDF parser and section rules, in this process, as the worker runs them."""
+    from scirgen.stages.parse.pymupdf_parser import PyMuPDFParser
+
+    parser = PyMuPDFParser()
+    rules = HeadingRules(Taxonomies(Resources()).sections.sections)
+
+    def extract(path: Path) -> Extract:
+        document = assemble(Paper(id=path.stem), parser.parse(path, ParserOptions(no_extract="parse")))
+        heads = [(b.level or 1, document.text[b.start : b.end]) for b in document.blocks if b.kind is BlockKind.HEADING]
+        prose = [b for b in document.blocks if b.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)]
+        body = "\n".join(document.text[b.start : b.end] for b in prose)
+        return Extract(heads, document.abstract, body, document.pages, _labels(document, rules))
+
+    return extract
+
+
+def _labels(document: Document, rules: HeadingRules) -> list[tuple[str, str, str]]:
+    runs = heading_runs(document)
+    decided = label_by_rules(document, runs, rules)
+    return [
+        (run.heading, (label or fallback(runs, decided, i)).value, "rule" if label else "open")
+        for i, (run, label) in enumerate(zip(runs, decided, strict=True))
+    ]
+
+
+def measure(
+    truths: Sequence[Truth], data: Path, extract: Callable[[Path], Extract]
+) -> tuple[dict[str, object], dict[str, Scores]]:
+    """Scores over all papers (headings and sections pooled, the others averaged) and per paper."""
+    papers: dict[str, Scores] = {}
+    counts: Counter[str] = Counter()
+    classes: Counter[str] = Counter()
+    if truths:
+        extract(data / "pdf" / f"{truths[0].name}.pdf")  # imports and first use of fonts are not parsing
+    for truth in truths:
+        began = time.process_time()
+        got = extract(data / "pdf" / f"{truth.name}.pdf")
+        seconds = time.process_time() - began
+        scores, found = _headings(truth, got)
+        scores |= _sections(truth, got, found, counts, classes)
+        scores["abstract_f1"] = token_f1(truth.abstract, got.abstract) if truth.abstract else None
+        scores["body_coverage"] = coverage(truth.body, got.body) if truth.body else None
+        scores["pages_per_s"] = round(got.pages / seconds, 1) if seconds else None
+        counts.update({"pages": got.pages})
+        counts.update({k: int(scores.pop(f"_{k}") or 0) for k in ("hit", "asked", "given", "level", "order", "pairs")})
+        counts["ms"] += round(seconds * 1000)
+        papers[truth.name] = scores
+    overall: dict[str, object] = {
+        "heading_recall": _ratio(counts["hit"], counts["asked"]),
+        "heading_precision": _ratio(counts["given_right"] or counts["given"], counts["given_all"] or counts["given"]),
+        "abstract_f1": _mean([p["abstract_f1"] for p in papers.values()]),
+        "body_coverage": _mean([p["body_coverage"] for p in papers.values()]),
+        "section_accuracy": _ratio(counts["section_right"], counts["section"]),
+        "pages_per_s": round(1000 * counts["pages"] / max(1, counts["ms"]), 1),
+    }
+    right = sum(round((p["heading_precision"] or 0) * (p["headings_found"] or 0)) for p in papers.values())
+    overall["heading_precision"] = _ratio(right, sum(int(p["headings_found"] or 0) for p in papers.values()))
+    overall["level_agreement"] = _ratio(counts["level"], counts["hit"])
+    overall["order_agreement"] = _ratio(counts["order"], counts["pairs"])
+    if counts["section"]:
+        overall["sections"] = {
+            "scored": counts["section"],
+            "left_open_by_rules": counts["section_open"],
+            "per_class": {c: f"{classes[c + '+']}/{classes[c]}" for c in sorted(c for c in classes if "+" not in c)},
+        }
+    return overall, papers
+
+
+def normal(text: str) -> str:
+    """A heading without numbering, accents, case, punctuation."""
+    text = unicodedata.normalize("NFKD", text)
+    text = "".join(c for c in text if not unicodedata.combining(c)).lower()
+    text = re.sub(r"^\s*(?:\d{1,2}(?:\.\d{1,2})*\.?|[ivx]+\.)\s+(?=\S)", "", text)
+    return " ".join(re.sub(r"[^\w\s]|_", " ", text).split())
+
+
+def _headings(truth: Truth, got: Extract) -> tuple[Scores, list[tuple[int, int]]]:
+    asked = [(level, normal(text)) for level, text in truth.headings if text not in truth.missing]
+    given = [(level, normal(text)) for level, text in got.headings]
+    pairs: list[tuple[int, int]] = []
+    used: set[int] = set()
+    for i, (_, name) in enumerate(asked):
+        best = max(
+            (j for j in range(len(given)) if j not in used),
+            key=lambda j: (fuzz.ratio(name, given[j][1]), -j),
+            default=None,
+        )
+        if best is not None and fuzz.ratio(name, given[best][1]) >= 90:
+            used.add(best)
+            pairs.append((i, best))
+    allowed = [normal(b) for b in truth.back] + [normal(m) for m in truth.missing]
+    counted = right = 0
+    for j, (_, name) in enumerate(given):
+        if j in used:
+            counted, right = counted + 1, right + 1
+        elif name not in _NEUTRAL:
+            back = any(fuzz.ratio(name, b) >= 90 for b in allowed)
+            counted, right = counted + 1, right + back
+    order = sum(a[1] < b[1] for a, b in pairwise(pairs))
+    level = sum(asked[i][0] == given[j][0] for i, j in pairs)
+    scores: Scores = {
+        "heading_recall": _ratio(len(pairs), len(asked)),
+        "heading_precision": right / counted if counted else None,
+        "headings_found": counted,
+        "level_agreement": _ratio(level, len(pairs)),
+        "order_agreement": _ratio(order, len(pairs) - 1) if len(pairs) > 1 else None,
+        "_hit": len(pairs),
+        "_asked": len(asked),
+        "_given": counted,
+        "_level": level,
+        "_order": order,
+        "_pairs": max(0, len(pairs) - 1),
+    }
+    return scores, pairs
+
+
+def gold_label(truth: Truth, index: int) -> str | None:
+    """The class of a truth heading: its own or its ancestors' ``sec-type``, else the outermost usual name; None: not scored."""
+    path = [truth.headings[index]]
+    for level, text in reversed(truth.headings[:index]):
+        if level < path[0][0]:
+            path.insert(0, (level, text))
+    for _, text in path:
+        for label, pattern in _GOLD:
+            if text not in truth.missing and re.search(pattern, normal(text)):
+                return label
+    return next((truth.sec_types[t] for _, t in path if t in truth.sec_types and t not in truth.missing), None)
+
+
+def _sections(
+    truth: Truth, got: Extract, pairs: list[tuple[int, int]], counts: Counter[str], classes: Counter[str]
+) -> Scores:
+    asked = [i for i, (_, text) in enumerate(truth.headings) if text not in truth.missing]
+    found = {asked[i]: j for i, j in pairs}
+    labels = [(label, by) for heading, label, by in got.labels if heading]
+    scored = right = opened = 0
+    for index in asked:
+        gold = gold_label(truth, index)
+        if gold is None or not got.labels:
+            continue
+        label, by = labels[found[index]] if index in found else ("", "")
+        scored += 1
+        right += label == gold
+        opened += by == "open"
+        classes[gold] += 1
+        classes[gold + "+"] += label == gold
+    counts.update({"section": scored, "section_right": right, "section_open": opened})
+    return {"section_accuracy": _ratio(right, scored), "sections_open": opened}
+
+
+def words(text: str) -> list[str]:
+    """Letters-only words, lower case, ligatures opened."""
+    return re.findall(r"[^\W\d_]+", unicodedata.normalize("NFKC", text).lower())
+
+
+def token_f1(truth: str, got: str) -> float:
+    """Harmonic mean of precision and recall of the bags of words."""
+    a, b = Counter(words(truth)), Counter(words(got))
+    common = sum((a & b).values())
+    if not common:
+        return 0.0
+    precision, recall = common / sum(b.values()), common / sum(a.values())
+    return 2 * precision * recall / (precision + recall)
+
+
+def coverage(paragraphs: Sequence[str], got: str, n: int = 5) -> float:
+    """Share of the word n-grams within the truth's paragraphs that occur in the parsed text."""
+    tokens = words(got)
+    have = set(zip(*(tokens[i:] for i in range(n)), strict=False))
+    wanted = [gram for p in paragraphs for w in (words(p),) for gram in zip(*(w[i:] for i in range(n)), strict=False)]
+    return sum(gram in have for gram in wanted) / len(wanted) if wanted else 0.0
+
+
+def _ratio(a: float, b: float) -> float | None:
+    return round(a / b, 4) if b else None
+
+
+def _mean(values: Sequence[float | int | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return round(sum(known) / len(known), 4) if known else None
+
+
+_COLUMNS = ("heading_recall", "heading_precision", "level_agreement", "order_agreement", "abstract_f1", "body_coverage", "section_accuracy", "pages_per_s")  # fmt: skip
+
+
+def markdown(result: dict[str, object]) -> str:
+    """The table: one row a paper, the whole, the baselines."""
+    rows: list[tuple[str, dict[str, object]]] = [(n, dict(s)) for n, s in dict(result["papers"]).items()]  # type: ignore[call-overload]
+    rows.append(("**all papers**", dict(result["overall"])))  # type: ignore[call-overload]
+    rows += [(f"baseline {n}", dict(s)) for n, s in dict(result["baselines"]).items()]  # type: ignore[call-overload]
+    lines = [
+        "| paper | " + " | ".join(c.replace("_", " ") for c in _COLUMNS) + " |",
+        "|---" * (len(_COLUMNS) + 1) + "|",
+    ]
+    for name, scores in rows:
+        cells = []
+        for column in _COLUMNS:
+            value = scores.get(column)
+            shown = (
+                f"{value:.1f}"
+                if column == "pages_per_s" and value is not None
+                else f"{value:.3f}"
+                if value is not None
+                else "-"
+            )
+            cells.append(shown)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    sections = dict(result["overall"]).get("sections")  # type: ignore[call-overload]
+    if sections:
+        lines += ["", f"Sections: {json.dumps(sections)}"]
+    return "\n".join(lines)
+
+
+def _page(table: str, papers: int) -> str:
+    import pymupdf
+
+    return (
+        "# Parsing and sections\n\n"
+        f"{papers} real papers with known structure. Made by\n\n"
+        "    python -m benchmarks.parsing --data ../shared/data/papers --markdown docs/benchmarks/parsing.md\n\n"
+        f"on 2 cores, CPU only; Python {platform.python_version()}, PyMuPDF {pymupdf.__version__}.\n\n"
+        f"{__doc__.split(chr(10), 1)[1].strip()}\n\n{table}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
