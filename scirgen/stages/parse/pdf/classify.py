@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
@@ -42,9 +43,21 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
             group.kind = BlockKind.FOOTNOTE
         elif _LIST.match(group.text) and group.style.size >= body.size - 0.6:
             group.kind = BlockKind.LIST_ITEM
+    _continue_captions(groups, body)
     _mark_tables(groups, body)
     _mark_equation_parts(groups)
     _mark_sidebars(groups, body)
+
+
+def _continue_captions(groups: list[Group], body: Style) -> None:
+    """A caption's second part, set in another weight than its first or after a blank of its own."""
+    for before, group in pairwise(groups):
+        if before.kind is not BlockKind.CAPTION or group.kind not in (BlockKind.PARAGRAPH, BlockKind.OTHER):
+            continue
+        close = group.page == before.page and group.region == before.region and group.above < 0.9 * before.style.size
+        other = group.style.size < body.size - 0.4 or group.style.font != body.font
+        if close and other and abs(group.style.size - before.style.size) <= 0.6 and len(group.text) > 25:
+            group.kind, group.continued = BlockKind.CAPTION, True
 
 
 def _mark_equation_parts(groups: list[Group]) -> None:

@@ -77,7 +77,12 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
         if group.kind is BlockKind.PARAGRAPH and last is not None and _continues(merged[last], group):
             merged[last][1].extend(group.lines)
             continue
-        if group.kind in _RUNS and merged and merged[-1][0].kind is group.kind and merged[-1][0].page == group.page:
+        if (
+            (group.kind in _RUNS or group.continued)
+            and merged
+            and merged[-1][0].kind is group.kind
+            and merged[-1][0].page == group.page
+        ):
             merged[-1][1].extend(group.lines)
             continue
         merged.append((group, list(group.lines)))

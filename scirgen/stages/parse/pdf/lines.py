@@ -205,11 +205,21 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
         if last is not None and same_row(last, line):
             gap = line.x0 - last.x1
             size = max(r.style.size for r in line.runs)
+            if _is_line_number(last, line) or _is_line_number(line, last):
+                joined.append(line)
+                continue
             if -0.3 * size < gap < 1.15 * size:
                 joined[-1] = join(last, line, " " if gap > 0.12 * size else "")
                 continue
         joined.append(line)
     return joined
+
+
+def _is_line_number(number: Line, text: Line) -> bool:
+    """Whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text beside it."""
+    digits = "".join(r.text for r in number.runs).strip()
+    a, b = number.runs[0].style, text.runs[0].style
+    return digits.isdigit() and len(digits) <= 4 and (a.size < 0.85 * b.size or a.font != b.font)
 
 
 def join(left: Line, right: Line, glue: str = " ") -> Line:

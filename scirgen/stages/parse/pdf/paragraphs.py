@@ -33,6 +33,7 @@ class Group:
     below: float = 0.0
     kind: BlockKind = BlockKind.PARAGRAPH
     level: int | None = None
+    continued: bool = False
     style: Style = field(default_factory=lambda: Style("", 0, False, False))
     share: float = 1.0
 

@@ -39,7 +39,7 @@ def split_run_ins(groups: list[Group], body: Style, first: int) -> list[Group]:
             found[lead[0]].append((index, lead[1]))
         elif _whole(group, body) and not back and index + 1 < len(groups):
             style = group.style
-            alone.append(((style.font, style.size, style.bold, style.italic), index))
+            alone.append((_key(style), index))
     for (font, size, bold, italic), places in found.items():
         if len(places) >= (3 if italic and not bold else 2):
             cuts |= dict(places)
@@ -64,16 +64,28 @@ def _whole(group: Group, body: Style) -> bool:
 
 
 def level_run_ins(groups: list[Group]) -> None:
-    """Set a run-in heading one level below the last printed heading above it; its number, where it has one, comes first."""
-    level = 1
+    """Set the levels of run-in headings: by number, as a printed heading in the same type, or one below what stands above.
+
+    All run-in headings of one typography have one level.
+    """
+    printed = {_key(g.style): g.level for g in groups if g.kind is BlockKind.HEADING and g.level is not None}
+    levels: dict[_Key, int] = {}
+    above = 1
     for group in groups:
         if group.kind is not BlockKind.HEADING:
             continue
         if group.level is not None:
-            level = group.level
+            above = group.level
             continue
         number = DEPTH.match(group.text)
-        group.level = number.group(1).count(".") + 1 if number else min(level + 1, 4)
+        key = _key(group.style)
+        known = printed.get(key) or levels.get(key)
+        group.level = number.group(1).count(".") + 1 if number else known or min(above + 1, 4)
+        levels.setdefault(key, group.level)
+
+
+def _key(style: Style) -> _Key:
+    return (style.font, style.size, style.bold, style.italic)
 
 
 def _lead(group: Group, body: Style) -> tuple[_Key, int, bool] | None:
@@ -102,7 +114,9 @@ def _lead(group: Group, body: Style) -> tuple[_Key, int, bool] | None:
         return None
     ended = text[-1] in ".:—–" or rest[0] in ".:—–"
     length = len(text) + (1 if text[-1] not in ".:—–" and rest[0] in ".:—–" else 0)
-    return (style.font, style.size, style.bold, style.italic), length, ended
+    if text[-1] == ":" and (" " not in text or text[-2].isdigit()):
+        return None
+    return _key(style), length, ended
 
 
 def _set_off(style: Style, body: Style) -> bool:
