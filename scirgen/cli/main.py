@@ -18,6 +18,7 @@ from scirgen.core.errors import ScirgenError
 COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("scirgen.cli.generate:generate", "Make a dataset: records and papers in, a release out."),
     "status": ("scirgen.cli.status:status", "Show a run stage by stage."),
+    "profile": ("scirgen.cli.profile:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.inspect:inspect", "Show where one row of a run came from."),
     "report": ("scirgen.cli.report:report", "Draw a run's report.html anew."),
     "doctor": ("scirgen.cli.doctor:doctor", "Check a run's store, and salvage a damaged one."),

@@ -15,19 +15,20 @@ _NUMBER = re.compile(r"\s*[\[(]?(\d{1,3})[\]).]?[\s.]")
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
 _SURNAME = re.compile(r"[A-Z][^\W\d_]+(?:[-'’ ][A-Z][^\W\d_]+)*")
 _BRACKETED = re.compile(r"\[(\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*)\]")
-_RAISED = re.compile(r"(?<=[a-z)\]”’%.,])(\d{1,3}(?:[,–—-]\d{1,3})*)(?=[\s.,;:)]|$)")
+_RAISED = re.compile(r"(?:(?<=[a-z]{3})|(?<=[a-z]{3}[.,])|(?<=[a-z]\)))(\d{1,3}(?:[,–—-]\d{1,3})*)(?=[\s.,;:)]|$)")
 _LEAST_BRACKETS = 3
 _LONGEST_RANGE = 60
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An entry [start, end) of the list; ``number`` as printed, or its place in the list."""
+    """An entry [start, end) of the list; ``number`` as printed (``printed``), or else its place in the list."""
 
     start: int
     end: int
     number: int
     text: str
+    printed: bool = True
 
 
 def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[Reference]:
@@ -44,7 +45,9 @@ def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[
     for place, block in enumerate(blocks, 1):
         text = document.text[block.start : block.end]
         printed = _NUMBER.match(text)
-        found.append(Reference(block.start, block.end, int(printed.group(1)) if printed else place, text))
+        found.append(
+            Reference(block.start, block.end, int(printed.group(1)) if printed else place, text, bool(printed))
+        )
     return found
 
 
@@ -64,7 +67,12 @@ def body_ranges(document: Document, references: Sequence[Reference]) -> list[tup
 def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: Reference) -> list[int]:
     """Offsets in the body where an entry is cited: by bracketed number, raised number, or author and year."""
     text = document.text
-    found = [s + m.start() for s, e in body for m in _numbers(text[s:e]) if entry.number in _expanded(m.group(1))]
+    found = [
+        s + m.start()
+        for s, e in body
+        for m in _numbers(text[s:e], entry.printed)
+        if entry.number in _expanded(m.group(1))
+    ]
     years = "|".join(sorted({m.group(1) for m in _YEAR.finditer(entry.text)}))
     surname = _SURNAME.search(entry.text)
     if years and surname:
@@ -75,9 +83,12 @@ def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: R
     return sorted(set(found))
 
 
-def _numbers(text: str) -> list[re.Match[str]]:
+def _numbers(text: str, printed: bool) -> list[re.Match[str]]:
+    """Numbers in brackets; raised ones only where the list of references is numbered and brackets are not the custom."""
     bracketed = list(_BRACKETED.finditer(text))
-    return bracketed if len(bracketed) >= _LEAST_BRACKETS else [*bracketed, *_RAISED.finditer(text)]
+    if len(bracketed) >= _LEAST_BRACKETS or not printed:
+        return bracketed
+    return [*bracketed, *_RAISED.finditer(text)]
 
 
 def _expanded(written: str) -> set[int]:

@@ -142,3 +142,16 @@ def test_names_when_title_has_concept_acronym_then_it_is_no_name() -> None:
     assert [(n.text, n.programme) for n in DatasetNames(STATION).names] == [("HiWATER", True)]
     pollen = Dataset(id="p", title="Eurasian Modern Pollen Database (EMPD)")
     assert [n.text for n in DatasetNames(pollen).names] == ["EMPD"]
+
+
+async def test_mention_when_numbers_are_decimals_or_units_then_they_are_no_citations() -> None:
+    text = ["Rain fell on 8.3 days over 214 km3 at a rate of 1.3, and the level3 product was drawn."]
+    related = ("Related work", RELATED, ["Others used [1], [2] and [4]."])
+    said = await judge("mention", RAIN, ("Data", METHOD, text), related, references=(OWN_REFERENCE,))
+    assert [p for p in said.places if not p.in_references] == []
+
+
+async def test_mention_when_citation_numbers_are_raised_then_found() -> None:
+    text = ["Rain was taken from a gridded product3,4 and summed.", "Snow was measured by hand.9"]
+    said = await judge("mention", RAIN, ("Data", METHOD, text), references=("2. B. Two.", OWN_REFERENCE))
+    assert [p.in_references for p in said.places] == [False, True]

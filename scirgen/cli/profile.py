@@ -1,0 +1,25 @@
+"""``scirgen profile RUN DATASET``: what a dataset's papers say about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("dataset")
+@click.option("--format", "kind", type=click.Choice(["md", "html"]), default="md", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")
+def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
+    """Show the profile of a dataset (its id, the beginning of its id, or its DOI), each sentence linked to its page."""
+    from scirgen.report.profile import as_html, as_markdown, build_profile
+
+    built = build_profile(run, dataset)
+    text = as_html(built) if kind == "html" else as_markdown(built)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+        click.echo(str(out))

@@ -1,0 +1,202 @@
+"""The profile of a dataset as a person reads it: what its papers say, by aspect, each sentence linked to its page.
+
+Everything shown comes from a run's store. Paper and catalogue text is escaped, in HTML and in Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import jinja2
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.core.context import aspects_by_category
+from scirgen.core.errors import InputError
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Rejection, Span
+from scirgen.core.registry import suggest
+from scirgen.pipeline.view import StoreView
+
+_PARTS = files("scirgen.report") / "page"
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s)")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Said(_Frozen):
+    """A sentence of a paper, where it stands, and why it is shown. ``link`` opens the page; "" where there is no file."""
+
+    text: str
+    paper: int
+    page: int | None
+    section: str
+    link: str
+    reason: str = ""
+
+
+class LinkedPaper(_Frozen):
+    """A paper of the dataset, numbered from 1 as it is cited in the profile."""
+
+    number: int
+    title: str
+    doi: str | None
+    link: str
+    explanation: str
+    evidence: tuple[Said, ...]
+
+
+class Profile(_Frozen):
+    """A dataset with its papers and what was kept from them; ``left_out`` counts rejections of match and verify by code."""
+
+    id: str
+    title: str
+    doi: str | None
+    url: str
+    metadata: str
+    papers: tuple[LinkedPaper, ...]
+    aspects: tuple[tuple[str, tuple[Said, ...]], ...]
+    candidates_rejected: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, int], ...]
+
+
+def build_profile(folder: Path, wanted: str) -> Profile:
+    """The profile of one dataset of a run.
+
+    Args:
+        folder: the run's folder.
+        wanted: the dataset's id, a unique beginning of it, or its DOI.
+
+    Raises:
+        StoreError: the folder is no run.
+        InputError: the run has no such dataset.
+    """
+    view = StoreView.open(folder)
+    try:
+        dataset = _dataset(view, wanted)
+        titles = {d.paper_id: d.title for d in view.records("parse", Document, dataset.id)}
+        papers = {
+            p.id: p if p.title else p.model_copy(update={"title": titles.get(p.id, "")})
+            for p in view.records("collect", Paper, dataset.id)
+        }
+        links = [x for x in view.records("match", Link, dataset.id) if x.used]
+        aspects = list(view.records("verify", Aspect, dataset.id))
+        not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
+        removed = [r for r in view.rejections("verify", dataset.id) if r.dataset_id == dataset.id]
+    finally:
+        view.close()
+    return _profile(dataset, papers, links, aspects, not_used, removed)
+
+
+def as_markdown(profile: Profile) -> str:
+    """The profile as CommonMark; text of papers cannot become markup."""
+    return _render("profile.md.j2", profile, autoescape=False)
+
+
+def as_html(profile: Profile) -> str:
+    """The profile as one HTML page that needs no network and runs no script."""
+    return _render("profile.html.j2", profile, autoescape=True)
+
+
+def _dataset(view: StoreView, wanted: str) -> Dataset:
+    known = {d.id: d for d in view.datasets()}
+    if wanted in known:
+        return known[wanted]
+    low = wanted.lower().removeprefix("https://doi.org/").removeprefix("doi:")
+    found = [d for d in known.values() if d.id.startswith(wanted) or (d.doi or "").lower() == low]
+    if len(found) == 1:
+        return found[0]
+    some = ", ".join(d.id for d in found[:5])
+    hint = f"It could be: {some}." if found else suggest(wanted, list(known)[:200])
+    raise InputError(f"no dataset {wanted!r} in this run", hint=hint)
+
+
+def _profile(
+    dataset: Dataset,
+    papers: dict[str, Paper],
+    links: Sequence[Link],
+    aspects: Sequence[Aspect],
+    not_used: Sequence[Rejection],
+    removed: Sequence[Rejection],
+) -> Profile:
+    numbers = {link.paper_id: n for n, link in enumerate(links, 1)}
+
+    def said(span: Span, paper_id: str, reason: str = "") -> Said:
+        return Said(
+            text=" ".join(span.text.split()),
+            paper=numbers.get(paper_id, 0),
+            page=span.page,
+            section=span.section.value.replace("_", " ") if span.section else "",
+            link=_page_link(papers.get(paper_id), span.page),
+            reason=reason,
+        )
+
+    linked = tuple(
+        LinkedPaper(
+            number=numbers[link.paper_id],
+            title=paper.title if (paper := papers.get(link.paper_id)) and paper.title else link.paper_id,
+            doi=paper.doi if paper else None,
+            link=_page_link(paper, None),
+            explanation=link.explanation,
+            evidence=tuple(said(s, link.paper_id) for s in link.evidence),
+        )
+        for link in links
+    )
+    return Profile(
+        id=dataset.id,
+        title=dataset.title,
+        doi=dataset.doi,
+        url=_web(dataset.url) or (f"https://doi.org/{dataset.doi}" if dataset.doi else ""),
+        metadata=dataset.text,
+        papers=linked,
+        aspects=tuple(
+            (category.value.replace("_", " ").capitalize(), tuple(said(a.span, a.paper_id, a.reason) for a in group))
+            for category, group in aspects_by_category(aspects).items()
+        ),
+        candidates_rejected=tuple((_title_of(papers, r), r.reason) for r in not_used),
+        left_out=tuple(sorted(Counter(r.code for r in removed).items())),
+    )
+
+
+def _title_of(papers: dict[str, Paper], rejection: Rejection) -> str:
+    paper_id = rejection.record_id.partition("|")[2]
+    paper = papers.get(paper_id)
+    return (paper.title if paper and paper.title else "") or paper_id
+
+
+def _page_link(paper: Paper | None, page: int | None) -> str:
+    """The file at a page (PDF viewers follow ``#page=``), or the paper on the web."""
+    if paper is None:
+        return ""
+    if paper.file and Path(paper.file).is_file():
+        return Path(paper.file).resolve().as_uri() + (f"#page={page}" if page else "")
+    return f"https://doi.org/{paper.doi}" if paper.doi else _web(paper.url)
+
+
+def _web(url: str | None) -> str:
+    """A link only to the web: a catalogue's ``javascript:`` is none."""
+    return url if url and re.match(r"https?://[^\s\"'<>]+$", url) else ""
+
+
+def markdown_text(text: object) -> str:
+    """Text that shows as itself in CommonMark."""
+    return _LINE_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(str(text).split())))
+
+
+def _link_target(link: str) -> str:
+    return link.replace(" ", "%20").replace("(", "%28").replace(")", "%29").replace("<", "%3C").replace(">", "%3E")
+
+
+def _render(name: str, profile: Profile, *, autoescape: bool) -> str:
+    environment = jinja2.Environment(  # noqa: S701  (Markdown has its own escaping, the filter md)
+        autoescape=autoescape, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["md"] = markdown_text
+    environment.filters["target"] = _link_target
+    text = environment.from_string((_PARTS / name).read_text("utf-8")).render(profile=profile)
+    return text.rstrip() + "\n"
