@@ -193,8 +193,11 @@ def _link_target(link: str) -> str:
 
 
 def _render(name: str, profile: Profile, *, autoescape: bool) -> str:
-    environment = jinja2.Environment(  # noqa: S701  (Markdown has its own escaping, the filter md)
-        autoescape=autoescape, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    environment = jinja2.Environment(
+        autoescape=autoescape,  # noqa: S701  (Markdown has its own escaping: the filter md)
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["md"] = markdown_text
     environment.filters["target"] = _link_target
