@@ -77,6 +77,8 @@ GATES = (
     Provided("gate", "metadata_echo", f"{_G}.reference:MetadataEchoGate"),
     Provided("gate", "example_leak", f"{_G}.reference:ExampleLeakGate"),
     Provided("gate", "not_supported", f"{_G}.evidence:NotSupportedGate"),
+    Provided("gate", "answerable_without_context", f"{_G}.answerable:AnswerableWithoutContextGate"),
+    Provided("gate", "unanswerable_with_context", f"{_G}.answerable:UnanswerableWithContextGate"),
     Provided("gate", "duplicate", f"{_G}.duplicate:DuplicateGate"),
     Provided("faithfulness", "semantic", f"{_F}.semantic:SemanticScorer", "SePer as published, soft"),
     Provided("faithfulness", "semantic_hard", f"{_F}.semantic:HardSemanticScorer", "SePer as published, hard"),

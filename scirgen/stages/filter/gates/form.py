@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from scirgen.core.conformance import answer_problem, matches, question_problem
@@ -103,7 +104,12 @@ def foreign_language(text: str, wanted: str, wording: Wording, margin: float) ->
 
 
 def _hits(counted: Counter[str], function_words: tuple[str, ...]) -> int:
-    return sum(counted[w] for w in set(function_words))
+    return sum(counted[w] for w in counted.keys() & _members(function_words))
+
+
+@lru_cache(maxsize=64)
+def _members(listed: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(listed)
 
 
 class LengthGate(PairGate):

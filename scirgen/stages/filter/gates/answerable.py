@@ -1,0 +1,125 @@
+"""Gates that let the generator answer: alone (then the question does not need the dataset), and with the context.
+
+Off by default: a model of 135M parameters knows too little for the first and fails the second for want of skill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from scirgen.core.conformance import matches, polarity
+from scirgen.core.errors import ModelError, ResourceError
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.records import QAPair
+from scirgen.core.taxonomy import LanguageWording, QuestionType
+from scirgen.core.textmatch import content_words, coverage, normalise, numbers, states_number
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
+
+_FORMS = {
+    "yes_no": "Yes or No",
+    "number": "a number and its unit",
+    "option": "one of the options named in it",
+    "phrase": "a short phrase",
+    "text": "one to three sentences",
+}
+_ENOUGH = 0.5
+
+
+class AnswerableWithoutContextGate(Gate):
+    """The model gives the reference answer without any context."""
+
+    code: ClassVar[str] = "answerable_without_context"
+    explanation: ClassVar[str] = (
+        "The generator gives the answer without any context (threshold: least share of three sampled replies that agree "
+        "with the answer; a lucky Yes is not enough)."
+    )
+    needs_model: ClassVar[bool] = True
+    on_by_default: ClassVar[bool] = False
+    order: ClassVar[int] = 120
+    default_threshold: ClassVar[float | None] = 1.0
+    needs: ClassVar[tuple[str, ...]] = ("answer", "type")
+    prompts: ClassVar[tuple[str, ...]] = ("answer_alone",)
+    samples: ClassVar[int] = 3
+
+    async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
+        return list(await asyncio.gather(*(self._judge(p, ctx) for p in pairs)))
+
+    async def _judge(self, pair: QAPair, ctx: StageContext) -> Verdict:
+        prompt = ctx.prompt("answer_alone").render(question=pair.question, form=_form(pair, ctx))
+        try:
+            replies = [await _ask(prompt, pair, ctx, n) for n in range(self.samples)]
+        except ModelError as error:
+            return Verdict(False, error=error)
+        share = sum(agrees(pair, reply, ctx) for reply in replies) / len(replies)
+        if share >= self.threshold(ctx.config):
+            return Verdict(
+                False, f"{share:.0%} of the replies without context give the answer: {replies[0][:80]!r}", share
+            )
+        return Verdict(True, score=share)
+
+
+class UnanswerableWithContextGate(Gate):
+    """The model does not find the reference answer in the context."""
+
+    code: ClassVar[str] = "unanswerable_with_context"
+    explanation: ClassVar[str] = "The generator, given the whole context, does not come to the answer."
+    needs_model: ClassVar[bool] = True
+    on_by_default: ClassVar[bool] = False
+    order: ClassVar[int] = 110
+    needs: ClassVar[tuple[str, ...]] = ("answer", "type", "context")
+    prompts: ClassVar[tuple[str, ...]] = ("answer_with_context",)
+
+    async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
+        return list(await asyncio.gather(*(self._judge(p, material, ctx) for p in pairs)))
+
+    async def _judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        prompt = ctx.prompt("answer_with_context")
+        rendered = prompt.render(context=material.context, question=pair.question, form=_form(pair, ctx))
+        try:
+            reply = await _ask(rendered, pair, ctx, 0)
+        except ModelError as error:
+            return Verdict(False, error=error)
+        return ACCEPT if agrees(pair, reply, ctx) else Verdict(False, f"with the context the model says {reply[:80]!r}")
+
+
+async def _ask(prompt: RenderedPrompt, pair: QAPair, ctx: StageContext, sample: int) -> str:
+    answer = await ctx.chat.ask_text(prompt, seed=ctx.seed(prompt.id, pair.id, sample), sample=sample)
+    return answer.text.strip()
+
+
+def _kind(pair: QAPair, ctx: StageContext) -> QuestionType | None:
+    try:
+        return ctx.taxonomies.question_type(pair.question_type)
+    except ResourceError:
+        return None
+
+
+def _form(pair: QAPair, ctx: StageContext) -> str:
+    kind = _kind(pair, ctx)
+    return _FORMS[kind.answer.kind if kind else "text"]
+
+
+def agrees(pair: QAPair, reply: str, ctx: StageContext) -> bool:
+    """Whether a free reply gives the pair's answer, as far as words can tell.
+
+    The same yes or no; all of the answer's numbers; else at least half of its content words (those of the question do not
+    count, unless the answer has no others).
+    """
+    wording: LanguageWording = ctx.taxonomies.wording.of(pair.language)
+    if matches(wording.placeholders, normalise(reply)):
+        return False
+    said = polarity(pair.answer, wording)
+    kind = _kind(pair, ctx)
+    if said is not None and kind is not None and kind.polar:
+        return polarity(reply, wording) == said
+    wanted, given = numbers(pair.answer), numbers(reply)
+    if any(not states_number(n, given) for n in wanted):
+        return False
+    stop = wording.stop_words
+    answer, asked = set(content_words(pair.answer, stop)), set(content_words(pair.question, stop))
+    plain = {w for w in answer if not w[0].isdigit()}
+    new = plain - asked or (set() if wanted else plain)
+    return coverage(new, content_words(reply, stop)) >= _ENOUGH
