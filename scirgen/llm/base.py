@@ -41,6 +41,8 @@ class Capabilities:
     context_tokens: int | None = None
     pack: Literal["standard", "small"] = "standard"
     parameters: int | None = None
+    separate_scores: bool = False
+    """Each score is a call of its own: nothing is gained by passing requests together, and each is kept as it arrives."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,12 @@ class OpenAIScoring(Backend):
     @property
     def capabilities(self) -> Capabilities:
         """Log-probabilities only."""
-        return Capabilities(logprobs=True, context_tokens=self._context, parameters=parameters_in_name(self.uri.name))
+        return Capabilities(
+            logprobs=True,
+            context_tokens=self._context,
+            parameters=parameters_in_name(self.uri.name),
+            separate_scores=True,
+        )
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """See `ScoringModel.score`."""

@@ -64,7 +64,11 @@ class CachedScoreSession:
                 mine[key] = request
         waiting = {key: self._in_flight[key] for key in keys if key not in known and key not in mine}
         if mine:
-            known.update(await self._measure(mine))
+            # A server's scores are kept one by one as they arrive; in process, requests are measured together for their prefix.
+            separate = self._model.capabilities.separate_scores
+            batches = [{key: request} for key, request in mine.items()] if separate else [mine]
+            for measured in await asyncio.gather(*(self._measure(batch) for batch in batches)):
+                known.update(measured)
         for key, future in waiting.items():
             known[key] = await asyncio.shield(future)
         return [known[key] for key in keys]

@@ -1,0 +1,90 @@
+"""Wrong input and settings: one clear message with a hint and a non-zero exit, before any work, and no half-written release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+from scirgen.core.errors import ScirgenError
+
+
+def refused(out: Path, *arguments: str) -> ScirgenError:
+    """The error that ``scirgen generate`` ends with."""
+    result = CliRunner().invoke(cli, ["generate", "--domain", "geo", "--quiet", "--out", str(out), *arguments])
+    assert isinstance(result.exception, ScirgenError), result.output
+    assert not (out / "release").exists()
+    assert result.exception.exit_status != 0
+    return result.exception
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says", "hints"),
+    [
+        (("--domain", "goe"), "unknown domain 'goe'", "geo"),
+        (("--set", "generate.pairs_per_typ=1"), "unknown key", "pairs_per_type"),
+        (("--set", "generate.pairs_per_type=none"), "pairs_per_type", ""),
+        (("--model", "opnai:x"), "unknown backend", "openai"),
+        (("--model", "hf:/no/such/folder"), "/no/such/folder", ""),
+        (("--input", "/no/such/folder"), "/no/such/folder", ""),
+        (("--papers", "/no/such/folder"), "/no/such/folder", ""),
+        (("--engine", "slurm"), "unknown engine", "local"),
+        (("--model", "openai:x@http://127.0.0.1:9"), "127.0.0.1:9", ""),
+        (("--source", "nosuch"), "unknown source", "local"),
+    ],
+)
+def test_wrong_setting_is_named_with_a_hint(tmp_path: Path, arguments: tuple[str, ...], says: str, hints: str) -> None:
+    error = refused(tmp_path / "run", *arguments)
+    assert says in error.message and hints in error.hint
+
+
+def test_empty_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    error = refused(tmp_path / "run", "--input", str(tmp_path / "empty"))
+    assert "empty" in error.message and error.hint
+
+
+def test_config_file_with_an_unknown_key_names_file_line_and_the_near_one(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "seed: 1\nmodels:\n  generater: x\n")
+    error = refused(tmp_path / "run", "--config", str(file))
+    assert f"{file}:3" in error.message and "'generator'" in error.hint
+
+
+def test_prompt_with_an_undefined_variable_names_file_line_and_the_near_one(tmp_path: Path) -> None:
+    text = "version: 1\ndescription: d\nvariables:\n  question: q\nuser: |\n  One.\n  {{ qestion }}\n"
+    file = write(tmp_path / "mine" / "prompts" / "tag" / "bloom.yaml", text)
+    write(tmp_path / "mine" / "prompts" / "tag" / "bloom.small.yaml", text)
+    error = refused(
+        tmp_path / "run", "--set", f"overrides={tmp_path / 'mine'}", "--model", "openai:x@http://127.0.0.1:9"
+    )
+    assert "127.0.0.1:9" in error.message or (f"{file.parent}" in error.message and "'question'" in error.hint)
+
+
+def test_folder_that_cannot_be_written_is_refused() -> None:
+    error = refused(Path("/proc/scirgen"), "--model", "openai:x@http://127.0.0.1:9")
+    assert "cannot be written" in error.message and error.hint
+
+
+def test_bad_records_are_set_aside_by_file_and_line_and_the_others_go_on(tmp_path: Path) -> None:
+    from scirgen.core.config import load_config
+    from scirgen.pipeline.plugins import load_registry
+    from scirgen.stages.collect.open import open_source
+
+    good = {"id": "a", "title": "Snow depth", "description": "Depth of snow."}
+    lines = [json.dumps(good), "{broken", json.dumps({"id": "b"}), json.dumps(good)]
+    write(tmp_path / "in" / "records.jsonl", "\n".join(lines))
+    config = load_config(flags={"input": str(tmp_path / "in")}).config
+    source = open_source(config, load_registry(), None, tmp_path)
+    entries = list(source.datasets())  # type: ignore[arg-type]
+    assert [getattr(e, "title", "") for e in entries].count("Snow depth") >= 1
+    reasons = " ".join(getattr(e, "reason", "") for e in entries)
+    assert "records.jsonl:2" in reasons and "title" in reasons
