@@ -32,3 +32,8 @@ test-browser: setup  ## the report in headless Chromium (Debian: apt-get install
 .PHONY: test-vllm
 test-vllm:  ## a real vLLM, in a venv of its own (about 5 GB), on the bundled model; needs no GPU
 	PYTHON=$(PYTHON) sh tests/integration/vllm/run.sh
+
+.PHONY: test-ray
+test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/pytest -m ray

@@ -17,6 +17,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.tracing import span
 from scirgen.llm.base import (
     Capabilities,
     ChatModel,
@@ -171,7 +172,8 @@ class CachedChatSession:
         async with self._slots:
             self._usage.check()
             try:
-                reply = await self._model.chat(request)
+                with span("scirgen.chat", model=str(self._model.identity), reply_key=key):
+                    reply = await self._model.chat(request)
             except ModelError:
                 self._usage.role(self._role).failures += 1
                 raise

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import digest
+from scirgen.core.tracing import span
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.usage import UsageMeter
@@ -79,7 +80,8 @@ class CachedScoreSession:
         self._in_flight.update({key: loop.create_future() for key in requests})
         results: dict[str, ScoreReply | ModelError] = {}
         try:
-            replies = await self._model.score(list(requests.values()))
+            with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
+                replies = await self._model.score(list(requests.values()))
             for (key, request), reply in zip(requests.items(), replies, strict=True):
                 if isinstance(reply, ScoreReply):
                     self._keep(key, request, reply)

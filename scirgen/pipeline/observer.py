@@ -66,7 +66,7 @@ class JsonLog:
     """Structured log: one JSON line an event, in RUN/log.jsonl. No prompt or paper text."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("a", encoding="utf-8")
+        self._file = path.open("a", encoding="utf-8", buffering=1)
 
     def planned(self, stage: str, count: int) -> None:
         """Not logged: `finished` tells enough."""

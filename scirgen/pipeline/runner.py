@@ -14,6 +14,7 @@ from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import AnyRecord, Failure, Provenance, Record
+from scirgen.core.tracing import span
 from scirgen.engines.base import Engine
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
@@ -194,7 +195,8 @@ class Runner:
     async def _execute(self, stage: Stage, item: WorkItem, fingerprint: str) -> StageResult:
         ctx = self._ctx.at(stage.name, item.key, fingerprint)
         try:
-            result = await self._engine.execute(stage, item, ctx)
+            with span(f"scirgen.{stage.name}", key=item.key, fingerprint=fingerprint):
+                result = await self._engine.execute(stage, item, ctx)
         except BudgetReachedError as error:
             self._stopping, self._reason, self._message = True, "budget", error.message
             raise Stopped from error
