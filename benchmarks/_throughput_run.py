@@ -1,0 +1,143 @@
+"""scirgen's row of `benchmarks.throughput`: the real runner over synthetic datasets, one model call an item of generate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from benchmarks.throughput import material
+from scirgen.core.config import Config, FilterConfig, LimitsConfig, ModelsConfig
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Dataset, Paper, QAPair, Rejection, Span
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.engines.local import LocalEngine
+from scirgen.llm.open import open_sessions
+from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.plugins import load_registry
+from scirgen.pipeline.runner import Runner
+from scirgen.pipeline.store import Store
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched
+from scirgen.stages.filter.stage import FilterStage
+
+GATES = ("schema", "not_verbatim", "language", "length", "repetition", "pointing", "metadata_echo", "not_supported")
+
+
+class Pair(BaseModel):
+    evidence: list[str] = Field(min_length=1, max_length=3)
+    question: str
+    answer: str
+
+
+class Pairs(BaseModel):
+    pairs: list[Pair] = Field(min_length=3, max_length=3)
+
+
+class Synthetic:
+    """``count`` datasets with 3 kB of description, without papers."""
+
+    name = "synthetic"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def revision(self, cursor: str | None) -> str | None:
+        return "1"
+
+    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
+        for n in range(self.count):
+            yield Dataset(id=f"d{n:05}", title=f"Measurements of basin {n}", description=material(n))
+
+    def papers(self, dataset: Dataset) -> Iterable[Candidate]:
+        return ()
+
+    def fetch(self, paper: Paper) -> Fetched:
+        return Fetched(code="none")
+
+
+class Ask(Stage):
+    """One call an item, with the prompt and the reply's form of the joint strategy."""
+
+    name = "generate"
+
+    def __init__(self, items: int) -> None:
+        self._items = items
+
+    def uses(self, config: Config) -> Uses:
+        return Uses(prompts=("generate/joint",), roles=("generator",))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        return [WorkItem(f"{scope.dataset.id}|{n:02}", (scope.dataset,)) for n in range(self._items)]
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        dataset = item.one(Dataset)
+        kind = ctx.taxonomies.question_types()[int(item.key[-2:])]
+        prompt = ctx.prompt("joint").render(
+            kind=kind,
+            samples=(),
+            passages=[{"label": "catalogue metadata", "text": dataset.text}],
+            wishes=[{"bloom": None, "polarity": None, "position": n} for n in range(3)],
+            language="English",
+        )
+        answer = await ctx.chat.ask(prompt, Pairs, seed=ctx.seed(kind.id))
+        made = []
+        for pair in answer.value.pairs:
+            at = dataset.text.find(pair.evidence[0])
+            if at >= 0:
+                span = Span(document_id=dataset.id, start=at, end=at + len(pair.evidence[0]), text=pair.evidence[0])
+                made.append(
+                    QAPair(
+                        id=QAPair.make_id(dataset.id, kind.id, pair.question, pair.answer),
+                        dataset_id=dataset.id, question=pair.question, answer=pair.answer, question_type=kind.id,
+                        evidence=(span,), strategy="joint", provenance=ctx.provenance(prompt, [answer.reply_key]),
+                    )
+                )  # fmt: skip
+        return StageResult(tuple(made))
+
+
+class Nothing(Stage):
+    """Stages that have nothing to do here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+    def uses(self, config: Config) -> Uses:
+        return Uses()
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        return [WorkItem("release")] if self.name == "release" else ()
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        return StageResult()
+
+
+async def run(url: str, datasets: int, items: int, concurrency: int, out: Path) -> None:
+    """Run it, and write one line a reply that became pairs."""
+    config = Config(
+        models=ModelsConfig(generator=f"openai:fake@{url}"),
+        limits=LimitsConfig(concurrency=concurrency, retries=8, repair_attempts=4),
+        filter=FilterConfig(gates=GATES, faithfulness=()),
+    )
+    resources, registry = Resources(), load_registry()
+    folder = Path(f"{out}.run")
+    folder.mkdir()  # noqa: ASYNC240
+    with Store(folder / "run.db") as store:
+        sessions = await open_sessions(config, registry, store.db, needs_scores=False)
+        ctx = StageContext(
+            config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder, sessions.chat
+        )
+        stages: dict[str, Stage] = {s.stage: Nothing(s.stage) for s in PLAN}
+        stages |= {"generate": Ask(items), "filter": FilterStage()}
+        await Runner(store, ctx, stages, LocalEngine(config), Synthetic(datasets), Silent()).run()
+        usage = sessions.usage()
+        rows = store.db.execute("SELECT COUNT(*) FROM replies WHERE spoiled = 0").fetchone()[0]
+        done = store.db.execute("SELECT COUNT(DISTINCT key) FROM results WHERE stage = 'generate'").fetchone()[0]
+        await sessions.aclose()
+    assert rows >= done
+    with out.open("w") as file:
+        file.writelines(f"{json.dumps(usage)}\n" for _ in range(done))

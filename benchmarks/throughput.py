@@ -1,0 +1,240 @@
+"""How much of a model server's speed a client lets through: scirgen's whole stack beside two bare loops, in the same run.
+
+    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--faults] [--json FILE]
+
+A fake server on loopback answers each request after 100 ms. A request is a prompt of 4 kB; a reply is three question-answer pairs,
+parsed and written. Each row runs in a process of its own; its time begins before the interpreter starts. "bare aiohttp" and
+"openai SDK" post, parse and append to a JSONL file. "scirgen" is the real runner, store, prompt (generate/joint), session,
+reply cache, validation, and the gates that need no model. With ``--faults`` the server answers 10 % of attempts with 429 (Retry-After 0.2 s),
+5 % with 500 and 5 % with malformed replies, and the rows must still be complete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+LATENCY_S = 0.1
+START_CPU: dict[str, float] = {}
+PER_DATASET = 16
+WORDS = ["snow", "depth", "station", "glacier", "lake", "runoff", "albedo", "moisture", "canopy", "soil", "permafrost", "basin", "gauge", "plateau", "sensor", "retrieval", "wind", "humidity", "radiation", "monsoon", "vegetation", "river", "sediment", "carbon", "ozone", "aerosol", "cloud"]  # fmt: skip
+FAULTS = {"429": 0.10, "500": 0.05, "truncated_reply": 0.05}
+
+
+def material(number: int) -> str:
+    """About 3 kB of sentences, different for each dataset."""
+    rng = random.Random(number)
+    lines = []
+    while sum(map(len, lines)) < 3000:
+        a, b, c, d = rng.sample(WORDS, 4)
+        lines.append(
+            f"The {a} {b} was measured at {rng.randint(2, 90)} stations and compared with {c} {d} in {rng.randint(1960, 2020)}. "
+        )
+    return "".join(lines)
+
+
+def plain_prompt(number: int) -> str:
+    """A prompt of 4 kB for the bare clients."""
+    return ("Write three question-answer pairs about this material, as JSON. " * 14) + material(number) + f" ({number})"
+
+
+def three_pairs(body: dict[str, Any]) -> dict[str, Any]:
+    """The server's reply: three pairs about sentences of the prompt, each quoting its evidence."""
+    text = body["messages"][-1]["content"]
+    sentences = [s.strip() for s in text.replace("\n", " ").split(". ") if s.strip().startswith("The ")]
+    at = sum(text.encode()) % max(1, len(sentences) - 3)
+    pairs = []
+    for sentence in sentences[at : at + 3]:
+        words = sentence.split()
+        question = f"At how many stations was the {words[1]} {words[2]} measured for the {words[9]} {words[10]}?"
+        pairs.append({"evidence": [sentence + "."], "question": question, "answer": f"{words[6]} stations"})
+    content = json.dumps({"pairs": pairs})
+    return {
+        "id": "x", "object": "chat.completion", "created": 0, "model": body["model"],
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}],
+        "usage": {"prompt_tokens": len(text) // 4, "completion_tokens": 150, "total_tokens": len(text) // 4 + 150},
+    }  # fmt: skip
+
+
+def serve(faulty: bool) -> None:
+    """The server's process: prints its address, then serves until it is ended."""
+    from scirgen.testing.faults import Faults
+    from scirgen.testing.server import FakeServer
+
+    async def run() -> None:
+        faults = Faults(FAULTS, retry_after_s=0.2) if faulty else None
+        async with FakeServer(latency_s=LATENCY_S, reply=three_pairs, faults=faults) as server:
+            print(server.url, flush=True)
+            await asyncio.Event().wait()
+
+    asyncio.run(run())
+
+
+async def attempts(post: Any) -> str:
+    """The bare clients' retry loop: eight attempts, Retry-After or 50 ms between them, until three pairs are there."""
+    for _ in range(8):
+        status, after, text = await post()
+        if status == 200:
+            try:
+                reply = json.loads(text)["choices"][0]["message"]["content"]
+                if len(json.loads(reply)["pairs"]) == 3:
+                    return str(reply)
+            except (ValueError, KeyError):
+                pass
+        await asyncio.sleep(after)
+    raise SystemExit("a row was lost")
+
+
+def body(number: int) -> dict[str, Any]:
+    return {
+        "model": "fake",
+        "messages": [{"role": "user", "content": plain_prompt(number)}],
+        "temperature": 0.7,
+        "seed": number,
+    }
+
+
+def begin() -> None:
+    """Imports are done: processor time from here on is the requests' own."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    START_CPU["s"] = used.ru_utime + used.ru_stime
+
+
+async def bare_aiohttp(url: str, requests: int, concurrency: int, out: Path) -> None:
+    import aiohttp
+
+    begin()
+    slots = asyncio.Semaphore(concurrency)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency)) as client:
+        with out.open("w") as file:
+
+            async def one(number: int) -> None:
+                async def post() -> tuple[int, float, bytes]:
+                    async with client.post(f"{url}/chat/completions", json=body(number)) as reply:
+                        return reply.status, float(reply.headers.get("Retry-After", 0.05)), await reply.read()
+
+                async with slots:
+                    file.write(await attempts(post) + "\n")
+
+            await asyncio.gather(*(one(n) for n in range(requests)))
+
+
+async def bare_sdk(url: str, requests: int, concurrency: int, out: Path) -> None:
+    import openai
+
+    begin()
+    slots = asyncio.Semaphore(concurrency)
+    async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
+        with out.open("w") as file:
+
+            async def one(number: int) -> None:
+                async def post() -> tuple[int, float, str]:
+                    try:
+                        reply = await client.chat.completions.create(**body(number))
+                    except openai.APIStatusError as error:
+                        return error.status_code, float(error.response.headers.get("retry-after", 0.05)), ""
+                    return 200, 0.05, reply.model_dump_json()
+
+                async with slots:
+                    file.write(await attempts(post) + "\n")
+
+            await asyncio.gather(*(one(n) for n in range(requests)))
+
+
+async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> None:
+    from benchmarks._throughput_run import run
+
+    begin()
+    await run(url, requests // PER_DATASET, PER_DATASET, concurrency, out)
+
+
+CLIENTS = {"bare aiohttp": bare_aiohttp, "openai SDK + semaphore": bare_sdk, "scirgen": whole_stack}
+
+
+def measure(client: str, concurrency: int, requests: int, faulty: bool) -> dict[str, object]:
+    """One row, with a server and a client process of its own."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.throughput", "--serve", *(["--faults"] if faulty else [])],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    url = server.stdout.readline().strip()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.throughput",
+                "--client",
+                client,
+                url,
+                str(requests),
+                str(concurrency),
+            ]
+            began = time.perf_counter()
+            done = subprocess.run(
+                [*command, f"{folder}/out"], capture_output=True, text=True, check=False, env=dict(os.environ)
+            )
+            wall = time.perf_counter() - began
+        if done.returncode != 0:
+            raise SystemExit(f"{client} failed:\n{done.stdout}\n{done.stderr[-3000:]}")
+        cpu, start_cpu, peak, rows = json.loads(done.stdout.splitlines()[-1])
+    finally:
+        server.terminate()
+        server.wait()
+    ideal = requests / concurrency * LATENCY_S
+    return {
+        "client": client, "concurrency": concurrency, "requests": requests, "wall_s": round(wall, 2),
+        "wall_over_ideal": round(wall / ideal, 2), "cpu_ms_per_request": round(1000 * (cpu - start_cpu) / requests, 2),
+        "start_up_cpu_s": round(start_cpu, 2), "peak_mb": round(peak), "rows": rows,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure all rows and print them as a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--concurrency", default="64,128")
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--only", choices=CLIENTS)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--client", nargs=5, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments.faults)
+        return
+    if arguments.client:
+        client, url, requests, concurrency, out = arguments.client
+        asyncio.run(CLIENTS[client](url, int(requests), int(concurrency), Path(out)))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        rows = len(Path(out).read_text().splitlines())
+        print(json.dumps([used.ru_utime + used.ru_stime, START_CPU.get("s", 0.0), used.ru_maxrss / 1024, rows]))
+        return
+    rows = []
+    print("| client | concurrency | wall/ideal | CPU ms/request | start-up CPU s | peak MB | replies written |")
+    print("|---|---|---|---|---|---|---|")
+    for concurrency in map(int, arguments.concurrency.split(",")):
+        for client in [arguments.only] if arguments.only else CLIENTS:
+            row = measure(client, concurrency, arguments.requests, arguments.faults)
+            rows.append(row)
+            print(
+                f"| {client} | {concurrency} | {row['wall_over_ideal']} | {row['cpu_ms_per_request']} |"
+                f" {row['start_up_cpu_s']} | {row['peak_mb']} | {row['rows']} |", flush=True,
+            )  # fmt: skip
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"faults": arguments.faults, "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
