@@ -125,8 +125,29 @@ MATCH_STRATEGIES = (
     ),
 )
 
+_F = f"{_S}.release.formats"
+FORMATS = (
+    Provided("release_format", "parquet", f"{_F}.parquet:ParquetFormat", "one Parquet file a table", "release"),
+    Provided("release_format", "beir", f"{_F}.retrieval:BeirFormat", "corpus, queries, qrels as BEIR reads them"),
+    Provided("release_format", "trec", f"{_F}.retrieval:TrecFormat", "TREC topics, qrels, documents"),
+    Provided("release_format", "ir_datasets", f"{_F}.retrieval:IrDatasetsFormat", "files and ids for ir_datasets"),
+    Provided("release_format", "rag", f"{_F}.rag:RagFormat", "samples for LlamaIndex and Ragas"),
+)
+
 PLUGIN = Plugin(
     "scirgen",
     "0.1.0",
-    (*STAGES, *MODELS, *SOURCES, *PAPERS, *PARSERS, *GATES, *ENGINES, *MATCH_STRATEGIES, *STRATEGIES, *RETRIEVERS),
+    (
+        *STAGES,
+        *MODELS,
+        *SOURCES,
+        *PAPERS,
+        *PARSERS,
+        *GATES,
+        *ENGINES,
+        *MATCH_STRATEGIES,
+        *STRATEGIES,
+        *RETRIEVERS,
+        *FORMATS,
+    ),
 )

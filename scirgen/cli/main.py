@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("scirgen.cli.import_:import_", "Turn a published dataset into a release."),
     "benchmark": ("scirgen.cli.benchmark:benchmark", "Measure retrievers and models on a release."),
     "analyze": ("scirgen.cli.analyze:analyze", "Compare question sets: types, Bloom levels, papers, words."),
+    "push": ("scirgen.cli.push:push", "Publish a release on the Hugging Face Hub."),
 }
 
 

@@ -19,7 +19,7 @@ _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "
 
 
 def write_card(release: Release, formats: Sequence[str]) -> None:
-    """Write README.md beside the data it describes. Every figure in it is counted from the release."""
+    """Write README.md and datasheet.md beside the data they describe. Every figure in them is counted from the release."""
     info = release.info
     rows_per_type: Counter[str] = Counter()
     rows_per_level: Counter[str] = Counter()
@@ -36,6 +36,8 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
         levels=sorted(rows_per_level.items()),
     )
     (release.folder / "README.md").write_text(text, encoding="utf-8")
+    sheet = render("datasheet.md.j2", info=info)
+    (release.folder / "datasheet.md").write_text(sheet, encoding="utf-8")
 
 
 def render(template: str, **values: object) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from content_factory import small_run
 from test_release_write import write
 
 from scirgen.core.release import SPLITS
+from scirgen.pipeline.plugins import load_registry
 
 
 @pytest.fixture
@@ -51,3 +54,100 @@ def test_mlcroissant_accepts_the_metadata_and_reads_the_rows(release):
     rows = list(dataset.records("questions-train"))
     assert [r["questions-train/id"].decode() for r in rows] == [r.id for r in release.rows("train")]
     assert len(list(dataset.records("passages"))) == release.info.counts["passages"]
+
+
+@pytest.fixture(scope="module")
+def formatted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("formats") / "release"
+    return write(
+        small_run(), folder, load_registry(), formats=("jsonl", "parquet", "beir", "trec", "ir_datasets", "rag")
+    )
+
+
+def test_parquet_holds_the_same_rows_and_is_loaded_offline(formatted, hub, tmp_path):
+    folder = formatted.folder / "parquet"
+    for split in SPLITS:
+        loaded = hub.load_dataset(
+            "parquet", data_files={"x": str(folder / f"{split}.parquet")}, split="x", cache_dir=str(tmp_path / split)
+        )
+        assert loaded.to_list() == [r.model_dump(mode="json") for r in formatted.rows(split)]
+    passages = hub.load_dataset(
+        "parquet", data_files=str(folder / "passages.parquet"), split="train", cache_dir=str(tmp_path / "p")
+    )
+    assert passages.to_list() == [p.model_dump(mode="json") for p in formatted.passages()]
+
+
+def test_beirs_own_loader_reads_corpus_queries_and_qrels(formatted):
+    from beir.datasets.data_loader import GenericDataLoader
+
+    for setting in ("without-paper", "with-paper"):
+        for split in SPLITS:
+            corpus, queries, qrels = GenericDataLoader(str(formatted.folder / "beir" / setting)).load(split=split)
+            assert qrels == formatted.qrels(split)
+            assert queries == {r.id: r.question for r in formatted.rows(split)}
+            assert {k: (v["title"], v["text"]) for k, v in corpus.items()} == {
+                d.id: (d.title, d.text) for d in formatted.corpus(setting)
+            }
+
+
+def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
+    import ir_measures
+    from ir_datasets.formats import TrecQueries
+    from ir_datasets.util import LocalDownload
+
+    folder = formatted.folder / "trec"
+    for split in SPLITS:
+        rows = list(formatted.rows(split))
+        topics = TrecQueries(LocalDownload(folder / f"topics.{split}.trec"))
+        assert [(t.query_id, t.title) for t in topics.queries_iter()] == [(r.id, r.question) for r in rows]
+        qrels: dict[str, dict[str, int]] = {}
+        for q in ir_measures.read_trec_qrels(str(folder / f"qrels.{split}.txt")):
+            qrels.setdefault(q.query_id, {})[q.doc_id] = q.relevance
+        assert qrels == formatted.qrels(split)
+    text = (folder / "docs.with-paper.trec").read_text()
+    assert text.count("<DOC>") == text.count("</DOC>") == len(list(formatted.corpus()))
+
+
+def test_ir_datasets_loads_the_registered_ids(formatted):
+    import ir_datasets
+
+    from scirgen.benchmark.irds import register
+
+    ids = register(formatted.folder / "ir_datasets")
+    assert "scirgen/snow/with-paper/dev" in ids
+    assert len(ids) == 2 + 2 * 3
+    loaded = ir_datasets.load("scirgen/snow/with-paper/train")
+    rows = list(formatted.rows("train"))
+    assert [(q.query_id, q.text) for q in loaded.queries_iter()] == [(r.id, r.question) for r in rows]
+    assert len(list(loaded.docs_iter())) == len(list(formatted.corpus()))
+    assert {q.query_id for q in loaded.qrels_iter()} == {r.id for r in rows}
+    assert loaded.docs_store().get("ds-002").text.endswith("Snow depth declined.")
+
+
+def test_the_rag_samples_have_each_answer_with_the_passages_that_hold_its_evidence(formatted):
+    """The field names are those that LlamaIndex 0.14 and Ragas 0.4 read (checked against both, see docs/release.md)."""
+    folder = formatted.folder / "rag"
+    rows = {r.question: r for r in formatted.rows("test")}
+    passages = {p.id: p.text for p in formatted.passages()}
+    ragas = [json.loads(line) for line in (folder / "ragas.jsonl").read_text().splitlines()]
+    assert {r["user_input"] for r in ragas} == set(rows)
+    for entry in ragas:
+        row = rows[entry["user_input"]]
+        assert entry["reference"] == row.answer
+        assert entry["reference_contexts"] == [passages[p] for p in row.passages]
+        assert any(row.evidence[0].text in c for c in entry["reference_contexts"])
+    examples = json.loads((folder / "llama_index.json").read_text())["examples"]
+    assert [e["query"] for e in examples] == [r["user_input"] for r in ragas]
+    assert all(e["query_by"] == {"model_name": "openai:m@1", "type": "ai"} for e in examples)
+
+
+def test_the_datasheet_has_all_seven_sections_of_gebru_et_al_with_figures_of_this_release(release):
+    text = (release.folder / "datasheet.md").read_text()
+    sections = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert sections == [
+        "Motivation", "Composition", "Collection process", "Preprocessing, cleaning, labelling", "Uses", "Distribution",
+        "Maintenance",
+    ]  # fmt: skip
+    assert f"{release.info.counts['rows']} questions about {release.info.counts['datasets']} datasets" in text
+    assert "`openai:m@1`" in text
+    assert "**Is information missing?** None on record." in text

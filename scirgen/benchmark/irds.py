@@ -1,0 +1,42 @@
+"""Making a release's ``ir_datasets`` folder known to the ir_datasets package under ids like ``scirgen/NAME/SETTING/SPLIT``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from scirgen.core.errors import InputError, MissingExtraError
+
+
+def register(folder: Path) -> list[str]:
+    """Register every id of ``folder/datasets.json``; afterwards ``ir_datasets.load(id)`` gives docs, queries and qrels.
+
+    Args:
+        folder: ``RELEASE/ir_datasets``, written by the release format of that name.
+
+    Returns:
+        The ids, sorted.
+
+    Raises:
+        InputError: no such index.
+        MissingExtraError: ir_datasets is not installed.
+    """
+    index = folder / "datasets.json"
+    if not index.is_file():
+        raise InputError(f"{index} does not exist", hint="Write the release with release.formats: [ir_datasets].")
+    try:
+        import ir_datasets
+        from ir_datasets.datasets.base import Dataset
+        from ir_datasets.formats import TrecQrels, TsvDocs, TsvQueries
+        from ir_datasets.util import LocalDownload
+    except ImportError as error:
+        raise MissingExtraError(f"this needs ir_datasets: {error}", hint="pip install ir_datasets") from error
+    table: dict[str, dict[str, str]] = json.loads(index.read_text(encoding="utf-8"))
+    for name, files in table.items():
+        parts = [TsvDocs(LocalDownload(folder / files["docs"]), namespace=name.replace("/", "_"))]
+        if "queries" in files:
+            parts.append(TsvQueries(LocalDownload(folder / files["queries"])))
+            parts.append(TrecQrels(LocalDownload(folder / files["qrels"]), {1: "gold dataset"}))
+        if name not in ir_datasets.registry:
+            ir_datasets.registry.register(name, Dataset(*parts))
+    return sorted(table)

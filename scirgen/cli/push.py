@@ -1,0 +1,32 @@
+"""``scirgen push``: publish a release on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("repo")
+@click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
+@click.option("--without", multiple=True, metavar="FORMAT", help="A format's folder to leave out (may be repeated).")
+@click.option("--message", default="Release made with scirgen", show_default=True, help="The commit's message.")
+@click.option("--dry-run", is_flag=True, help="Check and list what would be sent; contact nobody.")
+def push(release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool) -> None:
+    """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
+    from scirgen.core.release import Release
+    from scirgen.pipeline.push import plan_upload
+    from scirgen.pipeline.push import push as send
+
+    opened = Release(release)
+    uploads = plan_upload(opened, without)
+    total = sum(u.bytes for u in uploads)
+    if dry_run:
+        for upload in uploads:
+            click.echo(f"{upload.sha256[:12]}  {upload.bytes:>12,}  {upload.path}")
+        click.echo(f"would send {len(uploads)} files, {total / 1e6:.1f} MB, to {repo} (nothing was sent)")
+        return
+    url = send(opened, repo, uploads, private=not public, message=message)
+    click.echo(f"sent {len(uploads)} files, {total / 1e6:.1f} MB: {url}")

@@ -1,0 +1,1 @@
+"""Release formats beside the JSONL files; each is a plugin of kind ``release_format``."""

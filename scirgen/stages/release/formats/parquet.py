@@ -1,0 +1,74 @@
+"""Parquet: one file a table and split, for Hugging Face datasets, DuckDB, pandas and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from scirgen.core.errors import MissingExtraError
+from scirgen.core.release import SETTINGS, SPLITS, Release
+from scirgen.stages.release.features import QUESTIONS, TABLES, features
+
+_ROWS = 4096
+
+
+class ParquetFormat:
+    """``train|dev|test.parquet`` and one file for each corpus table; the columns are those of the JSONL files."""
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write in batches; a split without rows becomes a file without rows."""
+        try:
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise MissingExtraError(f"Parquet needs pyarrow: {error}", hint="pip install 'scirgen[release]'") from error
+        folder.mkdir(parents=True)
+        for name, model, rows in _tables(release):
+            schema = arrow_schema(features(model))
+            with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="zstd") as writer:
+                for batch in _batches(rows):
+                    writer.write_table(_table(batch, schema))
+
+
+def _tables(release: Release) -> Iterator[tuple[str, type[BaseModel], Iterator[BaseModel]]]:
+    for split in SPLITS:
+        yield split, QUESTIONS, release.rows(split)
+    for setting in SETTINGS:
+        yield f"corpus-{setting}", TABLES[f"corpus-{setting}"][0], release.corpus(setting)
+    yield "passages", TABLES["passages"][0], release.passages()
+    yield "papers", TABLES["papers"][0], release.papers()
+    yield "aspects", TABLES["aspects"][0], release.aspects()
+
+
+def _batches(rows: Iterator[BaseModel]) -> Iterator[list[dict[str, Any]]]:
+    while batch := [row.model_dump(mode="json") for row in islice(rows, _ROWS)]:
+        yield batch
+
+
+def _table(batch: Sequence[Mapping[str, Any]], schema: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(list(batch), schema=schema)
+
+
+def arrow_schema(columns: Sequence[Mapping[str, Any]]) -> Any:
+    """The Arrow schema of a table's columns."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(c["name"], _arrow_type(c)) for c in columns])
+
+
+def _arrow_type(column: Mapping[str, Any]) -> Any:
+    import pyarrow as pa
+
+    inner = column.get("list")
+    if inner is None:
+        return {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}[
+            column["dtype"]
+        ]
+    if isinstance(inner, str):
+        return pa.list_(_arrow_type({"dtype": inner}))
+    return pa.list_(pa.struct([pa.field(c["name"], _arrow_type(c)) for c in inner]))

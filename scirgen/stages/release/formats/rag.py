@@ -1,0 +1,67 @@
+"""Samples for evaluating retrieval-augmented generation: LlamaIndex's LabelledRagDataset and Ragas' EvaluationDataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.release import SPLITS, Release, ReleaseRow
+
+SAMPLE = 200
+
+
+class RagFormat:
+    """``llama_index.json`` and ``ragas.jsonl``: at most 200 answered questions, with the passages that hold the evidence.
+
+    Drawn by the hash of ids from the test split, or from the last split that has questions.
+    """
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write both files."""
+        folder.mkdir(parents=True)
+        rows = sample(release)
+        wanted = {p for row in rows for p in row.passages}
+        contexts = {p.id: p.text for p in release.passages() if p.id in wanted}
+        fallback = {d.id: f"{d.title}\n{d.text}" for d in release.corpus() if any(not r.passages for r in rows)}
+        examples = []
+        with (folder / "ragas.jsonl").open("w", encoding="utf-8", newline="\n") as out:
+            for row in rows:
+                held = reference_contexts(row, contexts, fallback)
+                out.write(
+                    json.dumps(
+                        {"user_input": row.question, "reference": row.answer, "reference_contexts": held},
+                        ensure_ascii=False,
+                    )
+                    + "\n"
+                )
+                by = {"model_name": row.model or "unknown", "type": "ai"}
+                examples.append(
+                    {
+                        "query": row.question,
+                        "query_by": by,
+                        "reference_contexts": held,
+                        "reference_answer": row.answer,
+                        "reference_answer_by": by,
+                        "class_name": "LabelledRagDataExample",
+                    }
+                )
+        text = json.dumps({"examples": examples}, indent=1, ensure_ascii=False)
+        (folder / "llama_index.json").write_text(text + "\n", encoding="utf-8")
+
+
+def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
+    """Answered questions of the test split (dev or train where it has none), by the hash of their ids."""
+    for split in reversed(SPLITS):
+        keys = sorted((digest("rag", r.id), r.id) for r in release.rows(split) if r.answer)[:size]
+        if keys:
+            chosen = {key for _, key in keys}
+            return [r for r in release.rows(split) if r.id in chosen]
+    return []
+
+
+def reference_contexts(row: ReleaseRow, passages: Mapping[str, str], documents: Mapping[str, str]) -> list[str]:
+    """The passages that hold a row's evidence; the gold dataset's description where a row cites none."""
+    found = [passages[p] for p in row.passages if p in passages]
+    return found or [documents[row.dataset_id]]

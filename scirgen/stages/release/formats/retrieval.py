@@ -1,0 +1,121 @@
+"""Formats of retrieval tool kits: BEIR, TREC, and files that ir_datasets can be pointed at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from scirgen.core.release import SETTINGS, SPLITS, Release
+
+
+class BeirFormat:
+    """A BEIR folder for each setting (``without-paper``, ``with-paper``): corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
+
+    Every qrels file has the split's questions; queries.jsonl has all of them, as BEIR's loader expects.
+    """
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write both settings."""
+        for setting in SETTINGS:
+            base = folder / setting
+            (base / "qrels").mkdir(parents=True)
+            _write(
+                base / "corpus.jsonl",
+                (
+                    json.dumps(
+                        {
+                            "_id": d.id,
+                            "title": d.title,
+                            "text": d.text,
+                            "metadata": {"licence": d.licence, "url": d.url or ""},
+                        },
+                        ensure_ascii=False,
+                    )
+                    for d in release.corpus(setting)
+                ),
+            )
+            _write(
+                base / "queries.jsonl",
+                (
+                    json.dumps(
+                        {
+                            "_id": r.id,
+                            "text": r.question,
+                            "metadata": {"question_type": r.question_type, "bloom": r.bloom or "", "split": r.split},
+                        },
+                        ensure_ascii=False,
+                    )
+                    for r in release.rows()
+                ),
+            )
+            for split in SPLITS:
+                lines = (f"{q}\t{d}\t{s}" for q, found in release.qrels(split).items() for d, s in found.items())
+                _write(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+
+
+class TrecFormat:
+    """TREC files: topics.SPLIT.trec, qrels.SPLIT.txt, docs.SETTING.trec (``<DOC>`` records)."""
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write topics and qrels of each split, and the documents of each setting."""
+        folder.mkdir(parents=True)
+        for setting in SETTINGS:
+            _write(
+                folder / f"docs.{setting}.trec",
+                (
+                    f"<DOC>\n<DOCNO> {_plain(d.id)} </DOCNO>\n<TITLE>{escape(d.title)}</TITLE>\n"
+                    f"<TEXT>\n{escape(d.text)}\n</TEXT>\n</DOC>"
+                    for d in release.corpus(setting)
+                ),
+            )
+        for split in SPLITS:
+            _write(
+                folder / f"topics.{split}.trec",
+                (
+                    f"<top>\n<num> Number: {r.id}\n<title> {escape(_plain(r.question))}\n"
+                    f"<desc> Description:\n{escape(_plain(r.question))}\n"
+                    f"<narr> Narrative:\nQuestion type {r.question_type}, Bloom level {r.bloom or 'not tagged'}.\n</top>"
+                    for r in release.rows(split)
+                ),
+            )
+            lines = (f"{q} 0 {d} {s}" for q, found in release.qrels(split).items() for d, s in found.items())
+            _write(folder / f"qrels.{split}.txt", lines)
+
+
+class IrDatasetsFormat:
+    """Files for ``ir_datasets``' own readers, and ``datasets.json``: id (``scirgen/NAME/SETTING/SPLIT``) -> its files.
+
+    `scirgen.benchmark.irds.register` reads it, so that ``ir_datasets.load(id)`` works.
+    """
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write docs as TSV (id, text), queries as TSV (id, text), qrels in TREC form, and the index."""
+        folder.mkdir(parents=True)
+        name = "".join(c if c.isalnum() else "-" for c in release.info.name.lower())
+        index: dict[str, dict[str, str]] = {}
+        for setting in SETTINGS:
+            docs = f"docs.{setting}.tsv"
+            _write(folder / docs, (f"{d.id}\t{_plain(f'{d.title} {d.text}')}" for d in release.corpus(setting)))
+            index[f"scirgen/{name}/{setting}"] = {"docs": docs}
+            for split in SPLITS:
+                index[f"scirgen/{name}/{setting}/{split}"] = {
+                    "docs": docs,
+                    "queries": f"queries.{split}.tsv",
+                    "qrels": f"qrels.{split}.txt",
+                }
+        for split in SPLITS:
+            _write(folder / f"queries.{split}.tsv", (f"{r.id}\t{_plain(r.question)}" for r in release.rows(split)))
+            lines = (f"{q} 0 {d} {s}" for q, found in release.qrels(split).items() for d, s in found.items())
+            _write(folder / f"qrels.{split}.txt", lines)
+        (folder / "datasets.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(f"{line}\n" for line in lines)
