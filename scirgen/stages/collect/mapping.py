@@ -12,15 +12,24 @@ from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "id": ("id", "identifier", "dataset_id", "uuid", "guid", "key"),
+    "id": ("id", "identifier", "dataset_id", "uuid", "guid", "key", "@id"),
     "title": ("title", "name", "title_en", "dataset_title"),
     "description": ("description", "abstract", "summary", "notes"),
     "doi": ("doi", "dataset_doi"),
-    "url": ("url", "landing_page", "link", "homepage"),
+    "url": ("url", "landing_page", "link", "homepage", "same_as"),
     "authors": ("authors", "author", "creators", "creator"),
-    "keywords": ("keywords", "keyword", "tags", "subjects", "subject"),
-    "related": ("related", "related_papers", "related_identifiers", "references", "citations", "literature"),
-    "licence": ("licence", "license", "rights", "license_id", "licence_id"),
+    "keywords": ("keywords", "keyword", "tags", "subjects", "subject", "theme"),
+    "related": (
+        "related",
+        "related_papers",
+        "related_identifiers",
+        "references",
+        "citations",
+        "literature",
+        "citation",
+        "is_referenced_by",
+    ),
+    "licence": ("licence", "license", "license_id", "licence_id", "rights", "access_rights"),
     "language": ("language", "lang"),
     "papers": ("papers", "paper", "paper_files", "paper_dois"),
 }
@@ -31,8 +40,18 @@ _LONGEST_FIELD = 4000
 
 
 def squeezed(key: str) -> str:
-    """A key without case, spaces, ``_`` and ``-``."""
-    return re.sub(r"[\s_-]+", "", key).lower()
+    """A key without case, spaces, ``_``, ``-`` and the prefix or namespace of linked data (``dct:``, ``http://...#``)."""
+    local = key if key.startswith("@") else re.split(r"[:/#]", key)[-1] or key
+    return re.sub(r"[\s_-]+", "", local).lower()
+
+
+def in_english(value: object) -> object:
+    """Of values marked with languages (``@language``): the English ones, else those of the first language given."""
+    if not isinstance(value, list) or not any(isinstance(v, dict) and "@language" in v for v in value):
+        return value
+    said = [str(v.get("@language", "")).lower()[:2] if isinstance(v, dict) else "" for v in value]
+    wanted = "en" if "en" in said else next(s for s in said if s)
+    return [v for v, s in zip(value, said, strict=True) if s == wanted]
 
 
 def texts(value: object) -> list[str]:
@@ -50,6 +69,13 @@ def texts(value: object) -> list[str]:
     if isinstance(value, Iterable):
         return [t for item in value for t in ([item.strip()] if isinstance(item, str) else texts(item)) if t]
     return [str(value)]
+
+
+def keywords(value: object) -> list[str]:
+    """As `texts`; a plain string without ``;`` is parted at its commas."""
+    if isinstance(value, str) and not re.search(r"[;|]", value):
+        return [k for k in re.split(r"\s*,\s*", value.strip()) if k]
+    return texts(value)
 
 
 def text(value: object) -> str:
@@ -98,7 +124,7 @@ class RecordMapping:
             doi=doi,
             url=self._text(by_key, "url") or None,
             authors=tuple(texts(self._value(by_key, "authors"))),
-            keywords=tuple(texts(self._value(by_key, "keywords"))),
+            keywords=tuple(keywords(self._value(by_key, "keywords"))),
             fields=tuple((k, v) for k, v in extra if v),
             related=tuple(texts(self._value(by_key, "related"))),
             licence=normalise_licence(self._text(by_key, "licence")),
@@ -110,7 +136,8 @@ class RecordMapping:
         return tuple(texts(self._value({squeezed(k): v for k, v in record.items()}, "papers")))
 
     def _value(self, by_key: Mapping[str, object], field: str) -> object:
-        return next((by_key[k] for k in self._keys[field] if by_key.get(k) not in (None, "", [], {})), None)
+        found = next((by_key[k] for k in self._keys[field] if by_key.get(k) not in (None, "", [], {})), None)
+        return in_english(found)
 
     def _text(self, by_key: Mapping[str, object], field: str) -> str:
         return text(self._value(by_key, field))

@@ -20,6 +20,7 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -226,7 +227,8 @@ async def _with_file(
 
 def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
     """The paper with its file: its id is its DOI, or the file's content hash, so that it is the same on every machine."""
-    sha256 = file_sha256(file)
+    listed = file.stat()
+    sha256 = _sha256(file, listed.st_size, listed.st_mtime_ns)
     return paper.model_copy(
         update={
             "id": paper.doi.lower() if paper.doi else f"paper-{sha256[:16]}",
@@ -235,6 +237,12 @@ def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
             "media_type": media_type or paper.media_type,
         }
     )
+
+
+@lru_cache(maxsize=4096)
+def _sha256(file: Path, size: int, changed: int) -> str:
+    # A folder's papers may be candidates of every dataset; each is read once while it does not change.
+    return file_sha256(file)
 
 
 def _failure(error: ScirgenError, record_id: str) -> Failure:

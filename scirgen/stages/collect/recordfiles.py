@@ -111,11 +111,30 @@ def _json(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
     except (ValueError, RecursionError) as error:
         yield malformed(name, name, f"not valid JSON: {_problem(error)}", text)
         return
-    if isinstance(value, list):
-        for number, item in enumerate(value, 1):
-            yield _mapping(item, f"{name}[{number}]", name)
+    found = _nodes(value) if isinstance(value, dict) else value
+    if isinstance(found, list):
+        for number, item in enumerate(found, 1):
+            if not isinstance(item, dict) or _may_be_dataset(item):
+                yield _mapping(item, f"{name}[{number}]", name)
     else:
         yield _mapping(value, name, name)
+
+
+def _nodes(document: Mapping[str, object]) -> list[object] | None:
+    """The datasets of a catalogue in JSON-LD (DCAT, schema.org, data.json); None for any other object."""
+    for key in ("@graph", "dataset", "dcat:dataset", "schema:dataset", "http://www.w3.org/ns/dcat#dataset"):
+        found = document.get(key)
+        if isinstance(found, list) and all(isinstance(n, dict) for n in found):
+            nested = [_nodes(n) for n in found]
+            return [e for n, inner in zip(found, nested, strict=True) for e in (inner if inner is not None else [n])]
+    return None
+
+
+def _may_be_dataset(node: Mapping[str, object]) -> bool:
+    """Whether a node is a dataset, or does not say what it is: graphs also hold people, files and organisations."""
+    kinds = node.get("@type")
+    said = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
+    return not said or any(k.rstrip("/").endswith("Dataset") for k in said)
 
 
 def _mapping(value: object, where: str, name: str) -> RawRecord | Rejection:

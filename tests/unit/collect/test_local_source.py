@@ -192,3 +192,45 @@ def test_a_single_file_is_read_with_the_papers_beside_it(catalogue: Path) -> Non
     entries = [e for e in source.datasets() if not isinstance(e, Cursor)]
     assert len(entries) == 2
     assert found(source, "soil-temp") == [("soil.md", "column")]
+
+
+SCHEMA_ORG = {
+    "@context": "https://schema.org/", "@type": "Dataset", "@id": "https://example.org/d/1", "name": "Reef temperature",
+    "description": "Hourly.", "identifier": {"@type": "PropertyValue", "propertyID": "doi", "value": "https://doi.org/10.5555/REEF.1"},
+    "creator": [{"@type": "Person", "name": "A. Diver"}], "keywords": "reef, temperature",
+    "license": "https://creativecommons.org/licenses/by/4.0/", "temporalCoverage": "2012/2018",
+    "citation": ["https://doi.org/10.5555/reef-paper"], "distribution": [{"@type": "DataDownload", "contentUrl": "x"}],
+}  # fmt: skip
+DCAT = {
+    "@context": {"dcat": "http://www.w3.org/ns/dcat#"},
+    "@graph": [
+        {"@id": "_:org", "@type": "foaf:Organization", "foaf:name": "Survey"},
+        {
+            "@id": "https://example.org/d/2", "@type": "dcat:Dataset",
+            "dct:title": [{"@value": "Gezeiten", "@language": "de"}, {"@value": "Tides", "@language": "en"}],
+            "dct:description": {"@value": "Ten gauges.", "@language": "en"}, "dcat:keyword": ["tides", "sea level"],
+            "dct:license": {"@id": "http://creativecommons.org/publicdomain/zero/1.0/"},
+        },
+    ],
+}  # fmt: skip
+
+
+def test_schema_org_and_dcat_documents_are_read(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "a.jsonld").write_text(json.dumps(SCHEMA_ORG))
+    (tmp_path / "b.jsonld").write_text(json.dumps(DCAT))
+    (tmp_path / "c.json").write_text(
+        json.dumps({"@type": "dcat:Catalog", "dataset": [{"title": "One", "identifier": "one"}]})
+    )
+    reef, tides, one = datasets(local(tmp_path))
+    assert (reef.title, reef.doi, reef.licence, reef.authors) == (
+        "Reef temperature",
+        "10.5555/reef.1",
+        "cc-by-4.0",
+        ("A. Diver",),
+    )
+    assert reef.related == ("https://doi.org/10.5555/reef-paper",)
+    assert reef.keywords == ("reef", "temperature")
+    assert ("temporalCoverage", "2012/2018") in reef.fields
+    assert (tides.title, tides.licence, tides.keywords) == ("Tides", "cc0-1.0", ("tides", "sea level"))
+    assert tides.description == "Ten gauges."
+    assert one.id == "one"
