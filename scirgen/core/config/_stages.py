@@ -165,7 +165,6 @@ class GateOptions(Section):
     enabled: bool | None = Field(default=None, description="overrides whether the gate is on by default")
     threshold: float | None = Field(default=None, description="what it means is in the gate's explanation")
     maximum: float | None = Field(default=None, description="upper bound, for gates that have two")
-    model: str | None = Field(default=None, description="URI of the model the gate uses, for gates that can use one")
 
 
 class FilterConfig(Section):

@@ -97,6 +97,22 @@ def _enabled(gate: Gate, config: Config) -> bool:
     return gate.on_by_default or gate.code in config.filter.gates
 
 
+def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
+    """All registered gates in the order they would run: code, on, threshold (None: it has none), needs_model, explanation."""
+    on = {g.code for g in select_gates(config, registry)}
+    gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
+    return [
+        {
+            "code": g.code,
+            "on": g.code in on,
+            "threshold": None if g.default_threshold is None else g.threshold(config),
+            "needs_model": g.needs_model,
+            "explanation": g.explanation,
+        }
+        for g in sorted(gates, key=lambda g: (g.needs_model, g.order, g.code))
+    ]
+
+
 def select_scorers(config: Config, registry: Registry) -> list[Faithfulness]:
     """The faithfulness scorers in force, in the configured order."""
     return [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in config.filter.faithfulness]

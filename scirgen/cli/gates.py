@@ -1,0 +1,38 @@
+"""``scirgen gates list``: every gate with its code, its threshold and what it rejects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from scirgen.api import resolve_config
+from scirgen.cli.generate import parse_settings
+from scirgen.pipeline.plugins import load_registry
+from scirgen.stages.filter.stage import describe_gates
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def gates() -> None:
+    """Show the gates that candidates must pass."""
+
+
+@gates.command("list")
+@click.option("--domain", help="Domain pack.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def list_(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
+    """Every gate in the order it runs: code, whether it is on, threshold, what it rejects."""
+    loaded, _ = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
+    rows = describe_gates(loaded.config, load_registry())
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"{'gate':28}{'on':5}{'threshold':>9}  rejects")
+    for row in rows:
+        limit = row["threshold"]
+        threshold = f"{limit:g}" if isinstance(limit, float | int) else "-"
+        model = " [asks the generator]" if row["needs_model"] else ""
+        click.echo(f"{row['code']:28}{'yes' if row['on'] else 'no':5}{threshold:>9}  {row['explanation']}{model}")
