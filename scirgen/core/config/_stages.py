@@ -119,7 +119,7 @@ class ExtractConfig(Section):
     """Stage 5. The last two are for small models, which see single sentences."""
 
     max_tokens_per_call: int = Field(default=3000, ge=200, description="of a section's text; longer ones are cut")
-    sentences_per_aspect: int = Field(default=4, ge=1, description="kept by rule, for each aspect of a section")
+    sentences_per_aspect: int = Field(default=10, ge=1, description="kept by rule, for each aspect of a section")
     calls_per_section: int = Field(default=2, ge=0, description="questions about sentences the rules leave open")
 
 

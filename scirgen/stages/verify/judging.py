@@ -1,4 +1,4 @@
-"""The second pass by a model: per aspect, which sentences are kept for the dataset; by single yes/no questions for small ones."""
+"""The second pass by a model: per aspect, which sentences are kept for the dataset. Small models have `singly`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.context import aspects_by_category
-from scirgen.core.cues import AspectCues
-from scirgen.core.records import Aspect, AspectCategory, Dataset
-from scirgen.core.words import DATA_WORDS, telling_words
+from scirgen.core.records import Aspect, Dataset
 from scirgen.stages.base import StageContext
 from scirgen.stages.verify.rules import Verdict
 
-YES, NO = "yes", "no"
 _BATCH = 40
-_CLEARLY_RELEVANT = 2
 
 
 class Kept(BaseModel):
@@ -83,43 +79,3 @@ def _applied(reply: VerifyReply, batch: Sequence[Aspect], prompt: str, reply_key
 
 def _line(reason: str) -> str:
     return " ".join(reason.split())[:300]
-
-
-async def judge_singly(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
-    """For small models: sentences that share words with the metadata are kept by rule; of the others, those with the most
-    cues are asked about one by one, and the rest are not kept. At most ``aspects_per_category`` of a category.
-    """
-    subject = telling_words(dataset.text) - DATA_WORDS
-    cues = AspectCues(ctx.taxonomies.aspects.aspects)
-    ordered = sorted(aspects, key=lambda a: -cues.scores(a.span.text, a.span.section).get(a.category, 0.0))
-    calls = ctx.config.verify.calls_per_paper
-    kept: dict[AspectCategory, int] = {}
-    verdicts: list[Verdict] = []
-    for aspect in ordered:
-        if kept.get(aspect.category, 0) >= ctx.config.verify.aspects_per_category:
-            verdicts.append(Verdict(aspect, False, "enough better ones are kept", "surplus"))
-            continue
-        shared = sorted(telling_words(aspect.span.text) & subject)
-        if len(shared) >= _CLEARLY_RELEVANT:
-            verdict = Verdict(aspect, True, f"it speaks of {', '.join(shared[:5])}, as the metadata do")
-        elif shared and calls > 0:
-            calls -= 1
-            verdict = await _ask(dataset, aspect, ctx)
-        else:
-            verdict = Verdict(aspect, False, "it shares hardly a word with the metadata", "irrelevant")
-        kept[aspect.category] = kept.get(aspect.category, 0) + verdict.keep
-        verdicts.append(verdict)
-    return verdicts
-
-
-async def _ask(dataset: Dataset, aspect: Aspect, ctx: StageContext) -> Verdict:
-    prompt = ctx.prompt("keep").render(
-        title=dataset.title,
-        description=dataset.description,
-        aspect=aspect.category.value.replace("_", " "),
-        sentence=" ".join(aspect.span.text.split()),
-    )
-    answer = await ctx.chat.choose(prompt, (YES, NO), seed=ctx.seed(aspect.id))
-    keep = answer.text == YES
-    reason = f"the model says {answer.text} to its being relevant"
-    return Verdict(aspect, keep, reason, "" if keep else "irrelevant", prompt.reference, (answer.reply_key,))

@@ -21,7 +21,9 @@ _POINTS = re.compile(
     re.I,
 )
 _LEANS = re.compile(
-    r"^(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) (?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
+    r"^(?:then|thus|hence|accordingly|consequently|among them|of these|for this reason|similarly|likewise)\b"
+    r"|\b(?:the above|aforementioned|above-mentioned)\b"
+    r"|^(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) (?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
     re.I,
 )
 
@@ -52,7 +54,7 @@ def incomplete(text: str) -> str:
         return "a bracket is open: part of it is missing"
     if _POINTS.match(line):
         return "it only points at a figure, table or equation"
-    if _LEANS.match(line):
+    if _LEANS.search(line):
         return "it cannot be understood without the sentence before"
     return ""
 

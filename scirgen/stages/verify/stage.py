@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from scirgen.core.config import Config
 from scirgen.core.cues import AspectCues
-from scirgen.core.records import Aspect, Dataset, Link, Rejection
+from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.verify.judging import judge_aspects, judge_singly
+from scirgen.stages.verify.judging import judge_aspects
 from scirgen.stages.verify.rules import Verdict, screen
+from scirgen.stages.verify.singly import judge_singly
 
 
 class VerifyStage(Stage):
@@ -28,18 +29,26 @@ class VerifyStage(Stage):
         for link in scope.outputs("match", Link):
             of_paper = tuple(a for a in aspects if a.paper_id == link.paper_id)
             if link.used and of_paper:
-                yield WorkItem(link.id, (scope.dataset, link, *of_paper))
+                documents = [d for d in scope.outputs("parse", Document) if d.paper_id == link.paper_id]
+                yield WorkItem(link.id, (scope.dataset, link, *documents[:1], *of_paper))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Screen by rule, then judge what is left."""
         dataset = item.one(Dataset)
         left, verdicts = screen(item.of(Aspect), AspectCues(ctx.taxonomies.aspects.aspects))
         if left:
-            judge = judge_singly if ctx.chat.pack == "small" else judge_aspects
-            verdicts = [*verdicts, *await judge(dataset, left, ctx)]
+            if ctx.chat.pack == "small":
+                judged = await judge_singly(dataset, item.one(Link), _title(item), left, ctx)
+            else:
+                judged = await judge_aspects(dataset, left, ctx)
+            verdicts = [*verdicts, *judged]
         kept = sorted((v for v in verdicts if v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
         gone = sorted((v for v in verdicts if not v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
         return StageResult(tuple(_kept(v, dataset, ctx) for v in kept), tuple(_rejected(v, dataset, ctx) for v in gone))
+
+
+def _title(item: WorkItem) -> str:
+    return next((d.title for d in item.of(Document)), "")
 
 
 def _kept(verdict: Verdict, dataset: Dataset, ctx: StageContext) -> Aspect:
