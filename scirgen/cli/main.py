@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "domains": ("scirgen.cli.domains:domains", "List the domains, or show what one brings."),
     "init": ("scirgen.cli.init:init", "Write a plugin package for a new domain."),
     "prompts": ("scirgen.cli.prompts:prompts", "List, show, render, check, try and compare prompts."),
+    "tagger": ("scirgen.cli.tagger:tagger", "Train a light local tagger of Bloom levels or question types."),
     "plugins": ("scirgen.cli.plugins:plugins", "List what is plugged in."),
     "import": ("scirgen.cli.import_:import_", "Turn a published dataset into a release."),
     "benchmark": ("scirgen.cli.benchmark:benchmark", "Measure retrievers and models on a release."),

@@ -206,6 +206,12 @@ class TagConfig(Section):
     """Stage 9."""
 
     batch_size: int = Field(default=10, ge=1)
+    # Not fingerprinted: the hash of what is in the folder is, instead of its path.
+    tagger: str | None = Field(
+        default=None,
+        description="folder of a local tagger (scirgen tagger train); none: the generator tags",
+        json_schema_extra={"fingerprint": False},
+    )
 
 
 class ReleaseConfig(Section):

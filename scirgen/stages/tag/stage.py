@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
 from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.question_tagger import Labelled, QuestionTagger
 from scirgen.core.records import QAPair
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.tag.replies import levels_reply
@@ -20,7 +24,9 @@ class TagStage(Stage):
     version = 1
 
     def uses(self, config: Config) -> Uses:
-        """The prompt, the levels and the model."""
+        """The prompt, the levels and the model; or the local tagger's content."""
+        if config.tag.tagger is not None:
+            return Uses(config=("tag",), extra=("tagger", _tagger(config.tag.tagger).revision))
         return Uses(config=("tag", "seed"), prompts=("tag/bloom",), taxonomies=("bloom",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -38,6 +44,8 @@ class TagStage(Stage):
             ModelError: the model gave no usable reply; the batch is tried again on the next run.
         """
         pairs = item.of(QAPair)
+        if ctx.config.tag.tagger is not None:
+            return StageResult(tuple(_tag_locally(pairs, _tagger(ctx.config.tag.tagger), ctx)))
         if ctx.chat.pack == "small":
             return StageResult(tuple(await asyncio.gather(*(self._choose(p, ctx) for p in pairs))))
         return StageResult(tuple(await self._batch(pairs, ctx)))
@@ -53,6 +61,22 @@ class TagStage(Stage):
         names = {level.name: level.id for level in ctx.taxonomies.bloom.levels}
         reply = await ctx.chat.choose(prompt, list(names), seed=ctx.seed(pair.id))
         return _tagged(pair, names[reply.text], prompt, reply.reply_key, ctx)
+
+
+@cache
+def _tagger(folder: str) -> QuestionTagger:
+    made = QuestionTagger.load(Path(folder))
+    if made.target != "level":
+        raise ConfigError(
+            f"{folder} holds a tagger of {made.target}, not of levels", hint="Train one: scirgen tagger train."
+        )
+    return made
+
+
+def _tag_locally(pairs: Sequence[QAPair], tagger: QuestionTagger, ctx: StageContext) -> list[QAPair]:
+    levels = tagger.predict([Labelled(p.question, p.question_type) for p in pairs])
+    origin = ctx.provenance().model_copy(update={"model": f"tagger:{tagger.target}@{tagger.revision[:12]}"})
+    return [p.model_copy(update={"bloom": level, "provenance": origin}) for p, level in zip(pairs, levels, strict=True)]
 
 
 def _render(pairs: Sequence[QAPair], ctx: StageContext) -> RenderedPrompt:
