@@ -139,4 +139,6 @@ def end_tokens(loaded: LoadedModel) -> set[int]:
     ids = config.eos_token_id if config is not None else None
     found = set(ids) if isinstance(ids, list) else {ids}
     found.add(loaded.tokenizer.eos_token_id)
-    return {int(i) for i in found if isinstance(i, int)}
+    # Some generation settings name a token that the tokenizer does not have.
+    size = len(loaded.tokenizer)
+    return {int(i) for i in found if isinstance(i, int) and 0 <= i < size}

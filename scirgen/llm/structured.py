@@ -95,9 +95,10 @@ def parse_reply(text: str, model: type[T], *, mend: bool = True) -> T:
 
 def _candidates(body: str) -> list[str]:
     found = [body, *(m.group(1).strip() for m in _FENCED.finditer(body))]
-    for opening in "{[":
-        start = body.find(opening)
-        if start > 0:
+    braces = body.find("{")
+    for start in (braces, body.find("[")):
+        # A list that begins inside an object is a part of it, never the reply.
+        if start > 0 and start <= (braces if braces >= 0 else start):
             try:
                 _, end = json.JSONDecoder(strict=False).raw_decode(body, start)
             except (ValueError, RecursionError):
