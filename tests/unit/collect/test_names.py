@@ -1,0 +1,85 @@
+"""Licences and DOIs, as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, find_dois, mentions_doi
+from scirgen.stages.collect.licences import licence_allowed, normalise_licence
+from scirgen.stages.collect.paperfolder import letters
+
+
+@pytest.mark.parametrize(
+    ("stated", "name"),
+    [
+        ("https://creativecommons.org/licenses/by-nc-sa/4.0/legalcode", "cc-by-nc-sa-4.0"), ("CC BY 4.0", "cc-by-4.0"),
+        ("Attribution-NonCommercial-ShareAlike 4.0 International (CC BY-NC-SA 4.0)", "cc-by-nc-sa-4.0"),
+        ("Creative Commons Attribution 4.0 International", "cc-by-4.0"), ("cc-by", "cc-by"), ("CC0", "cc0-1.0"),
+        ("Creative Commons Zero v1.0 Universal (CC0 1.0)", "cc0-1.0"), ("http://creativecommons.org/publicdomain/zero/1.0/", "cc0-1.0"),
+        ("Attribution-NoDerivatives 4.0", "cc-by-nd-4.0"), ("public domain", "public-domain"), ("MIT", "mit"), (None, "unknown"),
+        ("", "unknown"), ("notspecified", "unknown"), ("Ask the author first", "ask the author first"), ("ODbL", "odbl-1.0"),
+    ],
+)  # fmt: skip
+def test_licences_are_known_by_short_names_and_others_kept_as_stated(stated: str | None, name: str) -> None:
+    assert normalise_licence(stated) == name
+    assert normalise_licence(name) == name
+
+
+@pytest.mark.parametrize(
+    ("licence", "wanted", "allowed"),
+    [
+        ("cc-by-4.0", ["cc-by"], True), ("cc-by-nc-4.0", ["cc-by"], False), ("cc-by-3.0", ["cc-by-4.0"], False),
+        ("cc0-1.0", ["cc-by", "cc0"], True), ("unknown", ["cc-by"], False), ("unknown", ["unknown"], True),
+        ("ask the author first", ["cc-by"], False),
+    ],
+)  # fmt: skip
+def test_a_licence_is_wanted_in_any_version_and_never_a_stricter_one(
+    licence: str, wanted: list[str], allowed: bool
+) -> None:
+    assert licence_allowed(licence, wanted) is allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "doi"),
+    [
+        ("https://doi.org/10.11888/Atmos.tpdc.300398", "10.11888/atmos.tpdc.300398"), ("doi:10.1000/182.", "10.1000/182"),
+        ("(see 10.1002/(SICI)1097-0258(19980815)17:15)", "10.1002/(sici)1097-0258(19980815)17:15"), ("10.5555/a), and", "10.5555/a"),
+        ("https://doi.org/https://doi.org/10.5194/essd-15-621-2023", "10.5194/essd-15-621-2023"), ("version 10.5", None), (None, None),
+    ],
+)  # fmt: skip
+def test_a_doi_is_found_without_resolver_and_trailing_punctuation(text: str | None, doi: str | None) -> None:
+    assert find_doi(text) == doi
+
+
+@pytest.mark.parametrize(
+    "stem", ["10.1371_journal.pone.0349705", "10.1371%2Fjournal.pone.0349705", "smith-10.1371-journal.pone.0349705"]
+)
+def test_a_file_may_be_named_after_a_doi(stem: str) -> None:
+    assert doi_in_file_name(stem) == "10.1371/journal.pone.0349705"
+
+
+_SUFFIX = st.text("abcdefghijklmnopqrstuvwxyz0123456789.-", min_size=1, max_size=20).filter(lambda s: s[-1].isalnum())
+
+
+@given(_SUFFIX, st.integers(1000, 99999), st.data())
+def test_a_doi_broken_anywhere_by_white_space_is_found_and_a_longer_one_is_not(
+    suffix: str, prefix: int, data: st.DataObject
+) -> None:
+    doi = f"10.{prefix}/{suffix}"
+    at = data.draw(st.integers(doi.index("/") + 1, len(doi)))
+    text = f"Data at https://doi.org/{doi[:at]}\n{doi[at:]} (accessed in May)"
+    assert mentions_doi(doi_tails(text), doi)
+    assert not mentions_doi(doi_tails(f"see {doi}7x, and more"), doi)
+
+
+@given(_SUFFIX, _SUFFIX)
+def test_all_dois_of_a_text_are_found_once_in_order(first: str, second: str) -> None:
+    wanted = list(dict.fromkeys([f"10.5555/{first}", f"10.6666/{second}"]))
+    assert find_dois(f"{wanted[0]} and doi:{wanted[-1].upper()}; again {wanted[0]}.") == wanted
+
+
+@given(st.text())
+def test_letters_do_not_depend_on_case_spaces_or_punctuation(text: str) -> None:
+    assert letters(f"  {text.replace(' ', chr(10))} —") == letters(text)
