@@ -128,7 +128,7 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
         spans = tuple(
             Span(document_id=e.document_id, start=e.start, end=e.end, text=e.text, page=e.page) for e in row.evidence
         )
-        gold = tuple(dict.fromkeys((row.dataset_id, *getattr(row, "dataset_ids", ()))))
+        gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids)))
         found.setdefault(row.dataset_id, []).append(
             QARow(row.id, row.question, row.answer, row.question_type, row.bloom, row.split, row.language, gold, spans)
         )

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from scirgen.api import find_domain
 from scirgen.cli.audit import audit as audit_command
+from scirgen.cli.gates import gates as gates_command
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.qafiles import QAFile, open_qa, type_key
@@ -205,3 +206,19 @@ def test_audit_of_scirgen_geo_finds_what_its_authors_left(request: pytest.Fixtur
     assert found.yes_share is not None and found.yes_share > 0.97
     assert found.pointing_phrases / found.rows == pytest.approx(0.064, abs=0.003)
     assert found.defects["pointing"] / found.rows < 0.01
+
+
+def test_gates_list_shows_codes_switches_and_configured_thresholds() -> None:
+    settings = [
+        "--set",
+        "filter.gate_options.duplicate.threshold=0.9",
+        "--set",
+        "filter.gate_options.pointing.enabled=false",
+    ]
+    result = CliRunner().invoke(gates_command, ["list", "--json", *settings])
+    assert result.exit_code == 0, result.output
+    rows = {r["code"]: r for r in json.loads(result.output)}
+    assert rows["duplicate"]["threshold"] == 0.9
+    assert rows["pointing"]["on"] is False and rows["schema"]["on"] is True
+    assert all(r["explanation"] for r in rows.values())
+    assert rows["answerable_without_context"]["needs_model"] and not rows["answerable_without_context"]["on"]
