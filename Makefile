@@ -37,3 +37,7 @@ test-vllm:  ## a real vLLM, in a venv of its own (about 5 GB), on the bundled mo
 test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -m ray
+
+.PHONY: fuzz
+fuzz: setup  ## 500 broken PDFs (SCIRGEN_FUZZ_SEEDS=N for more); a part of make test too
+	$(BIN)/pytest -q -s tests/fuzz

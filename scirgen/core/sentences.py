@@ -29,6 +29,9 @@ _CITED: Final = re.compile(r"^\(?[\[(]?\d{4}[a-z]?[\])]")
 _MARKED: Final = re.compile(
     r"(?<=[a-zà-ÿ)%\]][.!?])(?:\[\d[\d,–\-\s]*\]|\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-ZÀ-Þ\"“(¿¡])"
 )
+_UNIT: Final = re.compile(
+    r"(?<=\d)\s?(?:[µμkcmdhnGMT]?(?:m|g|s|W|J|Pa|Hz|L|l)|ha|h|d|yr|K|°C|ppm|ppb|dia|dias|días)(?:[−-]?[1-4²³])?\.(?=\s+[A-ZÀ-Þ¿¡])"
+)
 _TERMINAL: Final = re.compile(r"[.!?…。！？][^\w\s]*(?:\[?\d[\d,–\-\s]*\]?)?\s*$")
 
 
@@ -76,7 +79,7 @@ def _paragraph(text: str, offset: int, language: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def _cuts(text: str, language: str) -> tuple[int, ...]:
-    ends: set[int] = {match.end() for match in _MARKED.finditer(text)}
+    ends = {match.end() for pattern in (_MARKED, _UNIT) for match in pattern.finditer(text)}
     position = 0
     for piece in sentencex.segment(language, text):
         position += len(piece)

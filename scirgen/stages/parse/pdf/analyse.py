@@ -43,7 +43,7 @@ def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str)
     mark_kinds(found, body)
     front = read_front(found, body, title, language)
     mark_headings(found, body, outline, front.body_start)
-    mark_references(found, body)
+    found = mark_references(found)
     found = split_run_ins(found, body, front.body_start)
     level_run_ins(found)
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.lines import Line, Style
 from scirgen.stages.parse.pdf.paragraphs import Group
 from scirgen.stages.parse.pdf.terms import CAPTION, kind_of_heading
 
@@ -21,6 +22,7 @@ _PUBLISHER = re.compile(
     r"|^autor para correspond|^how to cite|^como citar|^recebido|^recibido|^aceito|orcid",
     re.I,
 )
+_YEAR = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b|in press", re.I)
 _REFERENCE = re.compile(
     r"^(?:\[?\d{1,3}[\].]?\s+[A-ZÀ-Þ]|[A-ZÀ-Þ][\w'’À-ÿ-]+(?:\s[A-ZÀ-Þ][\w'’-]+)?,?\s+(?:[A-Z]\.|[A-Z]{1,3}\b|[A-Z][a-z]+,))"
 )
@@ -155,15 +157,32 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
             group.kind = BlockKind.TABLE
 
 
-def mark_references(groups: list[Group], body: Style) -> None:
-    """What follows a references heading, up to the next heading, is references."""
+def mark_references(groups: list[Group]) -> list[Group]:
+    """What follows a references heading, up to the next heading, is references; one group an entry where that can be told."""
     inside = False
+    result: list[Group] = []
     for group in groups:
         if group.kind is BlockKind.HEADING:
             name = kind_of_heading(group.text)
             inside = name == "references" or (inside and name == "" and bool(_REFERENCE.match(group.text)))
         elif inside and group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, BlockKind.FOOTNOTE):
             group.kind = BlockKind.REFERENCE
+            result += _entries(group)
+            continue
+        result.append(group)
+    return result
+
+
+def _entries(group: Group) -> list[Group]:
+    """The group cut where an entry that has its year ends and a line begins as an entry does."""
+    parts: list[list[Line]] = [[]]
+    for line in group.lines:
+        said = " ".join(entry.text for entry in parts[-1])
+        whole = _YEAR.search(said) and re.search(r"[.\d/)]$", said)
+        if whole and _REFERENCE.match(line.text):
+            parts.append([])
+        parts[-1].append(line)
+    return [replace(group, lines=lines) for lines in parts]
 
 
 def is_publishers(text: str) -> bool:

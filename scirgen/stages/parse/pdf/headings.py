@@ -20,6 +20,10 @@ from scirgen.stages.parse.pdf.terms import DEPTH, kind_of_heading, plain
 
 _SENTENCE_END = re.compile(r"[.;,。；，]$")
 _START = re.compile(r"^[\"“‘(¿¡'`]*(?:[A-ZÀ-Þ\d一-鿿]|[a-z][A-Z]|[a-zβ-ω]-|R package)")
+_OUTERMOST = re.compile(
+    r"^(?:introduc|background$|methods?$|methodolog|materia|resul|discus|conclu|references|referencias|literatur|bibliogra|acknowledg"
+    r"|引言|方法|结果|讨论|结论|参考文献)"
+)
 _MAX_CHARS, _MAX_LINES, _MAX_WORDS = 230, 5, 32
 
 StyleKey = tuple[str, float, bool, bool, bool, int]
@@ -217,11 +221,7 @@ def _style_ranks(accepted: list[_Candidate]) -> dict[StyleKey, int]:
     by_key: dict[StyleKey, list[_Candidate]] = defaultdict(list)
     for candidate in accepted:
         by_key[candidate.key].append(candidate)
-    main = {
-        k
-        for k, members in by_key.items()
-        if any(kind_of_heading(c.group.text) in ("main", "references") for c in members)
-    }
+    main = {k for k, members in by_key.items() if any(_OUTERMOST.match(c.name) for c in members)}
     if main:
         strongest = max(main, key=lambda k: _prominence(k))
         main = {k for k in main if _prominence(k)[0] >= _prominence(strongest)[0] - 0.5}

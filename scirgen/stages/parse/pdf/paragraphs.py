@@ -224,7 +224,7 @@ def _differs(a: Line, b: Line, short: bool) -> bool:
         return abs(a.size - b.size) > 2.5
     if abs(a.size - b.size) > 0.6:
         return True
-    if short and a.share > 0.9 and a.style.font != b.style.font and b.math < 0.2:
+    if short and a.share > 0.985 and a.style.font != b.style.font and b.math < 0.2:
         return True
     pure = a.share > 0.9 and b.share > 0.9
     if a.style.bold != b.style.bold and (pure or (a.share > 0.9 and _END.search(a.text) is None and len(a.text) < 90)):

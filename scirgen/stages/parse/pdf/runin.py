@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.lines import Style
@@ -64,24 +64,24 @@ def _whole(group: Group, body: Style) -> bool:
 
 
 def level_run_ins(groups: list[Group]) -> None:
-    """Set the levels of run-in headings: by number, as a printed heading in the same type, or one below what stands above.
+    """Set the levels of run-in headings: by number, as printed headings in the same type, or one below what stands above.
 
-    All run-in headings of one typography have one level.
+    All run-in headings of one typography have one level, the most common one.
     """
-    printed = {_key(g.style): g.level for g in groups if g.kind is BlockKind.HEADING and g.level is not None}
-    levels: dict[_Key, int] = {}
+    headings = [g for g in groups if g.kind is BlockKind.HEADING]
+    votes: dict[_Key, Counter[int]] = defaultdict(Counter)
     above = 1
-    for group in groups:
-        if group.kind is not BlockKind.HEADING:
-            continue
+    for group in headings:
         if group.level is not None:
             above = group.level
-            continue
-        number = DEPTH.match(group.text)
-        key = _key(group.style)
-        known = printed.get(key) or levels.get(key)
-        group.level = number.group(1).count(".") + 1 if number else known or min(above + 1, 4)
-        levels.setdefault(key, group.level)
+            votes[_key(group.style)][above] += 1
+        else:
+            votes[_key(group.style)][min(above + 1, 4)] += 1
+    for group in headings:
+        if group.level is None:
+            number = DEPTH.match(group.text)
+            usual = votes[_key(group.style)].most_common(1)[0][0]
+            group.level = number.group(1).count(".") + 1 if number else usual
 
 
 def _key(style: Style) -> _Key:

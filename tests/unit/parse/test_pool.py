@@ -1,0 +1,137 @@
+"""The worker processes: what they survive, and that none outlives its parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ServerUnavailableError
+from scirgen.core.registry import Provided
+from scirgen.stages.parse.base import ParserOptions
+from scirgen.stages.parse.pool import ParserPool
+
+PARSERS = textwrap.dedent(
+    """
+    import os, sys, time
+    from scirgen.core.errors import ServerUnavailableError
+    from scirgen.core.records import BlockKind
+    from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+
+    class Good:
+        def parse(self, path, options):
+            print("noise on standard output")
+            return ParsedPaper(parser="good", title=str(os.getpid()), blocks=(ParsedBlock(kind=BlockKind.PARAGRAPH, text="x"),))
+
+    class Hangs:
+        def parse(self, path, options):
+            while True:
+                pass
+
+    class Hungry:
+        def parse(self, path, options):
+            return [bytearray(50_000_000) for _ in range(100)]
+
+    class Crashes:
+        def parse(self, path, options):
+            os.kill(os.getpid(), 11)
+
+    class Down:
+        def parse(self, path, options):
+            raise ServerUnavailableError("no answer", hint="start it")
+    """
+)
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "odd_parsers.py").write_text(PARSERS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    made = ParserPool(size=1, memory_mb=256)
+    yield made
+    made.close()
+
+
+def ask(pool: ParserPool, name: str, timeout_s: float = 30.0):
+    plugin = Provided("parser", name.lower(), f"odd_parsers:{name}", extra="pdf")
+    return pool.parse_blocking(plugin, Path("x"), ParserOptions(timeout_s=timeout_s))
+
+
+def test_worker_when_it_parsed_a_file_then_it_is_used_again(pool: ParserPool) -> None:
+    assert ask(pool, "Good").title == ask(pool, "Good").title
+
+
+def test_worker_when_it_hangs_then_it_is_killed_and_the_next_file_is_parsed(pool: ParserPool) -> None:
+    ask(pool, "Good")
+    worker = pool.pids()[0]
+    with pytest.raises(PaperError) as raised:
+        ask(pool, "Hangs", timeout_s=0.3)
+    assert raised.value.error_code == "timeout"
+    assert not psutil.pid_exists(worker)
+    assert ask(pool, "Good").parser == "good"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is enforced on Linux only")
+def test_worker_when_a_file_takes_too_much_memory_then_memory(pool: ParserPool) -> None:
+    with pytest.raises(PaperError) as raised:
+        ask(pool, "Hungry")
+    assert raised.value.error_code == "memory"
+    assert ask(pool, "Good").parser == "good"
+
+
+def test_worker_when_native_code_crashes_then_damaged(pool: ParserPool) -> None:
+    with pytest.raises(PaperError) as raised:
+        ask(pool, "Crashes")
+    assert raised.value.error_code == "damaged"
+    assert ask(pool, "Good").parser == "good"
+
+
+def test_error_when_it_is_retryable_then_it_keeps_its_class_and_hint(pool: ParserPool) -> None:
+    with pytest.raises(ServerUnavailableError) as raised:
+        ask(pool, "Down")
+    assert raised.value.retryable and raised.value.hint == "start it"
+
+
+def test_parser_when_its_package_is_missing_then_the_extra_is_named(pool: ParserPool) -> None:
+    with pytest.raises(MissingExtraError, match="not installed") as raised:
+        pool.parse_blocking(Provided("parser", "x", "no_such_package:X", extra="pdf"), Path("x"), ParserOptions())
+    assert "scirgen[pdf]" in raised.value.hint
+    with pytest.raises(PluginError):
+        pool.parse_blocking(Provided("parser", "x", "odd_parsers:Nothing"), Path("x"), ParserOptions())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
+def test_worker_when_the_parent_is_killed_then_it_dies_too(tmp_path: Path) -> None:
+    (tmp_path / "odd_parsers.py").write_text(PARSERS)
+    script = textwrap.dedent(
+        """
+        import threading, time
+        from pathlib import Path
+        from scirgen.core.registry import Provided
+        from scirgen.stages.parse.base import ParserOptions
+        from scirgen.stages.parse.pool import ParserPool
+        pool = ParserPool(size=1, memory_mb=256)
+        plugin = lambda n: Provided("parser", n, f"odd_parsers:{n}")
+        pool.parse_blocking(plugin("Good"), Path("x"), ParserOptions())
+        threading.Thread(target=pool.parse_blocking, args=(plugin("Hangs"), Path("x"), ParserOptions(timeout_s=60))).start()
+        print(pool.pids()[0], flush=True)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None
+        worker = psutil.Process(int(parent.stdout.readline()))
+        assert worker.is_running()
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        deadline = time.monotonic() + 10
+        while worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+            os.sched_yield()
+        assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE

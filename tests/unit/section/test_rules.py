@@ -1,0 +1,102 @@
+"""Section classes by heading: languages, inheritance, and what is left to the model."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from scirgen.core.records import Block, BlockKind, Document, SectionClass
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.stages.section.rules import HeadingRules, normalise
+from scirgen.stages.section.runs import heading_runs
+from scirgen.stages.section.stage import fallback, label_by_rules
+
+
+@cache
+def rules() -> HeadingRules:
+    return HeadingRules(Taxonomies(Resources()).sections.sections)
+
+
+@pytest.mark.parametrize(
+    ("heading", "language", "label"),
+    [
+        ("1 Introduction", "en", "abstract_introduction"),
+        ("A B S T R A C T", "en", "abstract_introduction"),
+        ("II. RELATED WORK", "en", "related_work"),
+        ("2.1. Study area and data", "en", "method"),
+        ("Materials & Methods", "en", "method"),
+        ("Statistical analyses", "en", "method"),
+        ("4 Results and discussion", "en", "experiment"),
+        ("5 Summary and conclusions", "en", "conclusion"),
+        ("Data Availability Statement", "en", "none"),
+        ("Code and data availability", "en", "none"),
+        ("CRediT authorship contribution statement", "en", "none"),
+        ("Declaration of Competing Interest", "en", "none"),
+        ("Acknowledgments", "en", "none"),
+        ("Appendix A: Further figures", "en", "none"),
+        ("Materiais e métodos", "pt", "method"),
+        ("Resultados e discussão", "pt", "experiment"),
+        ("Considerações finais", "pt", "conclusion"),
+        ("Procedimientos Metodológicos", "es", "method"),
+        ("Introducción", "es", "abstract_introduction"),
+        ("Conclusión", "es", "conclusion"),
+        ("Agradecimientos", "es", "none"),
+        ("1 引言", "zh", "abstract_introduction"),
+        ("2 数据与方法", "zh", "method"),
+        ("3 结果与讨论", "zh", "experiment"),
+        ("4 结论", "zh", "conclusion"),
+        ("参考文献", "zh", "none"),
+    ],
+)
+def test_heading_when_usual_then_its_class(heading: str, language: str, label: str) -> None:
+    assert rules().label(heading, language) == SectionClass(label)
+
+
+def test_heading_when_topical_then_it_is_left_open() -> None:
+    assert rules().label("Ocean fronts as decadal thermostats", "en") is None
+
+
+def test_subheading_when_the_main_heading_names_a_class_then_it_inherits_it() -> None:
+    assert rules().label_path(("3 Results", "3.1 Data"), "en") is SectionClass.EXPERIMENT
+    assert rules().label_path(("Snow in the Andes", "Methods"), "en") is SectionClass.METHOD
+
+
+def test_normalise_closes_up_spaced_capitals_and_drops_numbers() -> None:
+    assert normalise("2.3.  Área de Estudio:") == "area de estudio"
+    assert normalise("I N T R O D U C T I O N") == "introduction"
+
+
+def document(*headings: tuple[int, str]) -> Document:
+    """A document whose sections hold one sentence each, after a front paragraph."""
+    text, blocks = "Front matter.", [Block(kind=BlockKind.PARAGRAPH, start=0, end=13)]
+    for level, name in headings:
+        for kind, piece in ((BlockKind.HEADING, name), (BlockKind.PARAGRAPH, f"About {name}.")):
+            text += "\n\n"
+            blocks.append(Block(kind=kind, start=len(text), end=len(text) + len(piece), level=level if kind is BlockKind.HEADING else None))  # fmt: skip
+            text += piece
+    return Document(id="d", paper_id="p", text=text, blocks=tuple(blocks))
+
+
+def test_runs_when_listed_then_they_cover_the_whole_text_without_gaps() -> None:
+    made = document((1, "Introduction"), (1, "Methods"), (2, "Data"))
+    runs = heading_runs(made)
+    assert [r.heading for r in runs] == ["", "Introduction", "Methods", "Data"]
+    assert runs[0].start == 0 and runs[-1].end == len(made.text)
+    assert all(a.end == b.start for a, b in pairwise(runs))
+
+
+def test_summary_when_first_then_introduction_and_when_last_then_conclusion() -> None:
+    made = document((1, "Summary"), (1, "Methods"), (1, "Results"), (1, "Summary"))
+    labels = label_by_rules(made, heading_runs(made), rules())
+    assert labels[1] is SectionClass.INTRODUCTION and labels[-1] is SectionClass.CONCLUSION
+
+
+def test_fallback_when_topical_sections_follow_the_introduction_then_experiment() -> None:
+    made = document((1, "Introduction"), (1, "Fronts and hiatus"), (1, "Conclusions"))
+    runs = heading_runs(made)
+    labels = label_by_rules(made, runs, rules())
+    assert labels[2] is None
+    assert fallback(runs, labels, 2) is SectionClass.EXPERIMENT
