@@ -1,0 +1,105 @@
+"""``scirgen calibrate``: how well faithfulness scores tell labelled answers apart, and thresholds from that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+import yaml
+
+from scirgen.api import resolve_config
+from scirgen.cli.generate import parse_settings
+from scirgen.core.calibration import Quality
+from scirgen.core.resources import Resources
+from scirgen.pipeline.calibrate import Calibrated, read_labels
+from scirgen.pipeline.calibrate import calibrate as run
+from scirgen.pipeline.plugins import load_registry
+from scirgen.report.calibration import calibration_page
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--labels", required=True, type=click.Path(path_type=Path), help="JSON Lines: question, answer, context, label."
+)
+@click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
+@click.option("--model", help="Generator, for llm_judge and semantic.")
+@click.option("--scorer", help="Scorer, for shift.")
+@click.option("--precision", default=0.95, show_default=True, type=click.FloatRange(0.0, 1.0), help="Wanted precision.")
+@click.option("--domain", help="Domain pack whose prompts are used.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.window=evidence.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the thresholds for `generate --config`.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write a page with reliability plots.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write everything found to this file.")
+def calibrate(
+    labels: Path,
+    scorers: str | None,
+    model: str | None,
+    scorer: str | None,
+    precision: float,
+    domain: str | None,
+    config_file: Path | None,
+    settings: tuple[str, ...],
+    save: Path | None,
+    report: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Judge faithfulness scores by labelled answers.
+
+    Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC, and the
+    threshold that reaches the wanted precision, for all answers and by question type.
+    """
+    rows = read_labels(labels)
+    flags: dict[str, object] = dict(parse_settings(settings))
+    if scorers:
+        flags["filter.faithfulness"] = [name.strip() for name in scorers.split(",") if name.strip()]
+    flags |= {k: v for k, v in (("models.generator", model), ("models.scorer", scorer)) if v}
+    loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags)
+    found = asyncio.run(run(rows, loaded.config, Resources(pack), load_registry(), precision=precision))
+    click.echo(as_text(found, precision))
+    value = json.loads(json.dumps(found.as_json()).replace("-Infinity", "null"))
+    if json_file:
+        json_file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    if save:
+        head = f"# Thresholds of scirgen calibrate --labels {labels.name} --precision {precision:g}, {found.rows} labels.\n"
+        save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")
+    if report:
+        report.write_text(calibration_page(found.as_json(), labels.name), encoding="utf-8")
+
+
+def as_text(found: Calibrated, precision: float) -> str:
+    """The tables as text."""
+    lines = [f"{found.rows} labels, {found.faithful} faithful", ""]
+    lines.append(f"{'filter':16}{'threshold':>10}{'kept':>7}  {'precision':20}{'recall':20}{'F1':20}AUC")
+    if found.unfiltered is not None:
+        lines.append(_line("no filter", found.unfiltered, ""))
+    for name, scorer in found.scorers.items():
+        auc = _interval(scorer.auc, scorer.auc_interval)
+        lines.append(_line(name, scorer.configured, auc))
+        if scorer.wanted is not None:
+            lines.append(_line(f"  for {precision:.0%}", scorer.wanted, ""))
+        else:
+            lines.append(f"  no threshold reaches a precision of {precision:.0%} on these labels")
+        if scorer.failed:
+            lines.append("  not scored: " + ", ".join(f"{n} {code}" for code, n in sorted(scorer.failed.items())))
+        for kind, group in {**scorer.by_type, **scorer.by_length}.items():
+            shown = "-" if group["auc"] is None else f"{group['auc']:.2f}"
+            lines.append(f"    {kind or 'type not given':26}{group['rows']:>5} labels  AUC {shown}")
+    return "\n".join(lines)
+
+
+def _line(name: str, at: Quality, auc: str) -> str:
+    threshold = "-" if at.threshold == float("-inf") else f"{at.threshold:.3g}"
+    cells = (
+        _interval(at.precision, at.precision_interval), _interval(at.recall, at.recall_interval),
+        _interval(at.f1, at.f1_interval),
+    )  # fmt: skip
+    return f"{name:16}{threshold:>10}{at.kept:>7}  " + "".join(f"{c:20}" for c in cells) + auc
+
+
+def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")

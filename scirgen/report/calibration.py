@@ -1,0 +1,147 @@
+"""The page of `scirgen calibrate`: the paper's table, scores by type and length, and reliability plots. One file, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
+table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .7rem;border-bottom:1px solid #d0d7de;text-align:right}
+td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.note{color:#57606a}
+@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}td,th{border-color:#30363d}.note{color:#9198a1}}
+"""
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 560, 320, 50, 40
+
+
+def calibration_page(found: Mapping[str, object], title: str) -> str:
+    """The page.
+
+    Args:
+        found: the JSON of `scirgen calibrate` (``Calibrated.as_json``).
+        title: what was calibrated; untrusted.
+    """
+    scorers = _mapping(found["scorers"])
+    rows = [("No filter", _mapping(found["unfiltered"]), None)]
+    rows += [(name, _mapping(_mapping(s)["configured"]), _mapping(s)) for name, s in scorers.items()]
+    parts = [
+        f"<h1>Calibration: {escape(title)}</h1>",
+        f"<p>{found['rows']} labelled answers, {found['faithful']} of them faithful. Intervals are 95 % bootstrap intervals.</p>",
+        "<h2>No filter and each filter, side by side</h2>",
+        _table(("Filter", "Threshold", "Kept", "Precision", "Recall", "F1", "ROC-AUC"), [_row(*r) for r in rows]),
+        "<p class=note>The layout of table 2 of ScIRGen (KDD 2025). Thresholds are fitted to these labels only where it says so.</p>",
+    ]
+    for name, scorer in scorers.items():
+        parts += _scorer(name, _mapping(scorer))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>Calibration: {escape(title)}</title><style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _scorer(name: str, scorer: Mapping[str, object]) -> list[str]:
+    parts = [f"<h2>{escape(name)}</h2>"]
+    failed = _mapping(scorer["failed"])
+    if failed:
+        parts.append("<p>Not scored: " + escape(", ".join(f"{n} {code}" for code, n in failed.items())) + "</p>")
+    if scorer["wanted"] is None:
+        parts.append("<p>No threshold reaches the wanted precision on these labels.</p>")
+    else:
+        wanted = _mapping(scorer["wanted"])
+        parts.append("<p>At the threshold fitted to the wanted precision:</p>")
+        parts.append(_table(("", "Threshold", "Kept", "Precision", "Recall", "F1", ""), [_row("fitted", wanted, None)]))
+    parts += [reliability_svg(_sequence(scorer["reliability"]), f"Reliability of {name}")]
+    for label, key in (("Question type", "by_type"), ("Answer length", "by_length")):
+        groups = [(k or "not given", _mapping(v)) for k, v in _mapping(scorer[key]).items()]
+        rows = [
+            (k, str(g["rows"]), str(g["faithful"]), _number(g["auc"]), *_three(_mapping(g["at_threshold"])), _number(g["threshold_wanted"]))
+            for k, g in groups
+        ]  # fmt: skip
+        head = (
+            label,
+            "Labels",
+            "Faithful",
+            "ROC-AUC",
+            "Precision",
+            "Recall",
+            "F1",
+            "Threshold for the wanted precision",
+        )
+        parts.append(_table(head, rows))
+    return parts
+
+
+def reliability_svg(bins: Sequence[object], title: str) -> str:
+    """Share of faithful answers by score, with 95 % intervals: bars of equal numbers of answers, lowest score first."""
+    rows = [_mapping(b) for b in bins]
+    wide, high = _WIDTH - _LEFT - 10, _HEIGHT - _BOTTOM - 20
+    step = wide / max(1, len(rows))
+
+    def y(share: object) -> float:
+        return 20 + high * (1 - _float(share))
+
+    marks = [
+        f'<text x="{_LEFT - 6}" y="{y(s) + 4:.1f}" text-anchor="end">{s:.0%}</text>'
+        f'<line x1="{_LEFT}" x2="{_WIDTH - 10}" y1="{y(s):.1f}" y2="{y(s):.1f}" stroke="#8886"/>'
+        for s in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    for i, row in enumerate(rows):
+        x, middle = _LEFT + i * step + step * 0.15, _LEFT + i * step + step / 2
+        interval = _sequence(row["interval"])
+        label = f"{_float(row['low']):.3g} to {_float(row['high']):.3g}: {_float(row['faithful']):.0%} of {row['rows']}"
+        marks.append(
+            f'<rect x="{x:.1f}" y="{y(row["faithful"]):.1f}" width="{step * 0.7:.1f}" '
+            f'height="{20 + high - y(row["faithful"]):.1f}" fill="#3b82c4"><title>{escape(label)}</title></rect>'
+            f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="{y(interval[0]):.1f}" y2="{y(interval[1]):.1f}" stroke="currentColor"/>'
+            f'<text x="{middle:.1f}" y="{20 + high + 16}" text-anchor="middle">{_float(row["low"]):.2g}</text>'
+        )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" aria-label="{escape(title)}" font-size="11" '
+        f'fill="currentColor"><title>{escape(title)}</title>{"".join(marks)}'
+        f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">score (lowest of each bar)</text></svg>'
+    )
+
+
+def _row(name: str, at: Mapping[str, object], scorer: Mapping[str, object] | None) -> tuple[str, ...]:
+    threshold = "-" if _float(at["threshold"]) == float("-inf") else _number(at["threshold"])
+    auc = "" if scorer is None else _with_interval(scorer["auc"], scorer["auc_interval"])
+    return (name, threshold, f"{at['kept']} of {at['rows']}", *_three(at), auc)
+
+
+def _three(at: Mapping[str, object]) -> tuple[str, str, str]:
+    shown = [_with_interval(at[k], at[f"{k}_interval"]) for k in ("precision", "recall", "f1")]
+    return shown[0], shown[1], shown[2]
+
+
+def _with_interval(value: object, interval: object) -> str:
+    if value is None:
+        return "-"
+    if interval is None:
+        return _number(value)
+    low, high = _sequence(interval)
+    return f"{_float(value):.2f} [{_float(low):.2f}, {_float(high):.2f}]"
+
+
+def _number(value: object) -> str:
+    return "-" if value is None else f"{_float(value):.3g}"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    top = "".join(f"<th>{escape(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    assert isinstance(value, Mapping)
+    return value
+
+
+def _sequence(value: object) -> Sequence[object]:
+    assert isinstance(value, Sequence)
+    return value
+
+
+def _float(value: object) -> float:
+    assert isinstance(value, (int, float))
+    return float(value)

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirgen.cli.calibrate import calibrate
+from scirgen.core.calibration import (
+    Judged,
+    quality,
+    reliability,
+    roc_auc,
+    threshold_for,
+    thresholds_by_type,
+    wilson,
+)
+from scirgen.core.config import load_config
+from scirgen.core.errors import InputError
+from scirgen.pipeline.calibrate import read_labels
+
+ROWS = st.lists(st.builds(Judged, st.floats(-5, 5), st.booleans()), min_size=1, max_size=40)
+
+
+def rows(*pairs: tuple[float, bool]) -> list[Judged]:
+    return [Judged(s, f) for s, f in pairs]
+
+
+def test_quality_counts_what_is_kept() -> None:
+    found = quality(rows((0.9, True), (0.8, False), (0.1, True), (-0.5, False)), 0.0)
+    assert (found.kept, found.precision, found.recall) == (3, 2 / 3, 1.0)
+    assert found.f1 == pytest.approx(0.8)
+
+
+def test_quality_of_nothing_kept_is_undefined_not_zero() -> None:
+    found = quality(rows((0.1, True), (0.2, False)), 1.0, resamples=50)
+    assert found.precision is None and found.recall == 0.0 and found.f1 is None and found.precision_interval is None
+
+
+@given(ROWS)
+def test_roc_auc_equals_counting_all_pairs(found: list[Judged]) -> None:
+    good = [r.score for r in found if r.faithful]
+    bad = [r.score for r in found if not r.faithful]
+    if not good or not bad:
+        assert roc_auc(found) is None
+        return
+    counted = sum((g > b) + 0.5 * (g == b) for g in good for b in bad) / (len(good) * len(bad))
+    assert roc_auc(found) == pytest.approx(counted)
+
+
+@given(ROWS, st.floats(0.05, 1.0))
+def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found: list[Judged], wanted: float) -> None:
+    threshold = threshold_for(found, wanted)
+    candidates = [r.score - 1e-3 for r in found] + [r.score for r in found]
+    reaching = [q.kept for c in candidates if (q := quality(found, c)).precision is not None and q.precision >= wanted]
+    if threshold is None:
+        assert not any(k for k in reaching)
+        return
+    at = quality(found, threshold)
+    assert at.precision is not None and at.precision >= wanted
+    assert at.kept >= max(k for k in reaching)
+
+
+def test_thresholds_by_type_need_enough_labels_of_both_kinds() -> None:
+    many = [Judged(i / 10, i > 5, "verification") for i in range(12)] + [Judged(1.0, True, "rare")] * 3
+    found = thresholds_by_type(many, 1.0)
+    assert set(found) == {"verification", "*"} and 0.5 <= found["verification"] < 0.6
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000))
+def test_bootstrap_intervals_hold_the_point_estimate_and_do_not_depend_on_the_day(seed: int) -> None:
+    drawn = random.Random(seed)
+    found = [Judged(drawn.random() + 0.5 * good, good) for good in (drawn.random() < 0.6 for _ in range(60))]
+    once = quality(found, 0.6, resamples=200)
+    assert once == quality(found, 0.6, resamples=200)
+    assert once.precision is not None and once.precision_interval is not None
+    assert once.precision_interval[0] <= once.precision <= once.precision_interval[1]
+
+
+def test_reliability_bins_share_the_answers_evenly() -> None:
+    bins = reliability([Judged(i / 100, i >= 50) for i in range(100)], 10)
+    assert [b.rows for b in bins] == [10] * 10
+    assert bins[0].faithful == 0.0 and bins[-1].faithful == 1.0
+
+
+def test_wilson_interval_of_a_known_case() -> None:
+    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+
+
+def label(i: int, faithful: bool, **more: object) -> dict[str, object]:
+    return {
+        "question": f"Which station is number {i}?", "answer": f"station {i}", "context": f"Station {i} is here.",
+        "label": "faithful" if faithful else "unfaithful", "question_type": "Concept Completion", **more,
+    }  # fmt: skip
+
+
+def write(path: Path, values: list[object]) -> Path:
+    path.write_text("\n".join(v if isinstance(v, str) else json.dumps(v) for v in values), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([label(1, True), "{oops"], ":2: malformed"),
+        ([label(1, True), {"question": "?"}], ":2: answer, context, label missing"),
+        ([label(1, True), {**label(2, False), "label": "maybe"}], ":2: label 'maybe'"),
+        ([label(1, True), label(2, True)], "are the same"),
+        ([""], "holds no labels"),
+    ],
+)
+def test_a_wrong_labels_file_is_refused_with_file_and_line(tmp_path: Path, values: list[object], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read_labels(write(tmp_path / "labels.jsonl", values))
+    assert caught.value.hint
+
+
+def test_calibrate_writes_tables_thresholds_that_generate_reads_and_a_page(tmp_path: Path) -> None:
+    drawn = random.Random(3)
+    labels = []
+    for i in range(40):
+        good = i % 2 == 0
+        labels.append(
+            label(i, good, scores={"shift": drawn.gauss(1.0 if good else 0.0, 0.5), "llm_judge": float(good)})
+        )
+    labels[0]["question"] = "<script>alert(1)</script>"
+    out = {k: tmp_path / k for k in ("t.yaml", "p.html", "f.json")}
+    result = CliRunner().invoke(
+        calibrate,
+        [
+            "--labels", str(write(tmp_path / "labels.jsonl", labels)), "--scorers", "shift,llm_judge", "--precision", "0.9",
+            "--save", str(out["t.yaml"]), "--report", str(out["p.html"]), "--json", str(out["f.json"]),
+        ],
+        catch_exceptions=False,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "no filter" in result.output and "llm_judge" in result.output and "0.50" in result.output
+    found = json.loads(out["f.json"].read_text())
+    assert found["unfiltered"]["precision"] == 0.5 and found["scorers"]["llm_judge"]["auc"] == 1.0
+    assert found["scorers"]["shift"]["wanted"]["precision"] >= 0.9
+    config = load_config(file=out["t.yaml"]).config
+    assert (
+        config.filter.thresholds["shift"]["concept_completion"]
+        == yaml.safe_load(out["t.yaml"].read_text())["filter"]["thresholds"]["shift"]["concept_completion"]
+    )
+    assert config.filter.faithfulness == ("shift", "llm_judge")
+    page = out["p.html"].read_text()
+    assert page.count("<svg") == 2 and "<script" not in page and "http" not in page
+
+
+def test_calibrate_measures_what_the_file_does_not_hold(tmp_path: Path) -> None:
+    labels = [label(i, True) for i in range(4)] + [
+        {**label(i, False), "answer": "volcanoes erupting"} for i in range(4)
+    ]
+    result = CliRunner().invoke(
+        calibrate,
+        [
+            "--labels", str(write(tmp_path / "l.jsonl", labels)), "--scorers", "nli", "--set", "filter.entailment=lexical:words",
+            "--model", "openai:fake@http://127.0.0.1:9", "--json", str(tmp_path / "f.json"),
+        ],
+    )  # fmt: skip
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert json.loads((tmp_path / "f.json").read_text())["scorers"]["nli"]["auc"] == 1.0
