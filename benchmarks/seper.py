@@ -1,6 +1,6 @@
 """How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published procedure.
 
-``floor`` is one forward pass over the unique tokens and nothing else. Ratios are of pairs a second in the same run.
+``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only. ``floor`` is one forward pass over the unique tokens and nothing else. Ratios are of pairs a second in the same run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seper", description=__doc__)
     parser.add_argument("--model", default="bundled:smollm2-135m", help="bundled:smollm2-135m or hf:ID_OR_DIR")
     parser.add_argument("--vllm-model", help="ID or folder for the vLLM engines (default: --model without its scheme)")
-    parser.add_argument("--engines", default="floor,naive,ours,published", help="also: vllm, vllm_cache, naive_batched")
+    parser.add_argument("--engines", default="floor,naive,naive_tail,ours,published", help="also: vllm, vllm_cache")
     parser.add_argument("--pairs", type=int, default=54)
     parser.add_argument("--context-tokens", type=int, default=1500)
     parser.add_argument(
@@ -140,8 +140,11 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 if engine == "floor":
                     floor(loaded.model, sequences, unique, arguments.context_tokens)
                     scale = 1.0
-                elif engine == "naive":
-                    values[engine] = plain.one_by_one([sequences[i] for i in picked])
+                elif engine in ("naive", "naive_tail"):
+                    some_of_them = [sequences[i] for i in picked]
+                    values[engine] = (
+                        naive(loaded.model, some_of_them) if engine == "naive" else plain.one_by_one(some_of_them)
+                    )
                     scale = len(sequences) / len(picked)
                 elif engine == "ours":
                     values[engine] = scoring.engine.logprobs(sequences)
@@ -183,6 +186,19 @@ def rows_of(
             "floor_ratio": seconds / bottom if bottom else None,
             "max_abs_diff": worst, "seconds": seconds,
         }  # fmt: skip
+
+
+def naive(model: Any, sequences: Sequence[Any]) -> Values:
+    """What one writes first: one pair, one forward pass, the log-softmax of all logits."""
+    import torch
+
+    values: Values = []
+    for ids, first in sequences:
+        with torch.inference_mode():
+            logits = model(input_ids=torch.tensor([ids], device=model.device)).logits[0, :-1].float()
+            logprobs = logits.log_softmax(dim=-1).gather(1, torch.tensor(ids[1:], device=model.device)[:, None])[:, 0]
+            values.append(tuple(logprobs[first - 1 :].tolist()))
+    return values
 
 
 def floor(model: Any, sequences: Sequence[Any], unique: int, width: int) -> None:

@@ -220,18 +220,18 @@ async def _measure(
     async with AsyncExitStack() as closing:
         prompts = PromptLibrary(resources)
         chat: ChatSession | None = None
-        score: ScoreSession | None = None
+        asked: ScoreSession | None = None
         if "generator" in roles:
             sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
             closing.push_async_callback(sessions.aclose)
-            chat, score = sessions.chat, sessions.score
+            chat, asked = sessions.chat, sessions.score
         elif "scorer" in roles:
             model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
             closing.push_async_callback(model.aclose)
-            score = CachedScoreSession(model, limits=config.limits)
+            asked = CachedScoreSession(model, limits=config.limits)
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
         ctx = StageContext(
-            config, resources, prompts, Taxonomies(resources), registry, folder, chat, score,
+            config, resources, prompts, Taxonomies(resources), registry, folder, chat, asked,
             log=logging.getLogger("scirgen"), stage="filter", key="calibration",
         )  # fmt: skip
         contexts: dict[str, list[int]] = {}

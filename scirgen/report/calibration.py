@@ -22,7 +22,9 @@ def calibration_page(found: Mapping[str, object], title: str) -> str:
         title: what was calibrated; untrusted.
     """
     scorers = _mapping(found["scorers"])
-    rows = [("No filter", _mapping(found["unfiltered"]), None)]
+    rows: list[tuple[str, Mapping[str, object], Mapping[str, object] | None]] = [
+        ("No filter", _mapping(found["unfiltered"]), None)
+    ]
     rows += [(name, _mapping(_mapping(s)["configured"]), _mapping(s)) for name, s in scorers.items()]
     parts = [
         f"<h1>Calibration: {escape(title)}</h1>",

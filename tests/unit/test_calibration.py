@@ -42,6 +42,7 @@ def test_quality_of_nothing_kept_is_undefined_not_zero() -> None:
     assert found.precision is None and found.recall == 0.0 and found.f1 is None and found.precision_interval is None
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_roc_auc_equals_counting_all_pairs(found: list[Judged]) -> None:
     good = [r.score for r in found if r.faithful]
@@ -53,6 +54,7 @@ def test_roc_auc_equals_counting_all_pairs(found: list[Judged]) -> None:
     assert roc_auc(found) == pytest.approx(counted)
 
 
+@settings(deadline=None)
 @given(ROWS, st.floats(0.05, 1.0))
 def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found: list[Judged], wanted: float) -> None:
     threshold = threshold_for(found, wanted)
@@ -72,7 +74,7 @@ def test_thresholds_by_type_need_enough_labels_of_both_kinds() -> None:
     assert set(found) == {"verification", "*"} and 0.5 <= found["verification"] < 0.6
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000))
 def test_bootstrap_intervals_hold_the_point_estimate_and_do_not_depend_on_the_day(seed: int) -> None:
     drawn = random.Random(seed)

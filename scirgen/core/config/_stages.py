@@ -187,14 +187,16 @@ class FilterConfig(Section):
         default="full",
         description="score against the whole context, the pair's evidence, or the best of several passages",
     )
-    shift_form: Literal["mean", "sum", "p_ratio", "relative"] = Field(
-        default="mean", description="formula of the shift; see docs/seper.md"
+    shift_form: Literal["mean", "sum", "p_ratio", "relative", "discounted"] = Field(
+        default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
     semantic_samples: int = Field(default=8, ge=1, description="responses sampled each way by semantic SePer")
     entailment: str = Field(
         default="", description="URI of the entailment model of nli and semantic: hf:, score:, lexical:"
     )
-    threshold: float = Field(default=0.0, description="keep when the score is above it; nats a token for shift")
+    threshold: float = Field(
+        default=0.0, description="keep when the score is above it, in the unit of the score's form"
+    )
     thresholds: dict[str, dict[str, float]] = Field(
         default={},
         description="scorer -> question type (or '*' for all others) -> threshold, instead of ``threshold``; "

@@ -30,7 +30,7 @@ async def run(ctx: StageContext, *pairs: QAPair, round_: int = 0) -> StageResult
 
 
 async def test_process_when_context_helps_accepts_with_the_score_on_record(make_ctx: Make) -> None:
-    result = await run(make_ctx(believes(0.5)), WHY)
+    result = await run(make_ctx(believes(0.5), shift_form="mean"), WHY)
     (accepted,) = result.outputs
     assert isinstance(accepted, QAPair)
     (score,) = accepted.scores
@@ -43,7 +43,7 @@ async def test_process_when_context_helps_accepts_with_the_score_on_record(make_
 
 @pytest.mark.parametrize("shift", [0.0, -0.3])
 async def test_process_when_context_does_not_help_rejects_by_the_score(make_ctx: Make, shift: float) -> None:
-    result = await run(make_ctx(believes(shift)), WHY)
+    result = await run(make_ctx(believes(shift), shift_form="mean"), WHY)
     assert not result.outputs
     (rejection,) = result.rejections
     assert (rejection.code, rejection.record_id, rejection.question_type) == ("shift", WHY.id, "causal_antecedent")
