@@ -1,6 +1,7 @@
 """How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published procedure.
 
-``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only. ``floor`` is one forward pass over the unique tokens and nothing else. Ratios are of pairs a second in the same run.
+``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only. ``floor`` is
+one forward pass over the unique tokens and nothing else. Ratios are of pairs a second in the same run.
 """
 
 from __future__ import annotations
@@ -44,10 +45,21 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     result = asyncio.run(measure(arguments))
     if arguments.merge:
-        result["rows"] = json.loads(arguments.merge.read_text())["rows"] + result["rows"]
+        result["rows"] = merged(json.loads(arguments.merge.read_text())["rows"], result["rows"])
     print_table(result["rows"])
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of two runs of the same pairs; ratios the later run could not give are to the earlier one's naive and floor."""
+    known = {row["engine"]: row["seconds"] for row in earlier}
+    for row in rows:
+        if row["ratio_to_naive"] is None and "naive" in known:
+            row["ratio_to_naive"] = known["naive"] / row["seconds"]
+        if row["floor_ratio"] is None and "floor" in known:
+            row["floor_ratio"] = row["seconds"] / known["floor"]
+    return earlier + rows
 
 
 class Clock:
