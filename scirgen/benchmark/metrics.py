@@ -27,11 +27,28 @@ MEASURES: dict[str, str] = {
     "judged@10": "Judged@10",
 }
 
+
+def _with_level(measure: str) -> str:
+    name, at, cut = measure.partition("@")
+    return f"{name}(rel=2){at}{cut}"
+
+
 PerQuery = dict[str, NDArray[np.float64]]
 
 
+# The same with graded judgements: relevant is a grade of 2 or 3, and NDCG uses the grades.
+_GRADED = {
+    ours: theirs if theirs.startswith(("nDCG", "Judged")) else _with_level(theirs) for ours, theirs in MEASURES.items()
+}
+
+
 def per_query(
-    ranking: Ranking, queries: Sequence[str], documents: Sequence[str], qrels: Mapping[str, Mapping[str, int]]
+    ranking: Ranking,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    qrels: Mapping[str, Mapping[str, int]],
+    *,
+    graded: bool = False,
 ) -> PerQuery:
     """Metric -> one value a query, in the order of ``queries``. A query without a relevant document is an error.
 
@@ -43,7 +60,8 @@ def per_query(
         raise MissingExtraError(
             f"benchmarks need a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
         ) from error
-    measures = {ir_measures.parse_measure(theirs): ours for ours, theirs in MEASURES.items()}
+    chosen = _GRADED if graded else MEASURES
+    measures = {ir_measures.parse_measure(theirs): ours for ours, theirs in chosen.items()}
     depth = ranking.documents.shape[1]
     judged = {q: dict(qrels[q]) for q in queries}
     run = {

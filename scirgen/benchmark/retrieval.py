@@ -6,7 +6,7 @@ Reads a release only. Retrievers are plugins; metrics, intervals and tests are i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -77,7 +77,7 @@ class RetrievalReport(BaseModel):
 @dataclass(frozen=True)
 class _Questions:
     rows: list[ReleaseRow]
-    qrels: dict[str, dict[str, int]]
+    qrels: Mapping[str, Mapping[str, int]]
 
     @property
     def texts(self) -> list[str]:
@@ -97,6 +97,7 @@ def evaluate(
     split: str = "test",
     runs: Path | None = None,
     limit: int | None = None,
+    qrels: Mapping[str, Mapping[str, int]] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> RetrievalReport:
     """Index the corpus in each setting with each retriever, ask every question of the split, and measure.
@@ -108,6 +109,7 @@ def evaluate(
         settings: ``without-paper``, ``with-paper``.
         split: ``train``, ``dev`` or ``test``.
         runs: a folder for TREC run files, one a retriever and setting.
+        qrels: pooled judgements with grades 0 to 3, instead of the one gold dataset; only judged questions are asked.
         limit: only the first so many questions (by a stride over the split, so that all datasets are touched).
         progress: gets one line a step.
 
@@ -115,7 +117,7 @@ def evaluate(
         InputError: the split has no questions.
         PluginError: an unknown retriever.
     """
-    questions = _load(release, split, limit)
+    questions = _load(release, split, limit, qrels)
     clusters = Clusters([r.dataset_id for r in questions.rows])
     rows: list[dict[str, object]] = []
     tests: list[TestRow] = []
@@ -131,7 +133,7 @@ def evaluate(
             started = time.perf_counter()
             ranking, parameters = _rank(release, spec, registry, texts, ids, questions, split, progress)
             seconds = time.perf_counter() - started
-            table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels)
+            table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels, graded=qrels is not None)
             rows.append(
                 {
                     "retriever": spec,
@@ -160,8 +162,10 @@ def evaluate(
     )
 
 
-def _load(release: Release, split: str, limit: int | None = None) -> _Questions:
-    rows = list(release.rows(split))
+def _load(
+    release: Release, split: str, limit: int | None = None, qrels: Mapping[str, Mapping[str, int]] | None = None
+) -> _Questions:
+    rows = [r for r in release.rows(split) if qrels is None or r.id in qrels]
     if not rows:
         raise InputError(
             f"the split {split} of {release.folder} has no questions",
@@ -169,7 +173,7 @@ def _load(release: Release, split: str, limit: int | None = None) -> _Questions:
         )
     if limit and limit < len(rows):
         rows = [rows[i * len(rows) // limit] for i in range(limit)]
-    return _Questions(rows, release.qrels(split))
+    return _Questions(rows, qrels if qrels is not None else release.qrels(split))
 
 
 def _rank(

@@ -31,6 +31,11 @@ def benchmark() -> None:
 @click.option("--limit", type=click.IntRange(min=1), help="Ask at most this many questions, spread over the split.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all figures to this file.")
 @click.option("--runs", type=click.Path(path_type=Path), help="Folder for TREC run files.")
+@click.option(
+    "--qrels",
+    type=click.Path(path_type=Path),
+    help="Graded judgements (from: benchmark pool) instead of the gold ones.",
+)
 @click.option("--quiet", is_flag=True, help="Only the table.")
 def retrieval(
     release: Path,
@@ -40,9 +45,11 @@ def retrieval(
     limit: int | None,
     json_file: Path | None,
     runs: Path | None,
+    qrels: Path | None,
     quiet: bool,
 ) -> None:
     """Which dataset was a question asked about? Recall, MRR, NDCG and more, with intervals and tests."""
+    from scirgen.benchmark.pooling import read_qrels
     from scirgen.benchmark.retrieval import evaluate
     from scirgen.benchmark.retriever import split_specs
     from scirgen.benchmark.tables import retrieval_table
@@ -57,6 +64,7 @@ def retrieval(
         split=split,
         runs=runs,
         limit=limit,
+        qrels=read_qrels(qrels) if qrels else None,
         progress=lambda line: None if quiet else click.echo(line, err=True),
     )
     if json_file:
@@ -70,3 +78,62 @@ def retrieval(
         )
     for note in report.notes:
         click.echo(f"note: {note}")
+
+
+@benchmark.command()
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for judgements, qrels and replies.")
+@click.option(
+    "--model", required=True, help="The judge, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:..."
+)
+@click.option("--retrievers", default="bm25,tfidf", show_default=True, help="Whose first documents are pooled.")
+@click.option("--setting", default="with-paper", show_default=True)
+@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@click.option("--depth", type=click.IntRange(min=1), default=10, show_default=True, help="Documents of each retriever.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Questions, spread over the split."
+)
+def pool(
+    release: Path, out: Path, model: str, retrievers: str, setting: str, split: str, depth: int, limit: int
+) -> None:
+    """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels."""
+    import asyncio
+
+    from scirgen.benchmark.pooling import Pooled, agreement, judge, write_judgements
+    from scirgen.benchmark.pooling import pool as collect
+    from scirgen.benchmark.retriever import split_specs
+    from scirgen.core.config import Config
+    from scirgen.core.prompts import PromptLibrary
+    from scirgen.core.release import Release
+    from scirgen.core.resources import Resources
+    from scirgen.llm.cache import ReplyCache
+    from scirgen.llm.open import open_sessions
+    from scirgen.pipeline.plugins import load_registry
+
+    opened, registry = Release(release), load_registry()
+    rows = list(opened.rows(split))
+    rows = [rows[i * len(rows) // limit] for i in range(limit)] if limit < len(rows) else rows
+    documents = sorted(opened.corpus(setting), key=lambda d: d.id)
+    pooled = collect(rows, documents, split_specs(retrievers), registry, depth)
+    total = sum(len(found) for found in pooled.values())
+    click.echo(f"{len(rows)} questions, {total} pairs to judge", err=True)
+    out.mkdir(parents=True, exist_ok=True)
+    prompts = PromptLibrary(Resources())
+
+    async def work() -> Pooled:
+        config = Config.model_validate({"models": {"generator": model}})
+        sessions = await open_sessions(
+            config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
+        )
+        try:
+            return await judge(pooled, rows, documents, sessions.chat, prompts, concurrency=config.limits.concurrency)
+        finally:
+            await sessions.aclose()
+
+    result = asyncio.run(work())
+    qrels = write_judgements(out, result.judgements)
+    click.echo(f"{qrels}: {len(result.judgements)} judged, {len(result.failed)} without a usable reply")
+    for name, value in agreement(result.judgements).items():
+        click.echo(f"{name}: {value:.3f}")
+    if result.failed:
+        raise SystemExit(3)

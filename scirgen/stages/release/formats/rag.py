@@ -1,4 +1,7 @@
-"""Samples for evaluating retrieval-augmented generation: LlamaIndex's LabelledRagDataset and Ragas' EvaluationDataset."""
+"""Samples for evaluating retrieval-augmented generation with LlamaIndex and Ragas.
+
+LlamaIndex had `LabelledRagDataset` up to some 0.14 release and has `QueryResponseDataset` in all; there is a file for each.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ SAMPLE = 200
 
 
 class RagFormat:
-    """``llama_index.json`` and ``ragas.jsonl``: at most 200 answered questions, with the passages that hold the evidence.
+    """``llama_index.json``, ``llama_index_pairs.json`` and ``ragas.jsonl``: at most 200 answered questions, with the passages that hold the evidence.
 
     Drawn by the hash of ids from the test split, or from the last split that has questions.
     """
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write both files."""
+        """Write the files."""
         folder.mkdir(parents=True)
         rows = sample(release)
         wanted = {p for row in rows for p in row.passages}
@@ -49,6 +52,9 @@ class RagFormat:
                 )
         text = json.dumps({"examples": examples}, indent=1, ensure_ascii=False)
         (folder / "llama_index.json").write_text(text + "\n", encoding="utf-8")
+        pairs = {"queries": {r.id: r.question for r in rows}, "responses": {r.id: r.answer for r in rows}}
+        text = json.dumps(pairs, indent=1, ensure_ascii=False)
+        (folder / "llama_index_pairs.json").write_text(text + "\n", encoding="utf-8")
 
 
 def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:

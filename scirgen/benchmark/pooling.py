@@ -1,0 +1,174 @@
+"""Pooled judgements: what several retrievers found first is judged by a model on the scale 0 to 3, with a reason.
+
+As in CSFCube (NeurIPS 2021) and DORIS-MAE (NeurIPS 2023); the judge is a model here, and its name is kept with every grade.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.benchmark.retriever import make_retriever
+from scirgen.core.errors import InputError, ModelError
+from scirgen.core.fingerprint import derived_seed
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry
+from scirgen.core.release import CorpusDocument, ReleaseRow
+from scirgen.llm.session import ChatSession
+
+_WORDS = 400
+RELEVANT = 2
+"""Grades from here up count as relevant in the binary metrics."""
+
+
+class Grade(BaseModel):
+    """The judge's reply."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str
+    grade: Literal[0, 1, 2, 3]
+
+
+class Judgement(BaseModel):
+    """One judged (question, dataset)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: str
+    document: str
+    grade: int
+    reason: str
+    gold: bool
+    found_by: tuple[str, ...]
+    model: str
+    reply: str
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Judgements by query and document, and the pairs the model gave no usable reply for."""
+
+    judgements: list[Judgement]
+    failed: list[tuple[str, str, str]]
+
+
+def pool(
+    rows: Sequence[ReleaseRow],
+    documents: Sequence[CorpusDocument],
+    retrievers: Sequence[str],
+    registry: Registry,
+    depth: int,
+) -> dict[str, dict[str, list[str]]]:
+    """query -> document -> the retrievers that had it among their first ``depth``; gold datasets are always there."""
+    ids = [d.id for d in documents]
+    texts = [f"{d.title} {d.text}" for d in documents]
+    table: dict[str, dict[str, list[str]]] = {r.id: {d: [] for d in r.dataset_ids or (r.dataset_id,)} for r in rows}
+    for spec in retrievers:
+        retriever = make_retriever(registry, spec)
+        retriever.index(texts)
+        found = retriever.search([r.question for r in rows], depth).documents.tolist()
+        for row, positions in zip(rows, found, strict=True):
+            for position in positions:
+                if position >= 0:
+                    table[row.id].setdefault(ids[position], []).append(spec)
+    return table
+
+
+async def judge(
+    pooled: Mapping[str, Mapping[str, Sequence[str]]],
+    rows: Sequence[ReleaseRow],
+    documents: Sequence[CorpusDocument],
+    chat: ChatSession,
+    prompts: PromptLibrary,
+    *,
+    seed: int = 0,
+    concurrency: int = 8,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Pooled:
+    """Have the model grade every pooled pair. Replies are cached, so a second call asks only what is new.
+
+    A pair without a usable reply is left unjudged and reported; it never gets a default grade.
+    """
+    texts = {d.id: d for d in documents}
+    gate = asyncio.Semaphore(concurrency)
+    done = 0
+
+    async def one(row: ReleaseRow, document: str, found_by: Sequence[str]) -> Judgement | tuple[str, str, str]:
+        nonlocal done
+        prompt = prompts.get("benchmark/relevance", chat.pack).render(
+            question=row.question,
+            title=texts[document].title,
+            text=" ".join(texts[document].text.split()[:_WORDS]),
+        )
+        async with gate:
+            try:
+                answer = await chat.ask(prompt, Grade, seed=derived_seed(seed, "relevance", row.id, document))
+            except ModelError as error:
+                if error.fatal:
+                    raise
+                return row.id, document, f"{error.error_code}: {error.message}"
+            finally:
+                done += 1
+                progress(done)
+        return Judgement(
+            query=row.id,
+            document=document,
+            grade=answer.value.grade,
+            reason=answer.value.reason,
+            gold=document in (row.dataset_ids or (row.dataset_id,)),
+            found_by=tuple(found_by),
+            model=str(chat.identity),
+            reply=answer.reply_key,
+        )
+
+    found = await asyncio.gather(*(one(r, d, by) for r in rows for d, by in sorted(pooled[r.id].items())))
+    return Pooled([f for f in found if isinstance(f, Judgement)], [f for f in found if not isinstance(f, Judgement)])
+
+
+def write_judgements(folder: Path, judgements: Sequence[Judgement]) -> Path:
+    """Write judgements.jsonl and qrels.tsv (graded); returns the latter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ordered = sorted(judgements, key=lambda j: (j.query, j.document))
+    (folder / "judgements.jsonl").write_text("".join(j.model_dump_json() + "\n" for j in ordered), encoding="utf-8")
+    qrels = folder / "qrels.tsv"
+    lines = "".join(f"{j.query}\t{j.document}\t{j.grade}\n" for j in ordered)
+    qrels.write_text("query-id\tcorpus-id\tscore\n" + lines, encoding="utf-8")
+    return qrels
+
+
+def read_qrels(file: Path) -> dict[str, dict[str, int]]:
+    """Graded judgements from a qrels file in BEIR's form.
+
+    Raises:
+        InputError: it cannot be read (the line is named).
+    """
+    table: dict[str, dict[str, int]] = {}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split("\t")
+        if len(cells) != 3 or not cells[2].lstrip("-").isdigit():
+            raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
+        table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    return table
+
+
+def agreement(judgements: Sequence[Judgement]) -> dict[str, float]:
+    """Mean grade of gold and of other datasets, and how many of each are judged relevant: does the judge see the gold?"""
+    shares: dict[str, float] = {}
+    for name, group in (
+        ("gold", [j.grade for j in judgements if j.gold]),
+        ("other", [j.grade for j in judgements if not j.gold]),
+    ):
+        if group:
+            shares[f"{name}_mean_grade"] = round(sum(group) / len(group), 4)
+            shares[f"{name}_relevant"] = round(sum(g >= RELEVANT for g in group) / len(group), 4)
+    return shares
