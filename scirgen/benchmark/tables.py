@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scirgen.benchmark.qa import SystemRow
 
 SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
 
@@ -35,6 +39,13 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
             [row["setting"], row["retriever"], *(row[m] for m in SHOWN), f"{low:.3f}-{high:.3f}", row["seconds"]]
         )
     return markdown(["setting", "retriever", *SHOWN, "MRR@100 95 %", "s"], body)
+
+
+def qa_table(rows: Sequence[SystemRow]) -> str:
+    """One line a system and number of passages; a dash where a metric applies to no question."""
+    names = ("accuracy", "rouge_l", "exact", "number")
+    body = [[r.system, r.k, r.questions, *("-" if (v := getattr(r, n)) is None else v for n in names)] for r in rows]
+    return markdown(["system", "k", "questions", "entailed", "ROUGE-L (long)", "exact (short)", "number (short)"], body)
 
 
 def _cell(value: object) -> str:

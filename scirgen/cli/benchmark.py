@@ -137,3 +137,65 @@ def pool(
         click.echo(f"{name}: {value:.3f}")
     if result.failed:
         raise SystemExit(3)
+
+
+@benchmark.command()
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option(
+    "--model", required=True, help="Who answers, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:..."
+)
+@click.option("--retriever", default="bm25", show_default=True, help="Finds the passages.")
+@click.option("--k", "depths", default="0,1,5", show_default=True, help="Numbers of passages; 0 is closed-book.")
+@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Questions, spread over the split."
+)
+@click.option("--entailment", default="lexical:words", show_default=True, help="hf:NLI_MODEL_OR_DIR, or lexical:words.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="Folder for replies (a second run asks nothing anew)."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Write all answers and figures to this file."
+)
+def qa(
+    release: Path,
+    model: str,
+    retriever: str,
+    depths: str,
+    split: str,
+    limit: int,
+    entailment: str,
+    out: Path,
+    json_file: Path | None,
+) -> None:
+    """Closed-book and retrieval-augmented answers, beside always-Yes and copy-the-context."""
+    import asyncio
+
+    from scirgen.benchmark.qa_run import run_qa
+    from scirgen.benchmark.tables import qa_table
+    from scirgen.core.release import Release
+    from scirgen.pipeline.plugins import load_registry
+
+    try:
+        ks = sorted({int(k) for k in depths.split(",")})
+    except ValueError:
+        raise click.BadParameter(f"{depths!r}: numbers, separated by commas", param_hint="--k") from None
+    report = asyncio.run(
+        run_qa(
+            Release(release), model, load_registry(), out, retriever=retriever, ks=ks, split=split, limit=limit,
+            entailment=entailment,
+        )
+    )  # fmt: skip
+    if json_file:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    click.echo(
+        f"{report.release}, {report.split}; entailment by {report.entailment}, at {report.threshold} and above\n"
+    )
+    click.echo(qa_table(report.rows))
+    if entailment.startswith("lexical"):
+        click.echo(
+            "note: lexical:words counts shared words; give an NLI model to --entailment for figures worth quoting."
+        )
+    if any(row.failed for row in report.rows):
+        raise SystemExit(3)

@@ -1,0 +1,214 @@
+"""Question answering on a release: closed-book (k = 0) and with the k best passages, beside two baselines that know nothing.
+
+Accuracy is entailment between answer and reference (ScIRGen, section 4.2); ROUGE-L for long types, exact and number match for
+short ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+from rapidfuzz.distance import LCSseq
+
+from scirgen.benchmark.retriever import make_retriever
+from scirgen.core.errors import InputError, ModelError
+from scirgen.core.fingerprint import derived_seed
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry
+from scirgen.core.release import Release, ReleaseRow
+from scirgen.llm.entailment import Entailment, EntailmentModel
+from scirgen.llm.session import ChatSession
+
+THRESHOLD = 0.5
+_WORD = re.compile(r"\w+(?:[.,]\d+)*")
+_NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
+_ARTICLES = {"a", "an", "the"}
+
+
+class Answered(BaseModel):
+    """One answer with its scores; a metric that does not apply to the question's form is None."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: str
+    system: str
+    k: int
+    answer: str
+    reference: str
+    entailment: float | None
+    rouge_l: float | None
+    exact: float | None
+    number: float | None
+
+
+class SystemRow(BaseModel):
+    """One line of the table: means over the questions a metric applies to; None where it applies to none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    system: str
+    k: int
+    questions: int
+    failed: int
+    accuracy: float | None
+    rouge_l: float | None
+    exact: float | None
+    number: float | None
+
+
+class QAReport(BaseModel):
+    """What ``scirgen benchmark qa --json`` writes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    release: str
+    split: str
+    entailment: str
+    threshold: float = THRESHOLD
+    rows: list[SystemRow]
+    answers: list[Answered]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A row, whether its type is answered shortly, and the passages found for it, best first."""
+
+    row: ReleaseRow
+    short: bool
+    passages: tuple[str, ...]
+
+
+def questions_of(
+    release: Release, split: str, limit: int | None, forms: Mapping[str, str], spec: str, registry: Registry, depth: int
+) -> list[Question]:
+    """Answered questions of a split (spread over it when limited), with the passages that a retriever finds.
+
+    Args:
+        forms: question type -> "short" or "long".
+
+    Raises:
+        InputError: the split has no answered question.
+    """
+    rows = [r for r in release.rows(split) if r.answer]
+    if not rows:
+        raise InputError(
+            f"the split {split} of {release.folder} has no answered questions", hint="Choose another --split."
+        )
+    if limit and limit < len(rows):
+        rows = [rows[i * len(rows) // limit] for i in range(limit)]
+    found: list[tuple[str, ...]] = [()] * len(rows)
+    if depth:
+        texts = [p.text for p in sorted(release.passages(), key=lambda p: p.id)]
+        retriever = make_retriever(registry, spec)
+        retriever.index(texts)
+        ranking = retriever.search([r.question for r in rows], depth).documents.tolist()
+        found = [tuple(texts[p] for p in positions if p >= 0) for positions in ranking]
+    return [Question(r, forms.get(r.question_type) == "short", f) for r, f in zip(rows, found, strict=True)]
+
+
+async def answers(
+    questions: Sequence[Question],
+    k: int,
+    chat: ChatSession,
+    prompts: PromptLibrary,
+    *,
+    seed: int = 0,
+    concurrency: int = 8,
+    progress: Callable[[], None] = lambda: None,
+) -> list[str | None]:
+    """The model's answers with k passages; None where it gave none. Replies are cached."""
+    gate = asyncio.Semaphore(concurrency)
+
+    async def one(question: Question) -> str | None:
+        prompt = prompts.get("benchmark/answer", chat.pack).render(
+            question=question.row.question,
+            passages=list(question.passages[:k]),
+            form="short" if question.short else "long",
+        )
+        async with gate:
+            try:
+                reply = await chat.ask_text(prompt, seed=derived_seed(seed, "answer", question.row.id, k))
+            except ModelError as error:
+                if error.fatal:
+                    raise
+                return None
+            finally:
+                progress()
+        return reply.text.strip()
+
+    return list(await asyncio.gather(*(one(q) for q in questions)))
+
+
+async def score(
+    system: str, k: int, questions: Sequence[Question], given: Sequence[str | None], entailment: EntailmentModel
+) -> tuple[SystemRow, list[Answered]]:
+    """Measure a system's answers. An answer counts as right where it entails the reference with 0.5 or more.
+
+    Both sides of the entailment carry the question, so that "Yes" means something.
+    """
+    usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
+    judged = await entailment.entail([(f"{q.row.question} {a}", f"{q.row.question} {q.row.answer}") for q, a in usable])
+    found = [
+        Answered(
+            query=q.row.id,
+            system=system,
+            k=k,
+            answer=answer,
+            reference=q.row.answer,
+            entailment=round(e.entailment, 6) if isinstance(e, Entailment) else None,
+            rouge_l=None if q.short else round(rouge_l(answer, q.row.answer), 6),
+            exact=float(_words(answer) == _words(q.row.answer)) if q.short else None,
+            number=number_match(answer, q.row.answer) if q.short else None,
+        )
+        for (q, answer), e in zip(usable, judged, strict=True)
+    ]
+    row = SystemRow(
+        system=system,
+        k=k,
+        questions=len(questions),
+        failed=len(questions) - len(usable),
+        accuracy=_mean([float(a.entailment >= THRESHOLD) for a in found if a.entailment is not None]),
+        rouge_l=_mean([a.rouge_l for a in found if a.rouge_l is not None]),
+        exact=_mean([a.exact for a in found if a.exact is not None]),
+        number=_mean([a.number for a in found if a.number is not None]),
+    )
+    return row, found
+
+
+def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
+    """What a system gets for saying Yes to everything, and for repeating the first passage."""
+    return {
+        "always Yes": ["Yes"] * len(questions),
+        "copy the context": [q.passages[0] if q.passages else "" for q in questions],
+    }
+
+
+def rouge_l(answer: str, reference: str) -> float:
+    """ROUGE-L F1 over lower-cased words (Lin 2004): longest common subsequence over both lengths."""
+    left, right = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
+    if not left or not right:
+        return 0.0
+    common: int = LCSseq.similarity(left, right)
+    return 2 * common / (len(left) + len(right))
+
+
+def number_match(answer: str, reference: str) -> float | None:
+    """Whether all of the reference's numbers are in the answer and no other; None where the reference has none."""
+    wanted = _numbers(reference)
+    return float(_numbers(answer) == wanted) if wanted else None
+
+
+def _numbers(text: str) -> set[float]:
+    return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
+
+
+def _words(text: str) -> list[str]:
+    return [w for w in _WORD.findall(text.lower()) if w not in _ARTICLES]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 6) if values else None

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+from content_factory import small_run
+from test_release_write import write
+
+from scirgen.benchmark.qa import number_match, rouge_l
+from scirgen.benchmark.qa_run import run_qa
+from scirgen.benchmark.tables import qa_table
+from scirgen.pipeline.plugins import load_registry
+from scirgen.testing.server import FakeServer
+
+
+def test_rouge_l_is_the_f1_of_the_longest_common_subsequence():
+    assert rouge_l("the cat sat on the mat", "the cat on mat") == pytest.approx(2 * 4 / 10)
+    assert rouge_l("a b", "c d") == 0
+    assert rouge_l("Same words.", "same WORDS") == 1
+    assert rouge_l("", "x") == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [
+        ("about 1,000 km", "1000", 1),
+        ("10 or 12", "10", 0),
+        ("ten", "10", 0),
+        ("x", "no figure", None),
+        ("3.50", "3.5", 1),
+    ],
+)
+def test_numbers_match_by_value_and_extra_ones_do_not_count(answer, reference, value):
+    assert number_match(answer, reference) == value
+
+
+async def test_models_and_baselines_are_measured_on_the_same_questions_and_replies_are_kept(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+    async with FakeServer() as server:
+
+        async def once():
+            return await run_qa(
+                release, f"openai:fake@{server.url}", load_registry(), tmp_path / "out", ks=(0, 2), split="train", limit=8
+            )  # fmt: skip
+
+        report = await once()
+        asked = sum(server.answered.values())
+        assert asked == 16
+        again = await once()
+        assert sum(server.answered.values()) == asked
+    assert again == report
+    assert [(r.system, r.k, r.questions) for r in report.rows] == [
+        ("openai:fake", 0, 8), ("openai:fake", 2, 8), ("always Yes", 0, 8), ("copy the context", 1, 8),
+    ]  # fmt: skip
+    yes = report.rows[2]
+    assert yes.exact == 0
+    assert yes.failed == 0
+    assert len(report.answers) == 16
+    assert "always Yes" in qa_table(report.rows)
+
+
+async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+
+    from scirgen.benchmark.qa import Question, score
+    from scirgen.core.prompts import PromptLibrary
+    from scirgen.core.resources import Resources
+    from scirgen.llm.entailment import open_entailment
+
+    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
+    judge = open_entailment("lexical:words", load_registry(), {}, None, prompt)
+    questions = [Question(r, True, ()) for r in list(release.rows("train"))[:2]]
+    row, found = await score("s", 0, questions, ["By stations", None], judge)
+    assert (row.questions, row.failed, row.exact) == (2, 1, 1.0)
+    assert len(found) == 1
