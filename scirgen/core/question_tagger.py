@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ FEATURES_VERSION: Final = 1
 """Raised by hand whenever `blocks` gives other features for the same question."""
 
 _TOKEN = re.compile(r"\w+(?:['’]\w+)?|[?,.]")
+_BLOCKS: Final = 3
 _FILES: Final = ("terms.txt.gz", "weights.npz")
 
 
@@ -67,7 +68,9 @@ class QuestionTagger:
         meta: dict[str, Any],
     ) -> None:
         """Arrays: ``idf`` (terms,), ``coefficients`` (terms, labels), ``intercepts`` (labels,). ``meta`` holds at least ``labels``."""
-        self._index = {term: i for i, term in enumerate(terms)}
+        self._index: tuple[dict[str, int], ...] = tuple({} for _ in range(_BLOCKS))
+        for i, term in enumerate(terms):
+            self._index[int(term[0])][term[1:]] = i
         self._terms = list(terms)
         self._idf, self._coefficients, self._intercepts = idf, coefficients, intercepts
         self.meta = meta
@@ -98,16 +101,14 @@ class QuestionTagger:
         return [self.labels[i] for i in self.scores(items).argmax(axis=1)] if items else []
 
     def _weighted(self, item: Labelled) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
-        for number, features in enumerate(blocks(item)):
-            known = [
-                (self._index[key], n) for f, n in Counter(features).items() if (key := f"{number}{f}") in self._index
-            ]
+        for features, index in zip(blocks(item), self._index, strict=True):
+            known = [(index[f], n) for f, n in Counter(features).items() if f in index]
             if not known:
                 continue
-            indices = np.fromiter((i for i, _ in known), dtype=np.intp, count=len(known))
-            counts = np.fromiter((1.0 + math.log(n) for _, n in known), dtype=np.float32, count=len(known))
+            indices = np.array([i for i, _ in known], dtype=np.intp)
+            counts = np.array([1.0 if n == 1 else 1.0 + math.log(n) for _, n in known], dtype=np.float32)
             weights = counts * self._idf[indices]
-            yield indices, weights / np.float32(np.linalg.norm(weights))
+            yield indices, weights / np.float32(math.sqrt(weights @ weights))
 
     def save(self, folder: Path) -> None:
         """Write the three files.
@@ -146,8 +147,3 @@ class QuestionTagger:
             raise InputError(
                 f"{folder}: no usable tagger: {error}", hint="Make one: scirgen tagger train --labels FILE --out DIR."
             ) from error
-
-
-def feature_names(item: Labelled) -> Iterable[str]:
-    """The features of all blocks under the names they have in ``terms``."""
-    return (f"{number}{feature}" for number, block in enumerate(blocks(item)) for feature in block)
