@@ -16,6 +16,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.engines.local import LocalEngine
 from scirgen.llm.open import open_sessions
+from scirgen.llm.openai_compat import OpenAIChat
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.plugins import load_registry
@@ -24,6 +25,9 @@ from scirgen.pipeline.store import Store
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched
 from scirgen.stages.filter.stage import FilterStage
+
+BACKEND = OpenAIChat
+"""Imported with everything else, so that the SDK counts as start-up here as it does in the bare row."""
 
 GATES = ("schema", "not_verbatim", "language", "length", "repetition", "pointing", "metadata_echo", "not_supported")
 
@@ -136,7 +140,9 @@ async def run(url: str, datasets: int, items: int, concurrency: int, out: Path) 
         await Runner(store, ctx, stages, LocalEngine(config), Synthetic(datasets), Silent()).run()
         usage = sessions.usage()
         rows = store.db.execute("SELECT COUNT(*) FROM replies WHERE spoiled = 0").fetchone()[0]
-        done = store.db.execute("SELECT COUNT(DISTINCT key) FROM results WHERE stage = 'generate'").fetchone()[0]
+        done = store.db.execute(
+            "SELECT COUNT(DISTINCT key) FROM results WHERE stage = 'generate' AND status = 'done'"
+        ).fetchone()[0]
         await sessions.aclose()
     assert rows >= done
     with out.open("w") as file:

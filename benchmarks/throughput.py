@@ -50,7 +50,8 @@ def plain_prompt(number: int) -> str:
 
 def three_pairs(body: dict[str, Any]) -> dict[str, Any]:
     """The server's reply: three pairs about sentences of the prompt, each quoting its evidence."""
-    text = body["messages"][-1]["content"]
+    # A repair turn comes after the material and the faulty reply.
+    text = "\n".join(m["content"] for m in body["messages"] if m["role"] == "user")
     sentences = [s.strip() for s in text.replace("\n", " ").split(". ") if s.strip().startswith("The ")]
     at = sum(text.encode()) % max(1, len(sentences) - 3)
     pairs = []
