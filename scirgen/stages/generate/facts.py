@@ -81,6 +81,8 @@ class Fact:
     start: int
     end: int
     text: str
+    counted: bool = False
+    """Whether the number counts things, rather than measures in a unit."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def numbers(sentence: str) -> list[Fact]:
         if not unit and not words:
             continue
         end = match.end("unit") if unit else match.start("noun") + 1 + len(" ".join(words))
-        found.append(Fact("number", match.start(), end, sentence[match.start() : end]))
+        found.append(Fact("number", match.start(), end, sentence[match.start() : end], counted=not unit))
     return found
 
 
@@ -115,11 +117,15 @@ def names(sentence: str) -> list[Fact]:
     found = []
     for match in _NAME.finditer(sentence):
         text = match.group()
+        start = match.start()
+        lead = re.match(r"(?:The|This|These|Those|A|An|In|At|On|For|From|However|Our|We|It|Its)\s+", text)
+        if lead:
+            start, text = start + lead.end(), text[lead.end() :]
         single = " " not in text
-        begins = match.start() == 0 and single and not text.isupper() and not any(c.isdigit() for c in text)
-        if begins or text in _MONTHS or len(text) < 3:
+        begins = start == 0 and single and not text.isupper() and not any(c.isdigit() for c in text)
+        if begins or text in _MONTHS or len(text) < 3 or text.lower() in _NOUN_STOP:
             continue
-        found.append(Fact("name", match.start(), match.end(), text))
+        found.append(Fact("name", start, match.end(), text))
     return found
 
 

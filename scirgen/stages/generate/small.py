@@ -18,6 +18,10 @@ from scirgen.stages.generate.replies import yes_no
 from scirgen.stages.generate.reply_text import one_answer, one_question
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
+_BLANK = "____"
+_WORD = re.compile(r"\w{4,}")
+_SHARED_WORDS = 2
+
 
 class SmallWriter:
     """Writes one wish. Holds what all its ways of writing share."""
@@ -55,6 +59,8 @@ class SmallWriter:
     async def _yes_no(self) -> Draft | Discard:
         if self._wish.polarity != "no":
             question = await self._question(self._fact, "")
+            if question is not None and not self._substantial(question):
+                return self._discard("off_topic", "the question says nothing of the evidence")
             return self._draft(question, self._word("yes"), "") if question else self._nothing()
         others = [p.text for p in self._task.passages]
         opposites = self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
@@ -71,17 +77,22 @@ class SmallWriter:
     async def _options(self) -> Draft | Discard:
         counted, named = facts.numbers(self._fact), facts.names(self._fact)
         spare = facts.other_names(self._fact, [p.text for p in self._task.passages])
-        if named and spare:
-            right, wrong = self._random.choice(named).text, self._random.choice(spare)
-        elif counted:
+        # Two values of one quantity are always comparable; two names only when both are acronyms.
+        acronyms = [n.text for n in named if n.text.isupper()]
+        rivals = [s for s in spare if s.isupper()]
+        if counted:
             right = self._random.choice(counted).text
             wrong = facts.other_number(right, self._random)
+        elif acronyms and rivals:
+            right, wrong = self._random.choice(acronyms), self._random.choice(rivals)
         else:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
         order = (right, wrong) if self._wish.position == 0 else (wrong, right)
-        question = await self._question(self._fact, "", order)
+        question = await self._question(self._fact.replace(right, _BLANK, 1), "", order)
         if question is None:
             return self._nothing()
+        if not self._substantial(question, order):
+            return self._discard("off_topic", "the question says nothing of the evidence but its options")
         if not (_holds(question, right) and _holds(question, wrong)):
             return self._discard("option_missing", f"the question does not name both {right!r} and {wrong!r}")
         return self._draft(question, right, f"other option taken from elsewhere: {wrong!r}")
@@ -90,20 +101,28 @@ class SmallWriter:
         if not found:
             return self._discard("no_evidence", "the evidence states no fact of the kind asked for")
         fact = self._random.choice(list(found))
-        question = await self._question(self._fact, fact.text)
+        blanked = self._fact[: fact.start] + _BLANK + self._fact[fact.end :]
+        stem = None
+        if fact.kind == "number" and len(self._kind.stems) > 1:
+            stem = self._kind.stems[0 if fact.counted else 1]
+        question = await self._question(blanked, fact.text, stem=stem)
         if question is None:
             return self._nothing()
+        if not self._substantial(question):
+            return self._discard("off_topic", "the question says nothing of the evidence")
         if _holds(question, fact.text):
             return self._discard("answer_given_away", "the question holds its own answer")
         return self._draft(question, fact.text, "")
 
-    async def _question(self, fact: str, answer: str, options: Sequence[str] = ()) -> str | None:
+    async def _question(
+        self, fact: str, answer: str, options: Sequence[str] = (), stem: str | None = None
+    ) -> str | None:
         stems = self._kind.stems or ("What",)
         prompt = self._ctx.prompt("question").render(
             kind=self._kind,
             fact=fact,
             topic=self._task.dataset.title,
-            stem=stems[self._seed % len(stems)],
+            stem=stem or stems[self._seed % len(stems)],
             answer=answer,
             options=list(options),
             language=language_name(self._ctx.config.language),
@@ -112,6 +131,13 @@ class SmallWriter:
         self._prompt, self._last = prompt, reply.text
         self._replies.append(reply.reply_key)
         return one_question(reply.text, self._kind.question.form)
+
+    def _substantial(self, question: str, leaving_out: Sequence[str] = ()) -> bool:
+        """Whether the question shares words with its evidence, beside the options it names: "Is China or MODIS?" does not."""
+        for text in leaving_out:
+            question = question.replace(text, " ")
+        shared = set(_WORD.findall(question.casefold())) & set(_WORD.findall(self._fact.casefold()))
+        return len(shared) >= _SHARED_WORDS
 
     async def _answered(self, question: str) -> Draft | Discard:
         prompt = self._ctx.prompt("answer").render(

@@ -35,23 +35,41 @@ async def test_a_no_question_that_lost_the_changed_fact_is_rejected():
 
 
 async def test_a_number_is_taken_from_the_evidence_as_it_stands():
-    result, _ = await write("quantification", lambda p, n: f"1. How large is item {n} of the product?")
+    result, _ = await write("quantification", lambda p, n: f"1. How large is item {n} of {fact_of(p).rstrip(chr(46))}?")
     assert result.outputs
     for made in result.outputs:
         assert made.answer in made.evidence[0].text
         assert any(c.isdigit() for c in made.answer)
 
 
+async def test_the_number_asked_for_is_blanked_out_of_what_the_model_sees():
+    result, chat = await write("quantification", lambda p, n: f"How large is {fact_of(p).rstrip('.')}?")
+    for prompt in chat.prompts:
+        assert "____" in fact_of(prompt)
+    assert all(p.answer not in p.question for p in result.outputs)
+
+
+async def test_a_question_that_says_nothing_of_its_evidence_is_rejected():
+    result, _ = await write("quantification", lambda p, n: "How many are there?")
+    assert result.outputs == ()
+    assert "off_topic" in {r.code for r in result.rejections}
+
+
 async def test_a_question_that_gives_its_number_away_is_rejected():
-    result, _ = await write("quantification", lambda p, n: f"Is it {fact_of(p)}?")
+    def rule(prompt, n):
+        return (
+            "Is it all of " + " ".join(SOURCES.values()).replace(". ", " ").replace(": ", " ").replace("\n", " ") + "?"
+        )
+
+    result, _ = await write("quantification", rule)
     assert result.outputs == ()
     assert "answer_given_away" in {r.code for r in result.rejections}
 
 
 async def test_options_are_both_named_and_the_right_one_is_in_the_evidence():
     def rule(prompt, n):
-        options = prompt.messages[-1][1].split("asks whether it is ")[1].split(". Use both")[0]
-        return f"Is it {options}?"
+        options = prompt.messages[-1][1].split("what belongs in the blank: ")[1].split("? Name both")[0]
+        return f"Is it {options} where {fact_of(prompt).rstrip(chr(46)).lower()}?"
 
     result, _ = await write("disjunctive", rule, 4)
     first = []
