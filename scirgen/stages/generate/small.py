@@ -108,10 +108,10 @@ class SmallWriter:
         question = await self._question(blanked, fact.text, stem=stem)
         if question is None:
             return self._nothing()
-        if not self._substantial(question):
-            return self._discard("off_topic", "the question says nothing of the evidence")
         if _holds(question, fact.text):
             return self._discard("answer_given_away", "the question holds its own answer")
+        if not self._substantial(question):
+            return self._discard("off_topic", "the question says nothing of the evidence")
         return self._draft(question, fact.text, "")
 
     async def _question(
