@@ -22,7 +22,7 @@ from scirgen.pipeline.view import StoreView
 
 _PARTS = files("scirgen.report") / "page"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
-_LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s)")
+_LINE_START = re.compile(r"^(\s*\d*)([-+=.)])(?=\s)")
 
 
 class _Frozen(BaseModel):

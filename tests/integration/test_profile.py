@@ -24,7 +24,7 @@ from scirgen.core.records import (
     SectionClass,
 )
 from scirgen.pipeline.store import Store
-from scirgen.report.profile import as_html, as_markdown, build_profile
+from scirgen.report.profile import as_html, as_markdown, build_profile, markdown_text
 from scirgen.stages.base import StageResult
 
 EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> [click](javascript:alert(3)) `code` **bold** {{ 7*7 }}"
@@ -126,3 +126,11 @@ def test_profile_command_when_out_is_given_then_writes_the_file(run: Path) -> No
     done = CliRunner().invoke(cli, ["profile", str(run), "flow-1", "--format", "html", "--out", str(target)])
     assert done.exit_code == 0, done.output
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    "text", ["21. Yang K, Jiang Y.", "- a dash", "+ a plus", "3) a number", "1.5 mm of rain", "# no heading", "=== x"]
+)
+def test_markdown_text_when_it_looks_like_markup_then_it_shows_as_itself(text: str) -> None:
+    html = MarkdownIt().render("- " + markdown_text(text))
+    assert html.replace("\n", "") == f"<ul><li>{text}</li></ul>"
