@@ -17,6 +17,11 @@ def fact_of(prompt):
     return prompt.messages[-1][1].split(">\n", 1)[1].split("\n</", 1)[0]
 
 
+def seen(prompt):
+    """The fact as a question would take it up: without its full stop and its blank."""
+    return fact_of(prompt).rstrip(".").replace("____", "something")
+
+
 async def test_a_no_question_holds_the_changed_fact_and_says_what_was_changed():
     result, _ = await write("verification", lambda p, n: f"Question: Is it true that {fact_of(p).rstrip('.')}?", 4)
     answers = [p.answer for p in result.outputs]
@@ -35,7 +40,7 @@ async def test_a_no_question_that_lost_the_changed_fact_is_rejected():
 
 
 async def test_a_number_is_taken_from_the_evidence_as_it_stands():
-    result, _ = await write("quantification", lambda p, n: f"1. How large is item {n} of {fact_of(p).rstrip(chr(46))}?")
+    result, _ = await write("quantification", lambda p, n: f"1. How large is item {n} of {seen(p)}?")
     assert result.outputs
     for made in result.outputs:
         assert made.answer in made.evidence[0].text
@@ -65,7 +70,7 @@ async def test_a_question_that_gives_its_number_away_is_rejected():
 async def test_options_are_both_named_and_the_right_one_is_in_the_evidence():
     def rule(prompt, n):
         options = prompt.messages[-1][1].split("what belongs in the blank: ")[1].split("? Name both")[0]
-        return f"Is it {options} where {fact_of(prompt).rstrip(chr(46)).lower()}?"
+        return f"Is it {options} where {seen(prompt).lower()}?"
 
     result, _ = await write("disjunctive", rule, 4)
     first = []
