@@ -21,6 +21,8 @@ import pytest
 
 from scirgen.core.resources import builtin_root
 
+pytestmark = pytest.mark.timeout(900)
+
 KILLS = 10
 CONCURRENCY = 8
 
