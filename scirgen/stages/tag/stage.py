@@ -21,13 +21,15 @@ class TagStage(Stage):
     """Assigns C1..C6 by structured output in batches; with the small pack one choice a question."""
 
     name = "tag"
-    version = 1
+    version = 2
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the levels and the model; or the local tagger's content."""
         if config.tag.tagger is not None:
             return Uses(config=("tag",), extra=("tagger", _tagger(config.tag.tagger).revision))
-        return Uses(config=("tag", "seed"), prompts=("tag/bloom",), taxonomies=("bloom",), roles=("generator",))
+        return Uses(
+            config=("tag", "seed"), prompts=("tag/bloom",), taxonomies=("bloom", "graesser"), roles=("generator",)
+        )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Batches of this round's accepted pairs, in the order of ids."""
@@ -57,8 +59,12 @@ class TagStage(Stage):
         return [_tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1)]
 
     async def _choose(self, pair: QAPair, ctx: StageContext) -> QAPair:
-        prompt = _render([pair], ctx)
-        names = {level.name: level.id for level in ctx.taxonomies.bloom.levels}
+        # Given all six, a model of 0.1B parameters names the same level every time; the typical ones are a choice it can make.
+        typical = ctx.taxonomies.question_type(pair.question_type).bloom
+        if len(typical) == 1:
+            return pair.model_copy(update={"bloom": typical[0], "provenance": ctx.provenance()})
+        prompt = _render([pair], ctx, typical)
+        names = {level.name: level.id for level in ctx.taxonomies.bloom.levels if level.id in typical or not typical}
         reply = await ctx.chat.choose(prompt, list(names), seed=ctx.seed(pair.id))
         return _tagged(pair, names[reply.text], prompt, reply.reply_key, ctx)
 
@@ -79,13 +85,14 @@ def _tag_locally(pairs: Sequence[QAPair], tagger: QuestionTagger, ctx: StageCont
     return [p.model_copy(update={"bloom": level, "provenance": origin}) for p, level in zip(pairs, levels, strict=True)]
 
 
-def _render(pairs: Sequence[QAPair], ctx: StageContext) -> RenderedPrompt:
+def _render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()) -> RenderedPrompt:
     bloom = ctx.taxonomies.bloom
+    levels = [level for level in bloom.levels if level.id in only or not only]
     questions = [
         {"number": n, "question": p.question, "kind": ctx.taxonomies.question_type(p.question_type).name}
         for n, p in enumerate(pairs, 1)
     ]
-    return ctx.prompt("bloom").render(levels=list(bloom.levels), tie_breaking=bloom.tie_breaking, questions=questions)
+    return ctx.prompt("bloom").render(levels=levels, tie_breaking=bloom.tie_breaking, questions=questions)
 
 
 def _tagged(pair: QAPair, level: str, prompt: RenderedPrompt, reply: str, ctx: StageContext) -> QAPair:

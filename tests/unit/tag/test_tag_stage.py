@@ -39,10 +39,12 @@ async def test_a_reply_that_leaves_a_question_out_is_no_reply():
         await tag(lambda p, n: {"q1": "C1"})
 
 
-async def test_the_small_pack_chooses_one_level_a_question():
-    outputs, chat = await tag(lambda p, n: "Analyzing", pack="small")
-    assert {p.bloom for p in outputs} == {"C4"}
+async def test_the_small_pack_chooses_one_of_the_levels_typical_of_the_type():
+    outputs, chat = await tag(lambda p, n: "Understanding", pack="small")
+    assert {p.bloom for p in outputs} == {"C2"}
     assert len(chat.prompts) == 5
+    with pytest.raises(ReplyInvalidError, match=r"none of .*Remembering.*Understanding"):
+        await tag(lambda p, n: "Creating", pack="small")
 
 
 def test_pairs_of_other_rounds_are_left_alone():
