@@ -221,3 +221,12 @@ class ReleaseConfig(Section):
 
     ratios: tuple[float, float, float] = (0.80, 0.15, 0.05)
     formats: tuple[str, ...] = ("jsonl",)
+    # Not fingerprinted: the hash of what is in the files is, instead of their paths.
+    decontaminate: tuple[str, ...] = Field(
+        default=(),
+        description="question-answer sets (JSON Lines, BEIR, ScIRGen-Geo, a release) whose questions are left out",
+        json_schema_extra={"fingerprint": False},
+    )
+    decontaminate_words: int = Field(
+        default=13, ge=3, description="words in a row that a question or answer may not share with one of them"
+    )

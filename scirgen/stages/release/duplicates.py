@@ -1,6 +1,6 @@
-"""Near-duplicate questions over the whole release: what is dropped, what has several gold datasets, what hangs together.
+"""What a run accepted and a release leaves out: contaminated questions, then near-duplicates (and what hangs together by them).
 
-`scirgen.core.neardup` decides; this carries it out.
+`contamination` and `scirgen.core.neardup` decide; this carries it out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from scirgen.core.neardup import Asked, near_duplicates, resolve
 from scirgen.core.records import QAPair, Rejection
 from scirgen.core.taxonomy import LanguageWording
+from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
 
 
@@ -31,34 +32,54 @@ class Settled:
     rejections: list[Rejection]
 
 
-def settle(content: ReleaseContent, wording: LanguageWording) -> Settled:
-    """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together."""
-    asked = [Asked(p.id, p.dataset_id, p.question, p.answer, p.question_type) for p in content.pairs()]
-    dataset_of = {a.id: a.dataset_id for a in asked}
+def settle(content: ReleaseContent, wording: LanguageWording, benchmarks: Benchmarks | None = None) -> Settled:
+    """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
+
+    Args:
+        content: what was accepted.
+        wording: words of the release's language.
+        benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
+    """
     if content.keep_all:
+        asked = [_asked(p) for p in content.pairs()]
+        dataset_of = {a.id: a.dataset_id for a in asked}
         found = near_duplicates(asked, wording.stop_words)
         groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
         return Settled(content, {}, [g for g in groups if len(g) > 1], [])
-    resolution = resolve(asked, wording)
+    rejections = {} if benchmarks is None else _contaminated(content, benchmarks)
+    resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
     drops = {d.id: d for d in resolution.drops}
-    rejections = [
-        Rejection(
-            stage="release",
-            code=drops[pair.id].code,
-            reason=drops[pair.id].reason,
-            record_kind="QAPair",
-            record_id=pair.id,
-            dataset_id=pair.dataset_id,
-            question_type=pair.question_type,
-            score=drops[pair.id].score,
-            record=pair.model_dump_json(exclude_defaults=True),
-        )
-        for pair in content.pairs()
-        if pair.id in drops
-    ]
+    for pair in content.pairs():
+        if drop := drops.get(pair.id):
+            rejections[pair.id] = _rejection(pair, drop.code, drop.reason, drop.score)
     positives = {k: v for k, v in resolution.positives.items() if k not in drops}
 
     def kept() -> Iterator[QAPair]:
-        return (p for p in content.pairs() if p.id not in drops)
+        return (p for p in content.pairs() if p.id not in rejections)
 
-    return Settled(replace(content, pairs=kept), positives, [set(v) for v in positives.values()], rejections)
+    return Settled(
+        replace(content, pairs=kept), positives, [set(v) for v in positives.values()], list(rejections.values())
+    )
+
+
+def _asked(pair: QAPair) -> Asked:
+    return Asked(pair.id, pair.dataset_id, pair.question, pair.answer, pair.question_type)
+
+
+def _contaminated(content: ReleaseContent, benchmarks: Benchmarks) -> dict[str, Rejection]:
+    found = ((pair, benchmarks.overlap(pair)) for pair in content.pairs())
+    return {pair.id: _rejection(pair, "contaminated", reason, None) for pair, reason in found if reason is not None}
+
+
+def _rejection(pair: QAPair, code: str, reason: str, score: float | None) -> Rejection:
+    return Rejection(
+        stage="release",
+        code=code,
+        reason=reason,
+        record_kind="QAPair",
+        record_id=pair.id,
+        dataset_id=pair.dataset_id,
+        question_type=pair.question_type,
+        score=score,
+        record=pair.model_dump_json(exclude_defaults=True),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 from typing import ClassVar
 
 from scirgen.core.config import Config
@@ -15,6 +16,7 @@ from scirgen.core.quotas import select, shortfall
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.release import Release, ReleaseInfo
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.release.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import write_release
 
@@ -32,7 +34,12 @@ class ReleaseStage(Stage):
         return Uses(
             config=("release",),
             taxonomies=("wording",),
-            extra=(version("scirgen"), config.domain, digest(config.generate.quota)),
+            extra=(
+                version("scirgen"),
+                config.domain,
+                digest(config.generate.quota),
+                fingerprint(_benchmarks(config)),
+            ),
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -73,10 +80,14 @@ class ReleaseStage(Stage):
             language=config.language,
             seed=config.seed,
         )
+        if files := _benchmarks(config):
+            words, names = config.release.decontaminate_words, ", ".join(f.name for f in files)
+            note = f"Rows that share {words} words in a row with a question or answer of {names} are left out."
+            info = info.model_copy(update={"notes": (note,)})
         keep = None
         if config.generate.quota.total is not None:
             keep, notes = _to_target(ctx, ctx.run)
-            info = info.model_copy(update={"notes": notes})
+            info = info.model_copy(update={"notes": (*info.notes, *notes)})
         return write_release(
             from_run(ctx.run, info, keep),
             ctx.folder / _FOLDER,
@@ -85,7 +96,12 @@ class ReleaseStage(Stage):
             formats=config.release.formats,
             registry=ctx.registry,
             wording=ctx.taxonomies.wording.of(config.language),
+            benchmarks=Benchmarks(files, config.release.decontaminate_words) if files else None,
         )
+
+
+def _benchmarks(config: Config) -> list[Path]:
+    return [Path(f).expanduser() for f in config.release.decontaminate]
 
 
 def _to_target(ctx: StageContext, run: RunView) -> tuple[frozenset[str], tuple[str, ...]]:

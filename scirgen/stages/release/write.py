@@ -18,6 +18,7 @@ from scirgen.core.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCou
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.card import write_card
+from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.croissant import write_croissant
 from scirgen.stages.release.duplicates import Settled, settle
@@ -37,6 +38,7 @@ def write_release(
     formats: Sequence[str],
     registry: Registry,
     wording: LanguageWording,
+    benchmarks: Benchmarks | None = None,
 ) -> tuple[Release, list[Rejection]]:
     """Write ``folder``; what was there before stays until the new one is complete.
 
@@ -48,9 +50,10 @@ def write_release(
         formats: names of registered release formats; ``jsonl`` is always written.
         registry: where the formats are looked up (before anything is written).
         wording: words of the release's language, for telling near-duplicate questions.
+        benchmarks: whose questions must not be in the release.
 
     Returns:
-        The release, and the questions that were not released because another one says the same.
+        The release, and the questions that were not released: another one says the same, or a benchmark has them.
 
     Raises:
         PluginError: an unknown format.
@@ -61,7 +64,7 @@ def write_release(
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        settled = settle(content, wording)
+        settled = settle(content, wording, benchmarks)
         counts = _write_base(settled, making, ratios, seed)
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)
