@@ -24,7 +24,7 @@ _LEVEL = re.compile(r"\s*(C[1-6])\b", re.IGNORECASE)
 _MIN_COUNT = 2
 """A feature seen once cannot generalise, and would double the model's size."""
 _C = 0.2
-"""Inverse regularisation of the support vector machine, chosen on held-out training questions."""
+"""Inverse regularisation of the support vector machine, chosen on the dev split of ScIRGen-Geo."""
 _HOLD_OUT = 10
 
 
