@@ -11,7 +11,7 @@ from scirgen.core.language_names import language_name
 from scirgen.core.records import Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.joint import wish_view
-from scirgen.stages.generate.passages import choose_evidence, partner
+from scirgen.stages.generate.passages import choose_evidence, further_evidence, partner
 from scirgen.stages.generate.replies import pair_reply
 from scirgen.stages.generate.small import SmallWriter
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
@@ -21,7 +21,7 @@ class EvidenceStrategy:
     """One pair a call (two plain-text calls with the small pack), tied to the spans it was made from."""
 
     name: ClassVar[str] = "evidence"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
@@ -38,13 +38,22 @@ class EvidenceStrategy:
                     task.passages, kind, len(wishes) - len(chosen), seed, [p.span for p in chosen]
                 )
             used += [p.span for p in chosen]
+            spare = further_evidence(task.passages, kind, seed, used) if kind.polar else []
             for number, wish in enumerate(wishes):
                 first = chosen[number] if number < len(chosen) else None
-                work.append(self._one(task, wish, first, number, ctx))
+                # Each wish begins with passages of its own; only where none of them will do are the others tried.
+                mine = spare[number :: len(wishes)]
+                work.append(self._one(task, wish, first, number, ctx, [*mine, *(p for p in spare if p not in mine)]))
         return await asyncio.gather(*work)
 
     async def _one(
-        self, task: Task, wish: Wish, first: Passage | None, number: int, ctx: StageContext
+        self,
+        task: Task,
+        wish: Wish,
+        first: Passage | None,
+        number: int,
+        ctx: StageContext,
+        further: Sequence[Passage],
     ) -> Draft | Discard:
         kind = wish.kind
         assert kind is not None
@@ -53,7 +62,7 @@ class EvidenceStrategy:
         second = partner(first, task.passages, kind, ctx.seed(kind.id, number)) if kind.hops > 1 else None
         evidence = [first, *([second] if second else [])]
         if ctx.chat.pack == "small":
-            return await SmallWriter(task, wish, evidence, number, ctx).write()
+            return await SmallWriter(task, wish, evidence, number, ctx, further).write()
         prompt = ctx.prompt("evidence").render(
             kind=kind,
             samples=kind.examples_for(ctx.config.domain),

@@ -6,6 +6,7 @@ yes-or-no question follows from the change that is recorded with the pair.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,15 @@ _NUMBER = re.compile(
 _NAME = re.compile(
     r"(?<![\w-])(?:[A-Z][\w'’-]*[a-z0-9][\w'’-]*|[A-Z]{2,}[\w-]*)(?:\s(?:of\s(?:the\s)?)?(?:[A-Z][\w'’-]+))*(?![\w-])"
 )
+_YEAR = re.compile(r"(?:18|19|20)\d\d")
+# Only where an earlier year makes the sentence false: "until 2013" would still be true of what lasted until 2020.
+_DATED = re.compile(
+    rf"\b(?:in|since|from|between|during|years?)\s(?P<year>{_YEAR.pattern})(?![\w,.]?\d|\s?{_UNIT}(?!\w))"
+)
+_SOME_YEAR = re.compile(
+    rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s(?P<year>{_YEAR.pattern})(?!\d|\s?{_UNIT}(?!\w))"
+)
+_PERCENT = re.compile(r"\s?(?:%|per ?cent\b)")
 _NOUN_STOP = frozenset(
     [
         "and",
@@ -97,7 +107,10 @@ class Change:
 def numbers(sentence: str) -> list[Fact]:
     """Numbers with the unit or the counted noun that follows them; bare years and reference numbers are left out."""
     found = []
+    years = {m.start("year") for m in _SOME_YEAR.finditer(sentence)}
     for match in _NUMBER.finditer(sentence):
+        if match.start() in years:
+            continue
         noun = (match.group("noun") or "").strip(" -")
         words = []
         for word in noun.split():
@@ -134,7 +147,8 @@ def change(
 ) -> Change | None:
     """The sentence with one fact changed by rule, so that it is no longer what the source says; None where no rule applies.
 
-    In order of preference: a word by its opposite, a number by another of the same form, a name by another name of the material.
+    In order of preference: a word by its opposite, a number by another of the same form, a year by an earlier one, a
+    name by another name of the material.
     """
     for old, new in rng.sample(list(opposites), len(opposites)):
         for a, b in ((old, new), (new, old)):
@@ -147,6 +161,11 @@ def change(
         fact = rng.choice(counted)
         altered = other_number(fact.text, rng)
         return Change(sentence[: fact.start] + altered + sentence[fact.end :], fact.text, altered)
+    dated = list(_DATED.finditer(sentence))
+    if dated:
+        match = rng.choice(dated)
+        altered = other_number(match["year"], rng)
+        return Change(sentence[: match.start("year")] + altered + sentence[match.end("year") :], match["year"], altered)
     named = names(sentence)
     spare = other_names(sentence, others)
     if named and spare:
@@ -156,22 +175,35 @@ def change(
 
 
 def other_number(text: str, rng: random.Random) -> str:
-    """Another number of the same form and unit: halved, doubled, tripled or five times as large."""
+    """Another number of the same form and unit: halved, doubled, tripled or five times as large.
+
+    A percentage stays within 100 and a year becomes an earlier one, so that the question does not give itself away.
+    """
     match = re.search(r"\d[\d,]*(?:\.\d+)?", text)
     if match is None:
         raise ValueError(f"no number in {text!r}")
     digits = match.group()
     decimals = len(digits.partition(".")[2])
     value = float(digits.replace(",", ""))
-    if decimals == 0 and re.fullmatch(r"(?:1[89]|20)\d\d", digits):
-        altered = value + rng.choice((-7, -4, 3, 6))
+    if _YEAR.fullmatch(digits) and not re.match(rf"\s?{_UNIT}(?!\w)", text[match.end() :]):
+        altered = value - rng.choice((3, 4, 6, 7))
     elif value == 0:
         altered = float(rng.choice((1, 2, 5)))
     else:
-        choices = [value * f for f in (2.0, 3.0, 5.0)] + ([value / 2] if decimals or value % 2 == 0 else [])
+        choices = [value * f for f in (2.0, 3.0, 5.0)]
+        if _PERCENT.match(text, match.end()):
+            choices = [c for c in choices if c <= 100] or [_half(value, decimals)]
+        if decimals or value % 2 == 0:
+            choices.append(value / 2)
         altered = rng.choice(choices)
     shown = f"{altered:,.{decimals}f}" if "," in digits else f"{altered:.{decimals}f}"
     return text[: match.start()] + shown + text[match.end() :]
+
+
+def _half(value: float, decimals: int) -> float:
+    """Half of a value with that many decimals, always another number once it is shown with them."""
+    unit = 10.0**-decimals
+    return math.floor(value / 2 / unit) * unit
 
 
 def other_names(sentence: str, others: Iterable[str]) -> list[str]:

@@ -92,6 +92,16 @@ def choose_evidence(
     return chosen
 
 
+def further_evidence(
+    candidates: Sequence[Passage], kind: QuestionType, seed: int, used: Iterable[Span]
+) -> list[Passage]:
+    """All other passages that suit the type, in an order that the seed decides."""
+    spent = {(s.document_id, s.start, s.end) for s in used}
+    fit = [p for p in candidates if fitness(p, kind) > 0]
+    left = [p for p in fit if (p.span.document_id, p.span.start, p.span.end) not in spent]
+    return sorted(left, key=lambda p: (derived_seed(seed, p.span.document_id, p.span.start), p.span.end))
+
+
 def _places(passage: Passage) -> list[object]:
     return [("doc", passage.span.document_id), ("section", passage.span.section), ("aspect", passage.category)]
 

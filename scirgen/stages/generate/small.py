@@ -21,15 +21,28 @@ from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 _BLANK = "____"
 _WORD = re.compile(r"\w{4,}")
 _SHARED_WORDS = 2
+_NO_QUESTIONS = 3
+"""Sentences a "No" is asked about at most, where the model's questions keep losing the changed fact."""
 
 
 class SmallWriter:
-    """Writes one wish. Holds what all its ways of writing share."""
+    """Writes one wish. Holds what all its ways of writing share.
 
-    def __init__(self, task: Task, wish: Wish, evidence: Sequence[Passage], number: int, ctx: StageContext) -> None:
+    ``further`` are passages, in the order to be tried, that a "No" may rest on where ``evidence`` holds nothing to change.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        wish: Wish,
+        evidence: Sequence[Passage],
+        number: int,
+        ctx: StageContext,
+        further: Sequence[Passage] = (),
+    ) -> None:
         assert wish.kind is not None
         self._task, self._wish, self._kind, self._ctx = task, wish, wish.kind, ctx
-        self._evidence = evidence
+        self._evidence, self._further = evidence, further
         self._seed = ctx.seed(wish.kind.id, task.round, number)
         self._number = number
         self._random = random.Random(self._seed)
@@ -57,21 +70,44 @@ class SmallWriter:
         return " ".join(p.text for p in self._evidence)
 
     async def _yes_no(self) -> Draft | Discard:
-        if self._wish.polarity != "no":
-            question = await self._question(self._fact, "")
-            if question is not None and not self._substantial(question):
-                return self._discard("off_topic", "the question says nothing of the evidence")
-            return self._draft(question, self._word("yes"), "") if question else self._nothing()
-        others = [p.text for p in self._task.passages]
-        opposites = self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
-        change = facts.change(self._fact, others, opposites, self._random)
-        if change is None:
-            return self._discard("no_change", "no rule turns the evidence into its contrary")
+        if self._wish.polarity == "no":
+            return await self._no()
+        question = await self._question(self._fact, "")
+        if question is None:
+            return self._nothing()
+        if not self._substantial(question):
+            return self._discard("off_topic", "the question says nothing of the evidence")
+        return self._draft(question, self._word("yes"), "")
+
+    async def _no(self) -> Draft | Discard:
+        """A question about a changed sentence: of the evidence, else of the first further passage that works."""
+        asked: list[Discard] = []
+        for evidence in (self._evidence, *([p] for p in self._further)):
+            others = [p.text for p in self._task.passages]
+            opposites = self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
+            change = facts.change(" ".join(p.text for p in evidence), others, opposites, self._random)
+            if change is None:
+                continue
+            self._evidence = evidence
+            made = await self._contrary(change)
+            if isinstance(made, Draft):
+                return made
+            asked.append(made)
+            if len(asked) == _NO_QUESTIONS:
+                break
+        if asked:
+            return asked[-1]
+        count = 1 + len(self._further)
+        return self._discard("no_change", f"no rule turns any of {count} sentences that suit into its contrary")
+
+    async def _contrary(self, change: facts.Change) -> Draft | Discard:
         question = await self._question(change.text, "")
         if question is None:
             return self._nothing()
         if not _holds(question, change.new) or _holds(question, change.old):
             return self._discard("change_lost", f"the question does not hold the changed fact {change.new!r}")
+        if not self._substantial(question, (change.new,)):
+            return self._discard("off_topic", "the question says nothing of the evidence but the changed fact")
         return self._draft(question, self._word("no"), f"evidence changed by rule: {change.old!r} -> {change.new!r}")
 
     async def _options(self) -> Draft | Discard:

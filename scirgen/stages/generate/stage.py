@@ -27,7 +27,7 @@ class GenerateStage(Stage):
     """Writes candidates. With papers: every type, ``pairs_per_type`` each; without: the types the metadata can answer."""
 
     name = "generate"
-    version = 1
+    version = 2
 
     def uses(self, config: Config) -> Uses:
         """Types are not listed: each item's salt holds the definitions it uses, so that editing one type redoes only that."""

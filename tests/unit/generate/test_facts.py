@@ -41,6 +41,40 @@ def test_other_number_is_never_the_same_number(value, decimals, seed):
     assert other.endswith(" km")
 
 
+@given(st.integers(0, 1000), st.sampled_from(["%", " %", " percent", " per cent"]), st.integers(0, 1000))
+def test_another_percentage_is_never_above_100(tenths, unit, seed):
+    for shown in (f"{tenths / 10:.1f}", f"{tenths // 10}"):
+        other = facts.other_number(shown + unit, random.Random(seed))
+        value = float(other.removesuffix(unit))
+        assert 0 <= value <= 100
+        assert value != float(shown)
+
+
+@given(st.integers(1900, 2026), st.integers(0, 1000))
+def test_another_year_is_a_little_earlier(year, seed):
+    assert 3 <= year - int(facts.other_number(f"{year} season", random.Random(seed)).split()[0]) <= 7
+
+
+def test_a_measured_value_that_looks_like_a_year_is_changed_as_a_value():
+    assert facts.other_number("2000 m", random.Random(1)) in {"1000 m", "4000 m", "6000 m", "10000 m"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "years"),
+    [
+        ("the record covers all of it since 1979 without a gap.", {"1979"}),
+        ("the record was kept from 1979 to 2020.", {"1979"}),
+        ("the record was kept until 2020.", set()),
+        ("the record was described before (Smith et al., 2019).", set()),
+    ],
+)
+def test_a_year_is_changed_only_where_an_earlier_one_is_false(sentence, years):
+    made = [facts.change(sentence, [], [], random.Random(n)) for n in range(5)]
+    assert {m.old for m in made if m} == years
+    for change in filter(None, made):
+        assert int(change.new) < int(change.old)
+
+
 @pytest.mark.parametrize(
     ("reply", "question"),
     [

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from questioning import ASPECTS, SOURCES, FakeScope, make_context
 
+from scirgen.core.records import Aspect, AspectCategory, Dataset, SectionClass, Span
+from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.stage import GenerateStage
 
 
@@ -37,6 +40,72 @@ async def test_a_no_question_that_lost_the_changed_fact_is_rejected():
     result, _ = await write("verification", lambda p, n: "Is there any data?", 4)
     assert "change_lost" in {r.code for r in result.rejections}
     assert all(p.answer == "Yes" for p in result.outputs)
+
+
+def statements(*texts):
+    """Kept aspects with these sentences, one after the other, in a document of their own."""
+    made, start = [], 0
+    for text in texts:
+        span = Span(document_id="doc-2", start=start, end=start + len(text), text=text, section=SectionClass.METHOD)
+        made.append(Aspect(paper_id="10.1/q", category=AspectCategory.FINDINGS, dataset_id="ds-1", span=span))
+        start += len(text) + 1
+    return tuple(made)
+
+
+PLAIN = [f"the {word} of the valley is covered by trees that are old." for word in ("floor", "rim", "slope", "mouth")]
+CHANGEABLE = [
+    "the glacier of the valley is 14 km long in all.",
+    "the cover of the valley is 80 % forest and meadow.",
+    "the runoff of the valley is increased by melting ice.",
+]
+
+
+async def verify(texts, wanted, rule=lambda p, n: f"Is it true that {fact_of(p).rstrip('.')}?"):
+    ctx, chat = make_context(rule, pack="small")
+    dataset = Dataset(id="ds-1", title="Valley")
+    cells = [{"polarity": "no", "count": wanted}]
+    item = WorkItem("x", (dataset, *statements(*texts)), {"types": ["verification"], "cells": cells})
+    return await GenerateStage().process(item, ctx.at("generate", item.key, "fp")), chat
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_no_moves_on_to_a_sentence_that_can_be_changed(order):
+    result, _ = await verify([*PLAIN, *CHANGEABLE][::order], 3)
+    assert [p.answer for p in result.outputs] == ["No"] * 3
+    assert {p.evidence[0].text for p in result.outputs} <= set(CHANGEABLE)
+    for made in result.outputs:
+        statement = made.question.removeprefix("Is it true that ").rstrip("?")
+        assert statement not in made.evidence[0].text
+
+
+async def test_a_no_moves_on_when_the_question_lost_the_changed_fact():
+    def rule(prompt, n):
+        fact = fact_of(prompt)
+        return "Is the glacier long?" if "glacier" in fact else f"Is it true that {fact.rstrip('.')}?"
+
+    result, _ = await verify(CHANGEABLE, 1, rule)
+    assert [p.answer for p in result.outputs] == ["No"]
+    assert "glacier" not in result.outputs[0].evidence[0].text
+
+
+async def test_a_no_without_any_sentence_to_change_is_rejected_without_a_call():
+    result, chat = await verify(PLAIN, 2)
+    assert result.outputs == ()
+    assert {r.code for r in result.rejections} == {"no_change"}
+    assert chat.prompts == []
+
+
+async def test_a_no_asks_about_three_sentences_at_most():
+    result, chat = await verify(
+        CHANGEABLE + [f"site {n} is {n + 2} km away from the road." for n in range(6)], 1, lambda p, n: "Is it?"
+    )
+    assert [r.code for r in result.rejections] == ["change_lost"]
+    assert len(chat.prompts) == 3
+
+
+async def test_the_same_item_changes_the_same_sentences_each_time():
+    first, again = [(await verify([*PLAIN, *CHANGEABLE], 3))[0] for _ in range(2)]
+    assert first.outputs == again.outputs
 
 
 async def test_a_number_is_taken_from_the_evidence_as_it_stands():
