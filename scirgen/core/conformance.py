@@ -30,7 +30,7 @@ def question_problem(kind: QuestionType, question: str) -> str | None:
     text = question.strip()
     asks = text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS)
     expected = kind.question
-    if expected.form == "question" and not asks:
+    if expected.form == "question" and not asks and matches(expected.unmarked, text) is None:
         return "does not end with a question mark"
     if expected.form == "statement" and asks:
         return "is a question, and a statement is asked for"

@@ -38,6 +38,9 @@ class QuestionExpectation(_Strict):
     form: Literal["question", "statement", "request"] = "question"
     any_of: tuple[str, ...] = Field(default=(), description="at least one must match, where any are given")
     none_of: tuple[str, ...] = Field(default=(), description="none may match")
+    unmarked: tuple[str, ...] = Field(
+        default=(), description="of form question: what matches one of these needs no question mark (requests)"
+    )
 
 
 class AnswerExpectation(_Strict):

@@ -32,6 +32,33 @@ def questions() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Interpretation", "What can the isotopes of a stalagmite tell us about past rainfall?"),
+        ("Causal Consequence", "What potential developments could arise from the thaw of permafrost?"),
+        ("Example", "Provide an example of a sensor that measures soil moisture."),
+        ("Example", "Please give an instance of a lake that dried up."),
+    ],
+)
+def test_phrasings_that_belong_to_the_type_conform(name, text):
+    assert question_problem(KINDS[name], text) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Interpretation", "Who is able to tell us about past rainfall?"),
+        ("Causal Consequence", "Which developments of permafrost are known?"),
+        ("Example", "Permafrost is an example of frozen ground."),
+        ("Example", "Provide the temperature of the soil."),
+        ("Definition", "Provide an example of a sensor."),
+    ],
+)
+def test_phrasings_of_other_types_still_do_not(name, text):
+    assert question_problem(KINDS[name], text) is not None
+
+
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_type_s_own_real_questions_conform(questions, name):
