@@ -68,6 +68,7 @@ class RetrievalReport(BaseModel):
     split: str
     documents: int
     queries: int
+    judgements: str = "gold"
     rows: list[dict[str, object]]
     tests: list[TestRow]
     breakdown: list[BreakdownRow]
@@ -158,6 +159,7 @@ def evaluate(
         rows=rows,
         tests=tests,
         breakdown=breakdown,
+        judgements="gold" if qrels is None else "graded",
         notes=_notes(rows, questions),
     )
 

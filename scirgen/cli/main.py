@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plugins": ("scirgen.cli.plugins:plugins", "List what is plugged in."),
     "import": ("scirgen.cli.import_:import_", "Turn a published dataset into a release."),
     "benchmark": ("scirgen.cli.benchmark:benchmark", "Measure retrievers and models on a release."),
+    "leaderboard": ("scirgen.cli.leaderboard:leaderboard", "Put benchmark results side by side, as Markdown and HTML."),
     "analyze": ("scirgen.cli.analyze:analyze", "Compare question sets: types, Bloom levels, papers, words."),
     "push": ("scirgen.cli.push:push", "Publish a release on the Hugging Face Hub."),
 }

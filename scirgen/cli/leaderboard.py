@@ -1,0 +1,18 @@
+"""``scirgen leaderboard``: several benchmark results side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for leaderboard.md and .html.")
+def leaderboard(results: tuple[Path, ...], out: Path) -> None:
+    """Put results of `benchmark retrieval|qa --json` side by side, as Markdown and one HTML page."""
+    from scirgen.benchmark.leaderboard import write_leaderboard
+
+    for path in write_leaderboard(results, out):
+        click.echo(path)
