@@ -14,6 +14,7 @@ from pathlib import Path
 import jinja2
 from pydantic import ValidationError
 
+from scirgen.benchmark.metrics import POOL_NDCG
 from scirgen.benchmark.qa import QAReport
 from scirgen.benchmark.retrieval import RetrievalReport
 from scirgen.benchmark.tables import SHOWN, markdown
@@ -132,12 +133,13 @@ def _read(file: Path) -> RetrievalReport | QAReport:
 
 
 def _retrieval(report: RetrievalReport, run: str) -> Iterator[tuple[str, Entry]]:
+    columns = (*SHOWN, *([POOL_NDCG] if report.judgements == "graded" else []))
     for row in report.rows:
         title = (
             f"Retrieval: {report.release}, {report.split}, {row.get('setting', '')}; {report.queries:,} questions, "
             f"{report.documents:,} documents, {report.judgements} judgements"
         )
-        yield title, Entry(str(row.get("retriever", "")), (run,), tuple(_number(row, m) for m in SHOWN))
+        yield title, Entry(str(row.get("retriever", "")), (run,), tuple(_number(row, m) for m in columns))
 
 
 def _qa(report: QAReport, run: str) -> Iterator[tuple[str, Entry]]:
@@ -160,7 +162,7 @@ def _add(entries: list[Entry], entry: Entry) -> None:
 
 
 def _board(kind: str, title: str, entries: Sequence[Entry]) -> Board:
-    metrics = SHOWN if kind == "retrieval" else tuple(_QA.values())
+    metrics = (*SHOWN, POOL_NDCG)[: len(entries[0].values)] if kind == "retrieval" else tuple(_QA.values())
     by = metrics.index(_RANKED_BY[kind])
 
     def place(entry: Entry) -> tuple[bool, float, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from scirgen.benchmark.metrics import POOL_NDCG
+
 if TYPE_CHECKING:
     from scirgen.benchmark.qa import SystemRow
 
@@ -31,14 +33,15 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
     """One line a retriever and setting, with the interval of MRR@100."""
+    shown = [*SHOWN, *([POOL_NDCG] if rows and all(POOL_NDCG in r for r in rows) else [])]
     body = []
     for row in rows:
         interval = row.get("interval")
         low, high = interval["MRR@100"] if isinstance(interval, Mapping) else (0.0, 0.0)
         body.append(
-            [row["setting"], row["retriever"], *(row[m] for m in SHOWN), f"{low:.3f}-{high:.3f}", row["seconds"]]
+            [row["setting"], row["retriever"], *(row[m] for m in shown), f"{low:.3f}-{high:.3f}", row["seconds"]]
         )
-    return markdown(["setting", "retriever", *SHOWN, "MRR@100 95 %", "s"], body)
+    return markdown(["setting", "retriever", *shown, "MRR@100 95 %", "s"], body)
 
 
 def qa_table(rows: Sequence[SystemRow]) -> str:
