@@ -214,6 +214,12 @@ class TagConfig(Section):
         description="folder of a local tagger (scirgen tagger train); none: the generator tags",
         json_schema_extra={"fingerprint": False},
     )
+    # Not fingerprinted by the section: the stage adds it where it is set, so that leaving it empty redoes nothing.
+    translate_to: tuple[str, ...] = Field(
+        default=(),
+        description="languages (zh, pt, ...) the generator translates accepted pairs into; empty: none",
+        json_schema_extra={"fingerprint": False},
+    )
 
 
 class ReleaseConfig(Section):

@@ -1,4 +1,4 @@
-"""The shape of the tagger's structured reply."""
+"""The shapes of the stage's structured replies."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def levels_reply(count: int, ids: tuple[str, ...]) -> type[Levels]:
     """`Levels` for ``count`` questions."""
     fields: dict[str, Any] = {f"q{n}": (Literal[ids], ...) for n in range(1, count + 1)}
     return create_model("Levels", __base__=Levels, **fields)
+
+
+class Translation(BaseModel):
+    """A pair in another language."""
+
+    model_config = ConfigDict(extra="ignore")
+    question: str
+    answer: str

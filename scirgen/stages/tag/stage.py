@@ -1,4 +1,7 @@
-"""Stage 9: the revised-Bloom level of each accepted pair, in batches. The pair stays the same; only ``bloom`` is set."""
+"""Stage 9: the revised-Bloom level of each accepted pair, in batches, and where wanted its translations.
+
+The pair stays the same, with its id; only ``bloom`` and ``translations`` are set.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from scirgen.core.question_tagger import Labelled, QuestionTagger
 from scirgen.core.records import QAPair
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.tag.replies import levels_reply
+from scirgen.stages.tag.translation import translate
 
 
 class TagStage(Stage):
@@ -24,11 +28,19 @@ class TagStage(Stage):
     version = 2
 
     def uses(self, config: Config) -> Uses:
-        """The prompt, the levels and the model; or the local tagger's content."""
+        """The prompt, the levels and the model, or the local tagger's content; and what translates."""
+        to = config.tag.translate_to
+        more = ("translate_to", *to) if to else ()
+        translate: tuple[str, ...] = ("tag/translate",) if to else ()
         if config.tag.tagger is not None:
-            return Uses(config=("tag",), extra=("tagger", _tagger(config.tag.tagger).revision))
+            known = ("tagger", _tagger(config.tag.tagger).revision, *more)
+            return Uses(config=("tag",), prompts=translate, roles=("generator",) if to else (), extra=known)
         return Uses(
-            config=("tag", "seed"), prompts=("tag/bloom",), taxonomies=("bloom", "graesser"), roles=("generator",)
+            config=("tag", "seed"),
+            prompts=("tag/bloom", *translate),
+            taxonomies=("bloom", "graesser"),
+            roles=("generator",),
+            extra=more,
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -40,17 +52,25 @@ class TagStage(Stage):
             yield WorkItem(f"{scope.dataset.id}|{digest([p.id for p in batch])[:12]}", batch)
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The same pairs with ``bloom`` set.
+        """The same pairs with ``bloom`` set, and translated where ``tag.translate_to`` says so.
+
+        A translation that failed is a failure of the result; its pair is put out without it.
 
         Raises:
-            ModelError: the model gave no usable reply; the batch is tried again on the next run.
+            ModelError: the model gave no usable level; the batch is tried again on the next run.
         """
-        pairs = item.of(QAPair)
+        tagged = await self._levels(item.of(QAPair), ctx)
+        if not ctx.config.tag.translate_to:
+            return StageResult(tuple(tagged))
+        made = await translate(tagged, ctx)
+        return StageResult(tuple(m.pair for m in made), failures=tuple(f for m in made for f in m.failures))
+
+    async def _levels(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
         if ctx.config.tag.tagger is not None:
-            return StageResult(tuple(_tag_locally(pairs, _tagger(ctx.config.tag.tagger), ctx)))
+            return _tag_locally(pairs, _tagger(ctx.config.tag.tagger), ctx)
         if ctx.chat.pack == "small":
-            return StageResult(tuple(await asyncio.gather(*(self._choose(p, ctx) for p in pairs))))
-        return StageResult(tuple(await self._batch(pairs, ctx)))
+            return list(await asyncio.gather(*(self._choose(p, ctx) for p in pairs)))
+        return await self._batch(pairs, ctx)
 
     async def _batch(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
         prompt = _render(pairs, ctx)

@@ -1,0 +1,101 @@
+"""Question and answer of an accepted pair in other languages. The pair keeps its id; what could not be translated is a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scirgen.core.errors import ScirgenError
+from scirgen.core.language import detect_language
+from scirgen.core.language_names import language_name
+from scirgen.core.records import Failure, QAPair
+from scirgen.core.textmatch import normalise
+from scirgen.stages.base import StageContext
+from scirgen.stages.tag.replies import Translation
+
+_DIGITS = re.compile(r"\d+")
+_TELLABLE = frozenset({"en", "es", "pt", "zh"})
+"""Languages that `detect_language` tells apart."""
+_ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A pair with the translations that succeeded, and the failures of the others."""
+
+    pair: QAPair
+    failures: tuple[Failure, ...] = ()
+
+
+async def translate(pairs: Sequence[QAPair], ctx: StageContext) -> list[Translated]:
+    """Every pair in every language of ``tag.translate_to`` but its own.
+
+    Raises:
+        ScirgenError: a fatal one.
+    """
+    return list(await asyncio.gather(*(_pair(p, ctx) for p in pairs)))
+
+
+async def _pair(pair: QAPair, ctx: StageContext) -> Translated:
+    wanted = [code for code in dict.fromkeys(ctx.config.tag.translate_to) if code != pair.language]
+    done = await asyncio.gather(*(_one(pair, code, ctx) for code in wanted))
+    texts: list[tuple[str, str, str]] = []
+    replies: list[str] = []
+    for code, made in zip(wanted, done, strict=True):
+        if not isinstance(made, Failure):
+            value, reply = made
+            texts += [(code, "question", value.question.strip()), (code, "answer", value.answer.strip())]
+            replies.append(reply)
+    origin = pair.provenance
+    if origin is not None:
+        origin = origin.model_copy(update={"replies": (*origin.replies, *replies)})
+    changed = pair.model_copy(update={"translations": tuple(texts), "provenance": origin})
+    return Translated(changed, tuple(made for made in done if isinstance(made, Failure)))
+
+
+async def _one(pair: QAPair, code: str, ctx: StageContext) -> tuple[Translation, str] | Failure:
+    prompt = ctx.prompt("translate").render(
+        question=pair.question,
+        answer=pair.answer,
+        source=language_name(pair.language),
+        language=language_name(code),
+    )
+    problem = ""
+    for attempt in range(_ATTEMPTS):
+        try:
+            reply = await ctx.chat.ask(prompt, Translation, seed=ctx.seed("translate", pair.id, code), sample=attempt)
+        except ScirgenError as error:
+            if error.fatal:
+                raise
+            return _failure(pair, error.error_code, f"into {code}: {error.message}", ctx, error.hint)
+        found = _problem(pair, reply.value, code)
+        if found is None:
+            return reply.value, reply.reply_key
+        problem = found
+    return _failure(pair, "translation_invalid", f"into {code}: {problem}", ctx)
+
+
+def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
+    """What tells, without knowing the language, that a translation is none."""
+    for part, source, text in (("question", pair.question, made.question), ("answer", pair.answer, made.answer)):
+        if not text.strip():
+            return f"the {part} is empty"
+        lost = set(_digits(source)) - set(_digits(text))
+        if lost:
+            return f"the {part} lost the numbers {sorted(lost)}"
+    if normalise(made.question) == normalise(pair.question):
+        return "the question is the same as before"
+    language = code.split("-")[0]
+    if language in _TELLABLE and (seen := detect_language(made.question, language)) != language:
+        return f"the question seems to be in {seen!r}"
+    return None
+
+
+def _digits(text: str) -> list[str]:
+    return _DIGITS.findall(re.sub(r"(?<=\d)[,.\s](?=\d)", "", text))
+
+
+def _failure(pair: QAPair, code: str, message: str, ctx: StageContext, hint: str = "") -> Failure:
+    return Failure(stage=ctx.stage, code=code, message=message, hint=hint, record_id=pair.id)
