@@ -146,12 +146,9 @@ async def answers(
 async def score(
     system: str, k: int, questions: Sequence[Question], given: Sequence[str | None], entailment: EntailmentModel
 ) -> tuple[SystemRow, list[Answered]]:
-    """Measure a system's answers. An answer counts as right where it entails the reference with 0.5 or more.
-
-    Both sides of the entailment carry the question, so that "Yes" means something.
-    """
+    """Measure a system's answers. An answer counts as right where it entails the reference with 0.5 or more."""
     usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
-    judged = await entailment.entail([(f"{q.row.question} {a}", f"{q.row.question} {q.row.answer}") for q, a in usable])
+    judged = await question_entails([(q.row.question, a, q.row.answer) for q, a in usable], entailment)
     found = [
         Answered(
             query=q.row.id,
@@ -159,9 +156,9 @@ async def score(
             k=k,
             answer=answer,
             reference=q.row.answer,
-            entailment=round(e.entailment, 6) if isinstance(e, Entailment) else None,
+            entailment=round(e.entailment, 6) if e is not None else None,
             rouge_l=None if q.short else round(rouge_l(answer, q.row.answer), 6),
-            exact=float(_words(answer) == _words(q.row.answer)) if q.short else None,
+            exact=exact_match(answer, q.row.answer) if q.short else None,
             number=number_match(answer, q.row.answer) if q.short else None,
         )
         for (q, answer), e in zip(usable, judged, strict=True)
@@ -179,6 +176,17 @@ async def score(
     return row, found
 
 
+async def question_entails(
+    asked: Sequence[tuple[str, str, str]], entailment: EntailmentModel
+) -> list[Entailment | None]:
+    """Whether answers entail references, for (question, answer, reference); None where the model failed.
+
+    Both sides carry the question, so that "Yes" means something.
+    """
+    judged = await entailment.entail([(f"{q} {answer}", f"{q} {reference}") for q, answer, reference in asked])
+    return [e if isinstance(e, Entailment) else None for e in judged]
+
+
 def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
     """What a system gets for saying Yes to everything, and for repeating the first passage."""
     return {
@@ -194,6 +202,11 @@ def rouge_l(answer: str, reference: str) -> float:
         return 0.0
     common: int = LCSseq.similarity(left, right)
     return 2 * common / (len(left) + len(right))
+
+
+def exact_match(answer: str, reference: str) -> float:
+    """1 where both have the same words in the same order, without case, punctuation and articles; else 0."""
+    return float(_words(answer) == _words(reference))
 
 
 def number_match(answer: str, reference: str) -> float | None:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import socket
+import sys
+from typing import ClassVar
+
+import pytest
+
+from scirgen.benchmark.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL
+from scirgen.core.errors import ConfigError, MissingExtraError, ModelError
+from scirgen.core.registry import Plugin, Provided, Registry
+from scirgen.llm.entailment import Entailment
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Any connection and any look-up of a name fails the test."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+class Scripted:
+    """Entails where the premise ends like the hypothesis; fails on "broken"."""
+
+    identity = "scripted:x"
+    asked: ClassVar[list[tuple[str, str]]] = []
+
+    def __init__(self, *args):
+        pass
+
+    async def entail(self, pairs):
+        self.asked += pairs
+        return [
+            ModelError("broken") if "broken" in p else Entailment(0.5, 0.5) if p == h else Entailment(0.49, 0.51)
+            for p, h in pairs
+        ]
+
+
+def test_exact_match_ignores_case_punctuation_and_articles(tmp_path):
+    metric = ExactMatch(cache_dir=str(tmp_path))
+    found = metric.compute(predictions=["The ERA5.", "ERA5 land"], references=["era5", "ERA5"])
+    assert found == {"exact_match": 0.5}
+
+
+def test_numbers_are_counted_over_the_references_that_have_one(tmp_path):
+    metric = NumberMatch(cache_dir=str(tmp_path))
+    found = metric.compute(predictions=["1,000 km", "10 or 12", "x"], references=["1000", "10", "none"])
+    assert found == {"number_match": 0.5, "counted": 2}
+    assert metric.compute(predictions=["x"], references=["none"]) == {"number_match": None, "counted": 0}
+
+
+def test_rouge_l_is_the_mean_and_rows_may_be_added_in_batches(tmp_path):
+    metric = RougeL(cache_dir=str(tmp_path))
+    metric.add_batch(predictions=["the cat sat on the mat"], references=["the cat on mat"])
+    metric.add(prediction="a b", reference="c d")
+    assert metric.compute()["rouge_l"] == pytest.approx(0.4)
+
+
+async def test_entailment_carries_the_question_and_counts_what_failed_even_inside_a_running_loop(tmp_path):
+    registry = Registry()
+    registry.add(Plugin("t", "1", (Provided("entailment", "scripted", f"{__name__}:Scripted"),)))
+    metric = EntailmentAccuracy("scripted:x", registry=registry, cache_dir=str(tmp_path))
+    found = metric.compute(
+        predictions=["Yes", "No", "broken"], references=["Yes", "Yes", "Yes"], questions=["Is it wet?"] * 3
+    )
+    assert found == {"entailment_accuracy": 0.5, "failed": 1}
+    assert Scripted.asked[1] == ("Is it wet? No", "Is it wet? Yes")
+
+
+def test_the_default_judge_needs_no_model_and_an_unknown_one_is_refused(tmp_path):
+    metric = EntailmentAccuracy(cache_dir=str(tmp_path))
+    found = metric.compute(predictions=["By stations"], references=["By stations"], questions=["How was it measured?"])
+    assert found == {"entailment_accuracy": 1.0, "failed": 0}
+    with pytest.raises(ConfigError):
+        EntailmentAccuracy("nonsense:x", cache_dir=str(tmp_path))
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "evaluate", None)
+    monkeypatch.delitem(sys.modules, "scirgen.benchmark.hf_evaluate")
+    with pytest.raises(MissingExtraError) as error:
+        import scirgen.benchmark.hf_evaluate  # noqa: F401
+    assert "scirgen[evaluate]" in error.value.hint
