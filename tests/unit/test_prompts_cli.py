@@ -103,9 +103,11 @@ def test_lint_exits_with_2_on_an_error_and_with_0_otherwise(tmp_path):
 def test_list_show_and_render(tmp_path):
     assert "generate/joint" in scirgen("prompts", "list").output
     assert "version: 1" in scirgen("prompts", "show", "tag/bloom").output
-    rendered = scirgen("prompts", "render", "generate/question", "--type", "definition", "--var", "fact=Snow is cold.")
+    rendered = scirgen("prompts", "render", "generate/question", "--type", "definition",
+        "--var", "fact=Snow is cold.", "--var", "options=", "--var", "answer=",
+    )  # fmt: skip
     assert "Snow is cold." in rendered.output
-    assert "technical term" in rendered.output
+    assert "Write one Definition question" in rendered.output
 
 
 def test_every_prompt_renders_without_its_data():
