@@ -33,7 +33,12 @@ _DATED = re.compile(
 _SOME_YEAR = re.compile(
     rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s(?P<year>{_YEAR.pattern})(?!\d|\s?{_UNIT}(?!\w))"
 )
-_PERCENT = re.compile(r"\s?(?:%|per ?cent\b)")
+_LIMITS = (
+    (re.compile(r"\s?(?:%|per ?cent\b)"), 100),
+    (re.compile(r"\s?(?:°|degrees? )\s?[NS]\b"), 90),
+    (re.compile(r"\s?(?:°(?!\s?C)|degrees? [EW]\b)"), 180),
+)
+"""Units whose values cannot exceed a limit, first match counts."""
 _NOUN_STOP = frozenset(
     [
         "and",
@@ -169,7 +174,8 @@ def change(
     named = names(sentence)
     spare = other_names(sentence, others)
     if named and spare:
-        fact, new = rng.choice(named), rng.choice(spare)
+        fact = rng.choice(named)
+        new = rng.choice([n for n in spare if _shape(n) == _shape(fact.text)] or spare)
         return Change(sentence[: fact.start] + new + sentence[fact.end :], fact.text, new)
     return None
 
@@ -177,7 +183,7 @@ def change(
 def other_number(text: str, rng: random.Random) -> str:
     """Another number of the same form and unit: halved, doubled, tripled or five times as large.
 
-    A percentage stays within 100 and a year becomes an earlier one, so that the question does not give itself away.
+    A percentage stays within 100, an angle within what it can be, and a year becomes an earlier one, so that the question does not give itself away.
     """
     match = re.search(r"\d[\d,]*(?:\.\d+)?", text)
     if match is None:
@@ -191,13 +197,18 @@ def other_number(text: str, rng: random.Random) -> str:
         altered = float(rng.choice((1, 2, 5)))
     else:
         choices = [value * f for f in (2.0, 3.0, 5.0)]
-        if _PERCENT.match(text, match.end()):
-            choices = [c for c in choices if c <= 100] or [_half(value, decimals)]
+        limit = next((most for unit, most in _LIMITS if unit.match(text, match.end())), math.inf)
+        choices = [c for c in choices if c <= limit] or [_half(value, decimals)]
         if decimals or value % 2 == 0:
             choices.append(value / 2)
         altered = rng.choice(choices)
     shown = f"{altered:,.{decimals}f}" if "," in digits else f"{altered:.{decimals}f}"
     return text[: match.start()] + shown + text[match.end() :]
+
+
+def _shape(name: str) -> tuple[bool, bool]:
+    """Acronym or not, one word or several: a name is better swapped for one that looks like it."""
+    return name.isupper(), " " in name
 
 
 def _half(value: float, decimals: int) -> float:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given
@@ -48,6 +49,26 @@ def test_another_percentage_is_never_above_100(tenths, unit, seed):
         value = float(other.removesuffix(unit))
         assert 0 <= value <= 100
         assert value != float(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"), [("38.25° N", 90), ("60 ° S", 90), ("100.3597° E", 180), ("45°", 180), ("95 degrees W", 180)]
+)
+def test_another_angle_stays_on_the_globe(text, most):
+    values = {float(re.match(r"[\d.]+", facts.other_number(text, random.Random(n))).group()) for n in range(20)}
+    assert max(values) <= most
+    assert float(re.match(r"[\d.]+", text).group()) not in values
+
+
+def test_a_temperature_has_no_such_limit():
+    assert {facts.other_number("60 °C", random.Random(n)) for n in range(40)} >= {"300 °C", "180 °C"}
+
+
+def test_a_name_is_swapped_for_one_that_looks_like_it():
+    others = ["it was measured by MODIS over the Karakoram Range of mountains."]
+    for n in range(10):
+        made = facts.change("the cover was measured by ERA5L in all.", others, [], random.Random(n))
+        assert (made.old, made.new) == ("ERA5L", "MODIS")
 
 
 @given(st.integers(1900, 2026), st.integers(0, 1000))
