@@ -38,11 +38,8 @@ class ReleaseContent:
     keep_all: bool = False
 
 
-def from_run(run: RunView, info: ReleaseInfo, keep: frozenset[str] | None = None) -> ReleaseContent:
-    """Collect a run's results. Only papers judged to be using a dataset count.
-
-    ``keep`` holds the ids of the pairs that a target leaves in; None: all.
-    """
+def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
+    """Collect a run's results. Only papers judged to be using a dataset count."""
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
     uses: dict[str, set[str]] = {}
     for link in run.records("match", Link):
@@ -63,18 +60,12 @@ def from_run(run: RunView, info: ReleaseInfo, keep: frozenset[str] | None = None
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
     documents |= {a.span.document_id: a.paper_id for a in ordered}
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections())
-
-    def pairs() -> Iterator[QAPair]:
-        return (p for p in run.pairs() if keep is None or p.id in keep)
-
-    if keep is not None and (surplus := sum(1 for p in run.pairs() if p.id not in keep)):
-        left_out["release: over_quota"] = surplus
     return ReleaseContent(
         info=info.model_copy(update={"left_out": dict(sorted(left_out.items()))}),
         datasets=datasets,
         papers={k: papers[k] for k in sorted(papers)},
         uses={k: tuple(sorted(v)) for k, v in sorted(uses.items())},
         aspects=ordered,
-        pairs=pairs,
+        pairs=lambda: iter(run.pairs()),
         document_papers=documents,
     )

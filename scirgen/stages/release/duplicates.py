@@ -1,11 +1,11 @@
-"""What a run accepted and a release leaves out: contaminated questions, then near-duplicates (and what hangs together by them).
+"""What a run accepted and a release leaves out: contaminated questions, near-duplicates, then what a target has no room for.
 
-`contamination` and `scirgen.core.neardup` decide; this carries it out.
+`contamination`, `scirgen.core.neardup` and `scirgen.core.quotas` decide; this carries it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from scirgen.core.neardup import Asked, near_duplicates, resolve
@@ -14,10 +14,13 @@ from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
 
+Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]
+"""Ids of the pairs that may be released -> ids of those that a target keeps, and notes for the card."""
+
 
 @dataclass(frozen=True)
 class Settled:
-    """Duplicates dealt with.
+    """What is released, and what is not.
 
     Attributes:
         content: with pairs that leave out what was dropped.
@@ -32,13 +35,19 @@ class Settled:
     rejections: list[Rejection]
 
 
-def settle(content: ReleaseContent, wording: LanguageWording, benchmarks: Benchmarks | None = None) -> Settled:
+def settle(
+    content: ReleaseContent,
+    wording: LanguageWording,
+    benchmarks: Benchmarks | None = None,
+    choose: Choose | None = None,
+) -> Settled:
     """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
 
     Args:
         content: what was accepted.
         wording: words of the release's language.
         benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
+        choose: a target; asked last, so that it counts only rows that can be released.
     """
     if content.keep_all:
         asked = [_asked(p) for p in content.pairs()]
@@ -52,13 +61,22 @@ def settle(content: ReleaseContent, wording: LanguageWording, benchmarks: Benchm
     for pair in content.pairs():
         if drop := drops.get(pair.id):
             rejections[pair.id] = _rejection(pair, drop.code, drop.reason, drop.score)
-    positives = {k: v for k, v in resolution.positives.items() if k not in drops}
+    left = frozenset(p.id for p in content.pairs() if p.id not in rejections)
+    info, chosen = content.info, left
+    if choose is not None:
+        chosen, notes = choose(left)
+        left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(left - chosen)) else {})}
+        info = info.model_copy(update={"notes": (*info.notes, *notes), "left_out": left_out})
+    positives = {k: v for k, v in resolution.positives.items() if k in chosen}
 
     def kept() -> Iterator[QAPair]:
-        return (p for p in content.pairs() if p.id not in rejections)
+        return (p for p in content.pairs() if p.id in chosen)
 
     return Settled(
-        replace(content, pairs=kept), positives, [set(v) for v in positives.values()], list(rejections.values())
+        replace(content, pairs=kept, info=info),
+        positives,
+        [set(v) for v in positives.values()],
+        list(rejections.values()),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
@@ -84,12 +86,8 @@ class ReleaseStage(Stage):
             words, names = config.release.decontaminate_words, ", ".join(f.name for f in files)
             note = f"Rows that share {words} words in a row with a question or answer of {names} are left out."
             info = info.model_copy(update={"notes": (note,)})
-        keep = None
-        if config.generate.quota.total is not None:
-            keep, notes = _to_target(ctx, ctx.run)
-            info = info.model_copy(update={"notes": (*info.notes, *notes)})
         return write_release(
-            from_run(ctx.run, info, keep),
+            from_run(ctx.run, info),
             ctx.folder / _FOLDER,
             ratios=config.release.ratios,
             seed=config.seed,
@@ -97,6 +95,7 @@ class ReleaseStage(Stage):
             registry=ctx.registry,
             wording=ctx.taxonomies.wording.of(config.language),
             benchmarks=Benchmarks(files, config.release.decontaminate_words) if files else None,
+            choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
         )
 
 
@@ -104,11 +103,12 @@ def _benchmarks(config: Config) -> list[Path]:
     return [Path(f).expanduser() for f in config.release.decontaminate]
 
 
-def _to_target(ctx: StageContext, run: RunView) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Ids of the rows that the target keeps, and a line for the card on each cell that fell short."""
+def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell that fell short."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
     reached = progress(run, ctx.taxonomies)
+    reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
     kept = select(quota, kinds, reached.accepted)
     short = shortfall(quota, kinds, reached, rejection_codes(run))
     lines = [f"Target: {quota.total} rows; {len(kept)} were reached."]

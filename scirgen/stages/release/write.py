@@ -21,7 +21,7 @@ from scirgen.stages.release.card import write_card
 from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.croissant import write_croissant
-from scirgen.stages.release.duplicates import Settled, settle
+from scirgen.stages.release.duplicates import Choose, Settled, settle
 from scirgen.stages.release.format import ReleaseFormat
 from scirgen.stages.release.grouping import Grouping, group, leakage
 from scirgen.stages.release.passages import PassageIndex
@@ -39,6 +39,7 @@ def write_release(
     registry: Registry,
     wording: LanguageWording,
     benchmarks: Benchmarks | None = None,
+    choose: Choose | None = None,
 ) -> tuple[Release, list[Rejection]]:
     """Write ``folder``; what was there before stays until the new one is complete.
 
@@ -51,6 +52,7 @@ def write_release(
         registry: where the formats are looked up (before anything is written).
         wording: words of the release's language, for telling near-duplicate questions.
         benchmarks: whose questions must not be in the release.
+        choose: which of the rows that can be released a target keeps; None: all.
 
     Returns:
         The release, and the questions that were not released: another one says the same, or a benchmark has them.
@@ -64,7 +66,7 @@ def write_release(
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        settled = settle(content, wording, benchmarks)
+        settled = settle(content, wording, benchmarks, choose)
         counts = _write_base(settled, making, ratios, seed)
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from content_factory import small_run
+from content_factory import FakeRun, dataset, pair, small_run
 
 from scirgen.core.config import Config
 from scirgen.core.fingerprint import file_sha256
@@ -26,3 +26,45 @@ async def test_the_stage_puts_out_every_file_with_path_hash_and_size(tmp_path):
         assert file_sha256(tmp_path / file.path) == file.sha256
         assert (tmp_path / file.path).stat().st_size == file.bytes
     assert Release(tmp_path).info.domain == "geo"
+
+
+def run_of(*questions: str) -> FakeRun:
+    """One dataset's definitions, with ids in the order given."""
+    of = dataset(1)
+    pairs = [pair(of, 2, q).model_copy(update={"id": f"qa-{i}"}) for i, q in enumerate(questions, 1)]
+    return FakeRun([of], all_pairs=pairs)
+
+
+async def test_a_target_is_filled_from_what_near_duplicates_leave(tmp_path):
+    run = run_of(
+        "What is snow depth?",
+        "what is  SNOW depth",
+        "What is a glacier tongue?",
+        "What is permafrost?",
+        "What is firn?",
+    )
+    config = Config.model_validate({"generate": {"quota": {"total": 3, "types": {"definition": 1}}}})
+    resources = Resources()
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    result = await stage.process(item, ctx.at("release", item.key, "fp"))
+    release = Release(tmp_path)
+    assert sorted(r.id for r in release.rows()) == ["qa-1", "qa-3", "qa-4"]
+    assert [(r.record_id, r.code) for r in result.rejections] == [("qa-2", "near_duplicate")]
+    assert release.info.left_out == {"release: near_duplicate": 1, "release: over_quota": 1}
+    assert "Target: 3 rows; 3 were reached." in release.info.notes
+
+
+async def test_a_target_that_near_duplicates_leave_short_says_so_with_what_is_released(tmp_path):
+    config = Config.model_validate({"generate": {"quota": {"total": 3, "types": {"definition": 1}}}})
+    resources = Resources()
+    run = run_of("What is snow depth?", "what is  SNOW depth", "What is a glacier tongue?")
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    await stage.process(item, ctx.at("release", item.key, "fp"))
+    info = Release(tmp_path).info
+    assert info.counts["rows"] == 2
+    assert "Target: 3 rows; 2 were reached." in info.notes
+    assert any(n.startswith("Shortfall in definition: 2 of 3") for n in info.notes)
