@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from scirgen.core.neardup import Asked, resolve
 from scirgen.core.quotas import Accepted, Progress
 from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import Taxonomies
@@ -25,10 +26,11 @@ class RunRecords(Protocol):
     def pairs(self) -> Iterable[QAPair]: ...
 
 
-def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None) -> Progress:
+def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
     """What was asked for and accepted in the rounds before ``before`` (None: in all).
 
-    Looking at earlier rounds only makes a run that is taken up again plan what it planned before.
+    Looking at earlier rounds only makes a run that is taken up again plan what it planned before. With ``distinct``, what
+    release will drop as a near-duplicate does not count as accepted, so that a round makes up for it.
     """
 
     def counts(round: int) -> bool:
@@ -43,8 +45,17 @@ def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None)
             tried[rejection.question_type] += 1
         elif rejection.dataset_id:
             exhausted.add((rejection.dataset_id, rejection.question_type))
-    accepted = tuple(Accepted.of(p, taxonomies) for p in run.pairs() if counts(p.round))
+    pairs = [p for p in run.pairs() if counts(p.round)]
+    repeated = _repeated(pairs, taxonomies) if distinct else frozenset()
+    accepted = tuple(Accepted.of(p, taxonomies) for p in pairs if p.id not in repeated)
     return Progress(accepted, tuple(d.id for d in run.datasets()), dict(tried), frozenset(exhausted))
+
+
+def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]:
+    if not pairs:
+        return frozenset()
+    asked = (Asked(p.id, p.dataset_id, p.question, p.answer, p.question_type) for p in pairs)
+    return frozenset(d.id for d in resolve(asked, taxonomies.wording.of(pairs[0].language)).drops)
 
 
 def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:

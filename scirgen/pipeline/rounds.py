@@ -14,4 +14,5 @@ def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list
     if config.quota.total is None or round > config.quota.max_rounds:
         return {}
     kinds = ctx.taxonomies.question_types(config.types)
-    return plan_round(config.quota, kinds, progress(view, ctx.taxonomies, before=round), round)
+    reached = progress(view, ctx.taxonomies, before=round, distinct=True)
+    return plan_round(config.quota, kinds, reached, round)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from questioning import DATASET, make_context, pair
 
 from scirgen.core.config import QuotaConfig
@@ -73,3 +75,27 @@ def test_a_round_planned_again_after_it_ran_is_the_same_plan():
 
 def test_rejection_codes_are_counted_by_type_over_generate_and_filter():
     assert rejection_codes(Run()) == {"verification": {"not_verbatim": 1, "no_evidence": 1, "too_long": 1}}
+
+
+def test_a_round_makes_up_for_near_duplicates_of_earlier_rounds_only():
+    class Repeating(Run):
+        yes = pair("Is the snow deep?", "verification", "Yes", bloom="C1").model_copy(update={"id": "qa-1"})
+        no = pair("is  the SNOW deep", "verification", "Yes", bloom="C1", round=1).model_copy(update={"id": "qa-2"})
+
+    ctx, _ = make_context()
+
+    def accepted(before, distinct):
+        return [a.id for a in progress(Repeating(), ctx.taxonomies, before, distinct=distinct).accepted]
+
+    assert accepted(2, distinct=False) == ["qa-1", "qa-2"]
+    assert accepted(2, distinct=True) == ["qa-1"]
+    assert accepted(1, distinct=True) == ["qa-1"]
+    config = QuotaConfig(total=2, types={"verification": 1}, no_share=0, candidates=20, max_rounds=3)
+
+    def planned(distinct):
+        reached = progress(Repeating(), ctx.taxonomies, 2, distinct=distinct)
+        reached = replace(reached, exhausted=frozenset())
+        return plan_round(config, ctx.taxonomies.graesser.types, reached, 2)
+
+    assert planned(distinct=False) == {}
+    assert [c["question_type"] for c in planned(distinct=True)["ds-1"]] == ["verification"]
