@@ -91,7 +91,9 @@ def _width(group: Group) -> float:
 
 
 def _is_table_row(group: Group) -> bool:
-    return group.lines[0].cells >= 3 and max(len(line.text) for line in group.lines) < 60
+    # A justified line with a long address has gaps too, but the lines after it have none.
+    split = sum(line.cells >= 2 for line in group.lines)
+    return group.lines[0].cells >= 3 and 2 * split >= len(group.lines) and max(len(li.text) for li in group.lines) < 60
 
 
 def _is_caption(group: Group, body: Style) -> bool:
