@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks._memory import peak_mb
 from scirgen import SourceSetup
 from scirgen.core.config import CollectConfig, HttpConfig
 from scirgen.stages.collect.catalogues.datacite import DataCiteSource
@@ -66,7 +66,7 @@ async def _walk(source: Source) -> dict[str, float]:
     async for page in pages(source, CollectConfig()):
         datasets += len(page.items)
         count += 1
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     seconds = time.monotonic() - began
     return {"datasets": datasets, "pages": count, "seconds": round(seconds, 1), "peak_mb": round(peak, 1)}
 

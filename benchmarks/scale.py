@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from benchmarks._memory import peak_mb
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Paper, QAPair, Rejection
@@ -109,7 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.one:
         seconds = run_once(Path(arguments.one[0]), int(arguments.one[1]))
-        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+        print(json.dumps([seconds, peak_mb()]))
         return
     rows = []
     for count in map(int, arguments.datasets.split(",")):

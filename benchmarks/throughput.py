@@ -24,6 +24,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks._memory import peak_mb
+
 LATENCY_S = 0.1
 START_CPU: dict[str, float] = {}
 PER_DATASET = 16
@@ -220,7 +222,7 @@ def main() -> None:
         asyncio.run(CLIENTS[client](url, int(requests), int(concurrency), Path(out)))
         used = resource.getrusage(resource.RUSAGE_SELF)
         rows = len(Path(out).read_text().splitlines())
-        print(json.dumps([used.ru_utime + used.ru_stime, START_CPU.get("s", 0.0), used.ru_maxrss / 1024, rows]))
+        print(json.dumps([used.ru_utime + used.ru_stime, START_CPU.get("s", 0.0), peak_mb(), rows]))
         return
     rows = []
     print("| client | concurrency | wall/ideal | CPU ms/request | start-up CPU s | peak MB | replies written |")
