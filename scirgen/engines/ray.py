@@ -138,6 +138,7 @@ class RayEngine:
         self._config = config
         self._actors: list[Any] = []
         self._busy: list[int] = []
+        self._failures: list[int] = []
         self._replies: ReplyCache | None = None
         self._sessions: Sessions | None = None
         self._started_here = False
@@ -166,6 +167,7 @@ class RayEngine:
             remote.options(max_concurrency=256, scheduling_strategy="SPREAD").remote(*arguments) for _ in range(count)
         ]
         self._busy = [0] * count
+        self._failures = [0] * count
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
         """Run an item on the least busy actor."""
@@ -174,7 +176,7 @@ class RayEngine:
         assert self._sessions is not None
         self._sessions.meter.check()
         for attempt in range(1, self.ATTEMPTS + 1):
-            place = self._busy.index(min(self._busy))
+            place = self._place()
             self._busy[place] += 1
             try:
                 result, bought = await self._actors[place].execute.remote(stage.name, item, ctx.fingerprint)
@@ -182,18 +184,24 @@ class RayEngine:
                 ctx.log.warning(
                     "%s %s: attempt %d on ray failed: %s", stage.name, item.key, attempt, type(error).__name__
                 )
+                self._failures[place] += 1
                 if attempt == self.ATTEMPTS:
                     raise ScirgenError(f"{self.ATTEMPTS} Ray actors died on this item", code="worker_died") from error
                 await asyncio.sleep(0.2 * attempt)
                 continue
             finally:
                 self._busy[place] -= 1
+            self._failures[place] = 0
             self._take(bought)
             if isinstance(result, ScirgenError):
                 raise result
             assert isinstance(result, StageResult)
             return result
         raise AssertionError("unreachable")
+
+    def _place(self) -> int:
+        """The least busy of the actors that failed least often in a row: a dead one is idle, and must not draw all work."""
+        return min(range(len(self._actors)), key=lambda n: (self._failures[n], self._busy[n], n))
 
     def _take(self, bought: tuple[Bought, ...]) -> None:
         assert self._replies is not None and self._sessions is not None
