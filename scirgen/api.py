@@ -13,7 +13,7 @@ from pathlib import Path
 from scirgen.core.config import Config, LoadedConfig, load_config
 from scirgen.core.errors import ConfigError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import QAPair
+from scirgen.core.records import QAPair, ReleaseFile
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -52,6 +52,15 @@ class Run:
             yield from view.pairs()
         finally:
             view.close()
+
+    def released(self) -> dict[str, int]:
+        """Rows of the release by split; fewer than `rows` where a target or near-duplicates left some out."""
+        view = StoreView.open(self.folder)
+        try:
+            files = {Path(f.path): f.rows or 0 for f in view.records("release", ReleaseFile)}
+        finally:
+            view.close()
+        return {split: files.get(Path("release") / f"{split}.jsonl", 0) for split in ("train", "dev", "test")}
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """Stage by stage: done, failed, to do, outputs, rejected by code."""

@@ -123,7 +123,9 @@ def summarise(run: Run) -> int:
     funnel = run.funnel()
     accepted = funnel["tag"]["outputs"]
     candidates = funnel["generate"]["outputs"]
-    click.echo(f"{run.outcome.status}: {accepted} rows from {run.outcome.datasets} datasets ({candidates} candidates)")
+    click.echo(
+        f"{run.outcome.status}: {accepted} accepted of {candidates} candidates, from {run.outcome.datasets} datasets"
+    )
     for stage, row in funnel.items():
         reasons = sorted(
             ((k.split(":", 1)[1], n) for k, n in row.items() if k.startswith("rejected:")), key=lambda kn: -kn[1]
@@ -133,7 +135,8 @@ def summarise(run: Run) -> int:
     if run.outcome.message:
         click.echo(f"  stopped: {run.outcome.message}")
     if run.outcome.status in ("success", "partial"):
-        click.echo(f"release  {run.release}")
+        splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
+        click.echo(f"release  {run.release}  ({splits})")
         if (run.folder / "report.html").is_file():
             click.echo(f"report   {run.folder / 'report.html'}")
     click.echo(f"next     scirgen status {run.folder}; scirgen inspect {run.folder} ROW_ID")
