@@ -1,27 +1,24 @@
-"""Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend, on the openai SDK.
+"""Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend.
 
-Errors are translated in `openai_errors`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
+HTTP and its errors are `openai_http`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
-from urllib.parse import urlsplit
 
-import openai
 from pydantic import BaseModel, ValidationError
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelAccessError, ModelError, ReplyRefusedError, ServerUnavailableError
+from scirgen.core.errors import ConfigError, ModelError, ReplyRefusedError, ServerUnavailableError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
 from scirgen.llm.endpoints import EndpointPool
-from scirgen.llm.openai_errors import RefusedRequestError, translated
+from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, open_servers
 from scirgen.llm.uri import ModelURI
 
 Form = Literal["json_schema", "json_object", "prompt"]
@@ -45,34 +42,6 @@ def parameters_in_name(name: str) -> int | None:
     return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
 
 
-def make_clients(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> list[openai.AsyncOpenAI]:
-    """One SDK client an endpoint, on the SDK's aiohttp transport, its own retries switched off.
-
-    Raises:
-        ModelAccessError: no key in the environment, and the server is not one of your own.
-    """
-    variable = str(models.options.get("api_key_env", "OPENAI_API_KEY"))
-    key = os.environ.get(variable, "").strip()
-    urls: list[str | None] = [*uri.urls] or [os.environ.get("OPENAI_BASE_URL") or None]
-    if not key and any(url is None or (urlsplit(url).hostname or "").endswith("openai.com") for url in urls):
-        raise ModelAccessError(
-            f"{uri}: no key in the environment variable {variable}",
-            hint=f"Set {variable}, or name a server of your own: openai:NAME@http://HOST:PORT/v1",
-        )
-    return [
-        openai.AsyncOpenAI(
-            api_key=key or "none",
-            base_url=url,
-            max_retries=0,
-            timeout=limits.timeout_s,
-            # Plain httpx is several times slower than aiohttp from 64 connections on. The SDK's pool of 1,000 connections
-            # is never what a request waits for, so that time in our own queue does not count as the server's time-out.
-            http_client=openai.DefaultAioHttpClient(timeout=limits.timeout_s),
-        )
-        for url in urls
-    ]
-
-
 class OpenAIChat(Backend):
     """A `ChatModel` over one or more endpoints that serve the same model."""
 
@@ -80,7 +49,7 @@ class OpenAIChat(Backend):
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
-        self._clients: list[openai.AsyncOpenAI] = []
+        self._servers: list[OpenAIServer] = []
         self._forms = list(FORMS[FORMS.index(_form(models.options.get("structured"))) :])
         self._json_only = PromptLibrary(Resources()).get("llm/json_only")
         self._context = _integer(models.options.get("context_tokens"))
@@ -90,16 +59,14 @@ class OpenAIChat(Backend):
         self._max_tokens_field = str(
             models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
         )
-        self._pool: EndpointPool[openai.AsyncOpenAI] | None = None
+        self._pool: EndpointPool[OpenAIServer] | None = None
 
     async def start(self) -> None:
         """Check key and address, and learn the model's window where the server's list of models says it."""
-        self._clients = make_clients(self.uri, self.models, self.limits)
-        for client in self._clients:
-            listed = await list_models(client, str(self.uri))
-            window = listed.get(self.uri.name)
-            self._context = self._context or window
-        self._pool = EndpointPool(self._clients, self.limits, str(self.uri))
+        self._servers = open_servers(self.uri, self.models, self.limits)
+        for server in self._servers:
+            self._context = self._context or (await server.list_models()).get(self.uri.name)
+        self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
 
     @property
     def retried(self) -> int:
@@ -126,18 +93,18 @@ class OpenAIChat(Backend):
         """See `ChatModel.chat`."""
         assert self._pool is not None, "start() comes first"
         return await self._pool.run(
-            lambda client: self._chat_in_some_form(client, request),
+            lambda server: self._chat_in_some_form(server, request),
             tokens=lambda: estimated_tokens(request),
             used=lambda reply: (reply.usage.prompt_tokens or 0) + (reply.usage.completion_tokens or 0) or None,
         )
 
-    async def _chat_in_some_form(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
+    async def _chat_in_some_form(self, server: OpenAIServer, request: ChatRequest) -> ChatReply:
         if request.schema is None:
-            return await self._chat_once(client, request, "prompt")
+            return await self._chat_once(server, request, "prompt")
         refused: ModelError | None = None
         for form in tuple(self._forms):
             try:
-                reply = await self._chat_once(client, request, form)
+                reply = await self._chat_once(server, request, form)
             except RefusedRequestError as error:
                 refused = refused or error
                 continue
@@ -147,14 +114,8 @@ class OpenAIChat(Backend):
         assert refused is not None
         raise refused
 
-    async def _chat_once(self, client: openai.AsyncOpenAI, request: ChatRequest, form: Form) -> ChatReply:
-        body = self._body(request, form)
-        try:
-            # The SDK's own `create` walks the whole request and reply through its types, which costs as much processor time
-            # as all the rest; its `post` does retries, errors and transport alike.
-            completion = await client.post("/chat/completions", body=body, cast_to=object)
-        except (openai.OpenAIError, ValueError, OSError) as error:
-            raise translated(error, str(self.uri)) from None
+    async def _chat_once(self, server: OpenAIServer, request: ChatRequest, form: Form) -> ChatReply:
+        completion = await server.post("/chat/completions", self._body(request, form))
         return reply_of(completion, request, str(self.uri))
 
     def _body(self, request: ChatRequest, form: Form) -> dict[str, Any]:
@@ -190,8 +151,8 @@ class OpenAIChat(Backend):
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for client in self._clients:
-            await client.close()
+        for server in self._servers:
+            await server.aclose()
 
 
 def estimated_tokens(request: ChatRequest) -> float:
@@ -238,23 +199,6 @@ class _Completion(BaseModel):
 
     choices: list[_Choice]
     usage: Usage | None = None
-
-
-async def list_models(client: openai.AsyncOpenAI, where: str) -> dict[str, int | None]:
-    """Names the server lists, with their window where it says so; {} where it has no such list.
-
-    Raises:
-        ModelAccessError: the key is refused.
-        ServerUnavailableError: nobody answers.
-    """
-    try:
-        page: Any = await client.models.list(timeout=15)
-    except (openai.OpenAIError, ValueError, OSError) as error:
-        ours = translated(error, where)
-        if isinstance(error, openai.APIStatusError) and error.status_code not in (401, 403):
-            return {}
-        raise ours from None
-    return {m.id: _integer(getattr(m, "max_model_len", None)) for m in page.data or ()}
 
 
 def is_choice(schema: Schema) -> bool:

@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
-import openai
-
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ModelError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.endpoints import EndpointPool
-from scirgen.llm.openai_compat import OPTIONS, list_models, make_clients, parameters_in_name
-from scirgen.llm.openai_errors import RefusedRequestError, translated
+from scirgen.llm.openai_compat import OPTIONS, parameters_in_name
+from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, open_servers
 from scirgen.llm.uri import ModelURI
 
 Way = Literal["echo", "prompt_logprobs"]
@@ -31,7 +29,7 @@ class OpenAIScoring(Backend):
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
-        self._clients: list[openai.AsyncOpenAI] = []
+        self._servers: list[OpenAIServer] = []
         self._way: Way = "echo"
         self._context: int | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
@@ -42,15 +40,15 @@ class OpenAIScoring(Backend):
         Raises:
             CannotScoreError: it gives none.
         """
-        self._clients = make_clients(self.uri, self.models, self.limits)
-        for client in self._clients:
-            self._context = self._context or (await list_models(client, str(self.uri))).get(self.uri.name)
-        self._pool = EndpointPool(self._clients, self.limits, str(self.uri))
+        self._servers = open_servers(self.uri, self.models, self.limits)
+        for server in self._servers:
+            self._context = self._context or (await server.list_models()).get(self.uri.name)
+        self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
         probe = ScoreRequest("The sky is", " blue")
         for way in WAYS:
             self._way = way
             try:
-                reply = await self._score_one(self._clients[0], probe)
+                reply = await self._score_one(self._servers[0], probe)
             except CannotScoreError:
                 continue
             if reply.logprobs:
@@ -82,13 +80,13 @@ class OpenAIScoring(Backend):
     async def _guarded(self, request: ScoreRequest) -> ScoreReply | Exception:
         async with self._slots:
             try:
-                return await self._pool.run(lambda client: self._score_one(client, request))
+                return await self._pool.run(lambda server: self._score_one(server, request))
             except ModelError as error:
                 if error.fatal:
                     raise
                 return error
 
-    async def _score_one(self, client: openai.AsyncOpenAI, request: ScoreRequest) -> ScoreReply:
+    async def _score_one(self, server: OpenAIServer, request: ScoreRequest) -> ScoreReply:
         if not isinstance(request.prompt, str):
             raise RefusedRequestError(
                 "an OpenAI-compatible server cannot score a continuation of chat messages",
@@ -99,43 +97,44 @@ class OpenAIScoring(Backend):
         if self._way == "echo":
             body |= {"echo": True, "logprobs": 1}
         else:
-            body["extra_body"] = {"prompt_logprobs": 0}
+            body |= {"prompt_logprobs": 0}
         try:
-            completion: Any = await client.completions.create(**body)
-        except (openai.OpenAIError, ValueError, OSError) as error:
-            ours = translated(error, str(self.uri))
-            if isinstance(ours, RefusedRequestError):
-                raise CannotScoreError(ours.message, hint=ours.hint) from None
-            raise ours from None
+            completion = await server.post("/completions", body)
+        except RefusedRequestError as error:
+            raise CannotScoreError(error.message, hint=error.hint) from None
         read = _from_echo if self._way == "echo" else _from_prompt_logprobs
-        return read(completion, len(request.prompt), len(text))
+        return read(_choice(completion), len(request.prompt), len(text))
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for client in self._clients:
-            await client.close()
+        for server in self._servers:
+            await server.aclose()
 
 
-def _from_echo(completion: Any, boundary: int, end: int) -> ScoreReply:
-    logprobs = getattr(completion.choices[0], "logprobs", None) if completion.choices else None
-    if logprobs is None or not logprobs.token_logprobs or not logprobs.text_offset:
+def _choice(completion: object) -> dict[str, Any]:
+    choices = completion.get("choices") if isinstance(completion, dict) else None
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+
+
+def _from_echo(choice: dict[str, Any], boundary: int, end: int) -> ScoreReply:
+    logprobs = choice.get("logprobs") or {}
+    if not logprobs.get("token_logprobs") or not logprobs.get("text_offset"):
         raise CannotScoreError("the server answers without log-probabilities of the prompt")
-    offsets = list(logprobs.text_offset)
+    offsets = list(logprobs["text_offset"])
     stops = [*offsets[1:], end + 1]
     rows = [
         (token, value)
-        for token, value, start, stop in zip(logprobs.tokens, logprobs.token_logprobs, offsets, stops, strict=True)
+        for token, value, start, stop in zip(
+            logprobs["tokens"], logprobs["token_logprobs"], offsets, stops, strict=True
+        )
         # A token that overlaps the boundary belongs to the continuation; what lies past the end was generated.
         if start < end and stop > boundary
     ]
     return _reply(rows, len(offsets))
 
 
-def _from_prompt_logprobs(completion: Any, boundary: int, end: int) -> ScoreReply:
-    choice = completion.choices[0] if completion.choices else None
-    entries = getattr(choice, "prompt_logprobs", None) or (getattr(choice, "model_extra", None) or {}).get(
-        "prompt_logprobs"
-    )
+def _from_prompt_logprobs(choice: dict[str, Any], boundary: int, end: int) -> ScoreReply:
+    entries = choice.get("prompt_logprobs")
     if not entries:
         raise CannotScoreError("the server answers without log-probabilities of the prompt")
     # The first entry is empty: nothing comes before it. Offsets are counted from the end, where nothing is missing.

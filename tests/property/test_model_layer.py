@@ -13,7 +13,7 @@ from scirgen.llm.base import ChatRequest, Message, ModelIdentity, Sampling, Scor
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import chat_key
 from scirgen.llm.limits import AdaptiveLimit
-from scirgen.llm.openai_errors import retry_after_s
+from scirgen.llm.openai_http import retry_after_s
 from scirgen.llm.score_session import score_key
 from scirgen.llm.structured import UnparsableReply, parse_reply, reply_schema
 from scirgen.testing.replies import word_logprobs
