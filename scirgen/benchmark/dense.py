@@ -3,63 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirgen.benchmark.lexical import joined
-from scirgen.benchmark.retriever import Ranking, Retriever, top
-from scirgen.core.errors import MissingExtraError, ModelAccessError, PluginError
+from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, top
+from scirgen.core.errors import PluginError
+from scirgen.llm.embeddings import CROSS, load, open_embedder
 
 _BATCH = 256
 _RRF_K = 60
 _POOL = 100
 
 
-def _load(kind: str, model: str) -> Any:
-    try:
-        import sentence_transformers
-    except ImportError as error:
-        raise MissingExtraError(
-            f"embedding models need a package that is not installed: {error}", hint="pip install 'scirgen[dense]'"
-        ) from error
-    try:
-        return getattr(sentence_transformers, kind)(model)
-    except (OSError, ValueError) as error:
-        raise ModelAccessError(
-            f"cannot load the model {model!r}: {error}", hint="Give a folder, or a model id of the Hugging Face Hub."
-        ) from error
-
-
 class Dense:
     """Cosine of sentence embeddings. Texts longer than the model's window are cut there."""
 
     def __init__(self, model: str) -> None:
-        self._name = model
-        self._model = _load("SentenceTransformer", model)
+        self._embedder = open_embedder(model)
         self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
     @property
     def parameters(self) -> dict[str, object]:
         """The model and its window in tokens."""
-        return {"model": self._name, "window": self._model.max_seq_length}
-
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = self._model.encode(
-            list(texts), batch_size=32, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
-        )
-        return vectors
+        return {"model": self._embedder.name, "window": self._embedder.window}
 
     def index(self, documents: Sequence[str]) -> None:
         """Embed the corpus."""
-        self._vectors = self._encode(documents)
+        self._vectors = self._embedder.embed(documents)
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Embed the queries and rank by cosine."""
         parts = []
         for at in range(0, len(queries), _BATCH):
-            scores = self._encode(queries[at : at + _BATCH]) @ self._vectors.T
+            scores = self._embedder.embed(queries[at : at + _BATCH], "query") @ self._vectors.T
             parts.append(top(scores.astype(np.float32), depth, positive=False))
         return joined(parts, depth)
 
@@ -75,6 +53,17 @@ class Hybrid:
     def parameters(self) -> dict[str, object]:
         """Those of what it fuses."""
         return {"fused": [r.parameters for r in self._retrievers], "k": _RRF_K}
+
+    @property
+    def wants_tuning(self) -> bool:
+        """Whether one of those it fuses does."""
+        return any(_wants_tuning(r) for r in self._retrievers)
+
+    def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
+        """Tune those that want it, each for itself."""
+        for retriever in self._retrievers:
+            if isinstance(retriever, Tunable) and retriever.wants_tuning:
+                retriever.tune(queries, gold)
 
     def index(self, documents: Sequence[str]) -> None:
         """Index with each."""
@@ -101,7 +90,7 @@ class Rerank:
 
     def __init__(self, model: str, first: Retriever) -> None:
         self._name = model
-        self._model = _load("CrossEncoder", model)
+        self._model = load(CROSS, model)
         self._first = first
         self._documents: Sequence[str] = ()
 
@@ -133,14 +122,23 @@ class Rerank:
         return Ranking(documents, scores)
 
 
+def _wants_tuning(retriever: Retriever) -> bool:
+    return isinstance(retriever, Tunable) and retriever.wants_tuning
+
+
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense:
     """``st:MODEL_OR_DIR``."""
     return Dense(_needed("st", argument))
 
 
 def hybrid(argument: str, make: Callable[[str], Retriever]) -> Hybrid:
-    """``hybrid:MODEL_OR_DIR``: BM25 and an embedding model; ``hybrid:a+b`` fuses any two retrievers given by name."""
-    names = argument.split("+") if "+" in argument else ["bm25", f"st:{_needed('hybrid', argument)}"]
+    """``hybrid:MODEL_OR_DIR``: BM25 and an embedding model; ``hybrid:a+b`` fuses retrievers given by name."""
+    if not argument:
+        raise PluginError(
+            "hybrid needs an embedding model",
+            hint="Name it (hybrid:MODEL_OR_DIR), or put st:MODEL_OR_DIR into the same list.",
+        )
+    names = argument.split("+") if "+" in argument else ["bm25", f"st:{argument}"]
     return Hybrid([make(name) for name in names])
 
 

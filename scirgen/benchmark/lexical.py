@@ -13,8 +13,8 @@ from scirgen.benchmark.retriever import Ranking, Retriever, top
 from scirgen.core.errors import MissingExtraError, PluginError
 
 _BATCH = 256
-_GRID_K1 = (0.6, 0.9, 1.2, 1.6, 2.0, 2.5)
-_GRID_B = (0.2, 0.4, 0.6, 0.75, 0.9)
+_GRID_K1 = (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0)
+_GRID_B = (0.2, 0.4, 0.6, 0.75, 0.9, 1.0)
 _TUNING_QUERIES = 1000
 
 

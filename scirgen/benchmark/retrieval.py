@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.benchmark.metrics import PerQuery, means, per_query
-from scirgen.benchmark.retriever import Ranking, Tunable, make_retriever
+from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, complete_specs, make_retriever
 from scirgen.benchmark.significance import Clusters, holm
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
@@ -105,7 +105,7 @@ def evaluate(
 
     Args:
         release: an opened release.
-        retrievers: ``name`` or ``name:argument``.
+        retrievers: ``name`` or ``name:argument``; see `complete_specs` for what ``hybrid`` alone means.
         registry: where the names are looked up.
         settings: ``without-paper``, ``with-paper``.
         split: ``train``, ``dev`` or ``test``.
@@ -117,8 +117,11 @@ def evaluate(
     Raises:
         InputError: the split has no questions.
         PluginError: an unknown retriever.
+        ModelAccessError: a retriever's model cannot be loaded.
     """
     questions = _load(release, split, limit, qrels)
+    # All of them before any work: a misspelt one should not be found out an hour later.
+    made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
     clusters = Clusters([r.dataset_id for r in questions.rows])
     rows: list[dict[str, object]] = []
     tests: list[TestRow] = []
@@ -130,9 +133,9 @@ def evaluate(
         texts = [f"{d.title} {d.text}" for d in documents]
         with_paper = {d.id for d in documents if d.papers}
         measured: dict[str, PerQuery] = {}
-        for spec in retrievers:
+        for spec, retriever in made.items():
             started = time.perf_counter()
-            ranking, parameters = _rank(release, spec, registry, texts, ids, questions, split, progress)
+            ranking, parameters = _rank(release, spec, retriever, texts, ids, questions, split, progress)
             seconds = time.perf_counter() - started
             table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels, graded=qrels is not None)
             rows.append(
@@ -181,14 +184,13 @@ def _load(
 def _rank(
     release: Release,
     spec: str,
-    registry: Registry,
+    retriever: Retriever,
     texts: Sequence[str],
     ids: Sequence[str],
     questions: _Questions,
     split: str,
     progress: Callable[[str], None],
 ) -> tuple[Ranking, dict[str, object]]:
-    retriever = make_retriever(registry, spec)
     progress(f"{spec}: indexing {len(texts)} documents")
     retriever.index(texts)
     parameters = dict(retriever.parameters)

@@ -74,11 +74,20 @@ def split_specs(text: str) -> list[str]:
     """``"bm25,bm25:k1=1.2,b=0.75,tfidf"`` -> three specs: a part like ``b=0.75`` belongs to the spec before it."""
     specs: list[str] = []
     for part in filter(None, (p.strip() for p in text.split(","))):
-        if specs and "=" in part and ":" not in part:
+        if specs and "=" in part and ":" not in part.partition("=")[0]:
             specs[-1] += f",{part}"
         else:
             specs.append(part)
     return specs
+
+
+def complete_specs(specs: Sequence[str]) -> dict[str, str]:
+    """As written -> with the model that is meant: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of the same list.
+
+    A spec that comes twice is there once.
+    """
+    model = next((s.partition(":")[2] for s in specs if s.startswith("st:")), "")
+    return {s: f"hybrid:{model}" if s == "hybrid" and model else s for s in specs}
 
 
 def top(scores: NDArray[np.float32], depth: int, *, positive: bool) -> Ranking:

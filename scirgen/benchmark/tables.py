@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from scirgen.benchmark.metrics import POOL_NDCG
 if TYPE_CHECKING:
     from scirgen.benchmark.qa import SystemRow
 
+_PATH = re.compile(r"(?<![^:+])/(?:[^/+]+/){2,}[^/+]+/?")
 SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
 
 
@@ -39,9 +41,20 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
         interval = row.get("interval")
         low, high = interval["MRR@100"] if isinstance(interval, Mapping) else (0.0, 0.0)
         body.append(
-            [row["setting"], row["retriever"], *(row[m] for m in shown), f"{low:.3f}-{high:.3f}", row["seconds"]]
+            [
+                row["setting"],
+                shown_spec(str(row["retriever"])),
+                *(row[m] for m in shown),
+                f"{low:.3f}-{high:.3f}",
+                row["seconds"],
+            ]
         )
     return markdown(["setting", "retriever", *shown, "MRR@100 95 %", "s"], body)
+
+
+def shown_spec(spec: str) -> str:
+    """A retriever as a table shows it: of a folder's path, the last two parts."""
+    return _PATH.sub(lambda found: "…/" + "/".join(found[0].rstrip("/").split("/")[-2:]), spec)
 
 
 def qa_table(rows: Sequence[SystemRow]) -> str:

@@ -18,7 +18,7 @@ def benchmark() -> None:
     "--retrievers",
     default="bm25",
     show_default=True,
-    help="Comma-separated: bm25, bm25:k1=1.2,b=0.75, bm25:tuned, tfidf, st:MODEL_OR_DIR, hybrid:MODEL_OR_DIR, rerank:MODEL.",
+    help="Comma-separated: bm25, bm25:k1=1.2,b=0.75, bm25:tuned, tfidf, st:MODEL_OR_DIR, hybrid (BM25 and the st: model of the list, or hybrid:MODEL_OR_DIR), rerank:MODEL_OR_DIR.",
 )
 @click.option(
     "--setting",
@@ -52,7 +52,7 @@ def retrieval(
     from scirgen.benchmark.pooling import read_qrels
     from scirgen.benchmark.retrieval import evaluate
     from scirgen.benchmark.retriever import split_specs
-    from scirgen.benchmark.tables import retrieval_table
+    from scirgen.benchmark.tables import retrieval_table, shown_spec
     from scirgen.core.release import Release
     from scirgen.pipeline.plugins import load_registry
 
@@ -73,9 +73,8 @@ def retrieval(
     click.echo(f"{report.release}, {report.split}: {report.queries:,} questions, {report.documents:,} documents\n")
     click.echo(retrieval_table(report.rows))
     for test in report.tests:
-        click.echo(
-            f"{test.setting}: {test.left} - {test.right} = {test.difference:+.3f} {test.metric}, p = {test.p_holm:.4f} (Holm)"
-        )
+        pair = f"{shown_spec(test.left)} - {shown_spec(test.right)}"
+        click.echo(f"{test.setting}: {pair} = {test.difference:+.3f} {test.metric}, p = {test.p_holm:.4f} (Holm)")
     for note in report.notes:
         click.echo(f"note: {note}")
 
