@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen.core.config import Config, LoadedConfig, load_config
-from scirgen.core.errors import ConfigError, PluginError, ScirgenError
+from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, ReleaseFile
 from scirgen.core.registry import Registry
@@ -20,10 +21,13 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.engines.base import Engine
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
+from scirgen.pipeline.estimate import Estimate, Known, estimate
+from scirgen.pipeline.history import read_history
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.plugins import load_registry
+from scirgen.pipeline.rehearse import LEANS, draw_sample, model_facts, rehearse
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.view import StoreView
@@ -182,6 +186,50 @@ async def run_pipeline(
     if outcome.status in ("success", "partial"):
         write_report(folder)
     return Run(folder, outcome)
+
+
+async def estimate_run(
+    folder: Path,
+    config: Config,
+    domain: Domain,
+    *,
+    sample: int = 8,
+    history: Path | None = None,
+    tokens_per_second: float | None = None,
+    source: Source | None = None,
+) -> Estimate:
+    """Predict what `run_pipeline` would take, from rehearsals on ``sample`` datasets. No model is asked, nothing is spent.
+
+    Args:
+        folder: the run's; downloaded papers are kept in it for the run.
+        config: as for the run.
+        domain: as for the run.
+        sample: datasets to rehearse on, drawn evenly by the seed.
+        history: a run's folder of before with the same model.
+        tokens_per_second: new tokens a second that the model gives in all.
+        source: as for the run.
+
+    Raises:
+        ScirgenError: wrong input or settings.
+    """
+    registry = load_registry()
+    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
+    opened = source or open_source(config, registry, domain, folder)
+    drawn = await draw_sample(opened, config, sample)
+    if not drawn.ids:
+        raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
+    facts = await model_facts(config, registry)
+    learnt = read_history(history) if history else None
+    if learnt is not None and not any(m.startswith(str(facts.generator[0])) for m in learnt.models):
+        facts.notes.append(
+            f"{history} was made with {', '.join(sorted(learnt.models)) or 'no model'}, not with this one."
+        )
+    stages, rehearsals = build_stages(registry), []
+    with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
+        for lean in LEANS:
+            made = await rehearse(config, registry, resources, stages, opened, facts, drawn, lean, Path(scratch))
+            rehearsals.append(made)
+    return estimate(rehearsals, Known(config, drawn, learnt, tokens_per_second, facts.notes))
 
 
 def build_stages(registry: Registry) -> dict[str, Stage]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from scirgen.api import resolve_config
-from scirgen.cli.generate import parse_settings
+from scirgen.cli.options import parse_settings
 from scirgen.core.qafiles import open_qa
 from scirgen.core.resources import Resources
 from scirgen.pipeline.audit import Audit

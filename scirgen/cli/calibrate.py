@@ -10,7 +10,7 @@ import click
 import yaml
 
 from scirgen.api import resolve_config
-from scirgen.cli.generate import parse_settings
+from scirgen.cli.options import parse_settings
 from scirgen.core.calibration import Quality
 from scirgen.core.resources import Resources
 from scirgen.pipeline.calibrate import Calibrated, read_labels

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from scirgen.api import find_domain, resolve_config
-from scirgen.cli.generate import parse_settings
+from scirgen.cli.options import parse_settings
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Dataset
 from scirgen.core.resources import Resources

@@ -1,0 +1,96 @@
+"""The options that say what a run reads and makes; `generate` and `estimate` take the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--domain", help="Domain pack: prompts, taxonomies and a sample corpus.  [default: geo]"),
+    click.option(
+        "--input", "input_", type=click.Path(), help="Folder or file of dataset records. Without: the domain's sample."
+    ),
+    click.option("--papers", type=click.Path(), help="Folder of papers, when it is not inside the input."),
+    click.option("--source", help="Registered source adapter (see: scirgen plugins list)."),
+    click.option("--model", help="Generator: openai:NAME[@URL], hf:ID_OR_DIR, vllm:ID_OR_DIR, bundled:smollm2-135m."),
+    click.option("--scorer", help="Model that measures log-probabilities.  [default: the generator]"),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=Path("runs/latest"),
+        show_default=True,
+        help="The run's folder.",
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="At most this many datasets."),
+    click.option("--ids", multiple=True, metavar="ID", help="Only the dataset with this id or DOI; may be repeated."),
+    click.option("--licences", metavar="NAMES", help="Only what may be redistributed, e.g. cc-by,cc0.  [default: all]"),
+    click.option("--query", help="What to search the catalogue for, where the source searches."),
+    click.option("--papers-from", metavar="NAMES", help="Paper services, e.g. openalex,unpaywall."),
+    click.option("--seed", type=int, help="Of sampling and splitting.  [default: 0]"),
+    click.option("--language", help="Language of questions and answers (en, zh, ...)."),
+    click.option("--engine", help="Where items run: local, ray."),
+    click.option("--ray-address", help="Address of a running Ray cluster (engine ray); without: Ray on this machine."),
+    click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly once this many tokens were used."),
+    click.option(
+        "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
+    ),
+    click.option("--max-minutes", type=click.FloatRange(min=0), help="Stop cleanly after this many minutes."),
+    click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings."),
+    click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. generate.pairs_per_type=1."
+    ),
+)
+
+
+def run_options(command: F) -> F:
+    """Add all of them; `settings_of` reads them back."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_of(given: dict[str, Any]) -> dict[str, object]:
+    """Dotted setting -> value from the options' values; None where an option was not given."""
+    return {
+        "input": given["input_"],
+        "papers": given["papers"],
+        "collect.source": given["source"],
+        "collect.limit": given["limit"],
+        "collect.ids": list(given["ids"]) or None,
+        "collect.licences": names_in(given["licences"]),
+        "collect.options.query": given["query"],
+        "collect.papers_from": names_in(given["papers_from"]),
+        "models.generator": given["model"],
+        "models.scorer": given["scorer"],
+        "seed": given["seed"],
+        "language": given["language"],
+        "engine": given["engine"],
+        "ray.address": given["ray_address"],
+        "limits.max_tokens": given["max_tokens"],
+        "limits.max_cost": given["max_cost"],
+        "limits.max_minutes": given["max_minutes"],
+        **parse_settings(given["settings"]),
+    }
+
+
+def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
+    """``--set a.b=value`` pairs; values are YAML scalars or lists."""
+    import yaml
+
+    found: dict[str, object] = {}
+    for text in values:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise click.BadParameter(f"{text!r}: expected KEY=VALUE", param_hint="--set")
+        found[key] = yaml.safe_load(value)
+    return found
+
+
+def names_in(listed: str | None) -> list[str] | None:
+    """The names in a comma-separated list; None when it was not given."""
+    return [n.strip() for n in listed.split(",") if n.strip()] if listed else None

@@ -1,0 +1,176 @@
+"""Made-up replies: a valid instance of any JSON schema, its texts taken from the prompt's fenced data; log-probabilities from
+counting words. What `scirgen.testing`'s server answers, and what an estimate of a run asks instead of a model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+import re
+from typing import Any, Final, Literal
+
+Lean = Literal["usual", "sparse", "rich"]
+"""Which way choices fall. ``sparse``: no, false, the shortest lists; ``rich``: the other way; ``usual``: any option, true, three
+entries."""
+
+_NO: Final = re.compile(r"no|none|not\b.*|neither|other|irrelevant", re.I)
+
+_FENCE = re.compile(r"<(data-[0-9a-f]{8})>\n(.*?)\n</\1>", re.S)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'])|\n+")
+_NUMBERED = re.compile(r"^[ \t]*\[?(\d{1,4})[\]\).:][ \t]*(.*)$", re.M)
+_LABEL = re.compile(r"^\s*\[?\d{1,4}[\]\).:]\s*")
+_THROWN = re.compile(r"remove|reject|discard|drop")
+_STEMS = re.compile(r"Typical beginnings: (.+)")
+_ANY_STEMS = ("What is known about ...", "How does ... relate to ...", "Why does ...")
+_QUANTITY = re.compile(r"\d+(?:[.,]\d+)?\s?[A-Za-z%°]+")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z-]{3,}")
+
+
+def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
+    """Tokens, their natural-log probabilities and their character offsets."""
+    seen: dict[str, int] = {}
+    tokens, logprobs, offsets = [], [], []
+    for match in re.finditer(r"\s*\S+|\s+\Z", text):
+        token = match.group()
+        word = token.strip().lower().strip(".,;:!?()\"'")
+        base = -4.0 - int(hashlib.sha256(word.encode()).hexdigest()[:4], 16) / 65536 * 4.0
+        tokens.append(token)
+        logprobs.append(min(-0.05, base + 1.5 * math.log1p(2 * seen.get(word, 0))))
+        offsets.append(match.start())
+        seen[word] = seen.get(word, 0) + 1
+    return tokens, logprobs, offsets
+
+
+class Plausible:
+    """Makes values for one reply from one prompt's data. What stands in one object is about one sentence."""
+
+    def __init__(self, prompt: str, rng: random.Random, lean: Lean = "usual") -> None:
+        self.rng = rng
+        self.lean = lean
+        self.prompt = prompt
+        self.data = "\n".join(m.group(2) for m in _FENCE.finditer(prompt)) or prompt
+        pieces = [s.strip() for s in _SENTENCE.split(self.data)]
+        self.sentences = [s for s in pieces if 25 <= len(s) <= 400] or [s for s in pieces if s] or ["Nothing is given."]
+        self.numbered = {int(n): text.strip() for n, text in _NUMBERED.findall(self.data)}
+        stems = _STEMS.search(prompt)
+        self.stems = [s.strip() for s in stems.group(1).rstrip(".").split(";")] if stems else list(_ANY_STEMS)
+
+    def sentence(self) -> str:
+        return _LABEL.sub("", self.rng.choice(self.sentences))
+
+    def plain(self) -> str:
+        asked = self.prompt.rstrip().rpartition("\n")[2].lower()
+        return self.question(self.sentence()) if "question" in asked else self.sentence()
+
+    def question(self, sentence: str) -> str:
+        """A stem of the wanted type, its gaps filled with words of the sentence."""
+        words = list(dict.fromkeys(w.lower() for w in _WORDS.findall(sentence))) or ["data"]
+        stem = self.rng.choice(self.stems).rstrip("?")
+        gaps = max(1, stem.count("..."))
+        size = max(2, min(6, len(words) // gaps))
+        groups = [" ".join(words[i * size : (i + 1) * size] or words[:size]) for i in range(gaps)]
+        if "..." not in stem:
+            return f"{stem} {groups[0]}?"
+        for group in groups:
+            stem = stem.replace("...", group, 1)
+        return stem if stem.startswith(("Please", "I ")) else stem + "?"
+
+    def answer(self, sentence: str) -> str:
+        """In the form the prompt asks for."""
+        if "number and its unit alone" in self.prompt and (found := _QUANTITY.search(sentence)):
+            return found.group().strip()
+        if "not a sentence" in self.prompt or "option alone" in self.prompt:
+            words = _WORDS.findall(sentence)
+            return ", ".join(words[:4]) if "comma-separated" in self.prompt else " ".join(words[:4])
+        return sentence
+
+    def instance(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None = None) -> Any:
+        """A valid instance of a schema; ``name`` is the property it is for, ``about`` the sentence its object is about."""
+        if "$ref" in schema:
+            return self.instance(_resolved(schema["$ref"], root), root, name, about)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self.choice(schema["enum"])
+        for union in ("anyOf", "oneOf", "allOf"):
+            if union in schema:
+                options = [s for s in schema[union] if s.get("type") != "null"] or schema[union]
+                return self.instance(options[0], root, name, about)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
+        if kind == "object":
+            return self._object(schema, root)
+        if kind == "array":
+            return self._array(schema, root, name, about)
+        if kind == "boolean":
+            return self.lean != "sparse"
+        if kind in ("integer", "number"):
+            return self._number(schema, kind)
+        return self._string(schema, name, about or self.sentence()) if kind == "string" else None
+
+    def choice(self, options: list[Any]) -> Any:
+        """One of the options."""
+        leaning = [o for o in options if bool(_NO.fullmatch(str(o))) == (self.lean == "sparse")]
+        return self.rng.choice(leaning if self.lean != "usual" and leaning else options)
+
+    def _object(self, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        about = self.sentence()
+        made: dict[str, Any] = {}
+        for key, part in properties.items():
+            if self.numbered and part.get("type") == "integer" and not {"minimum", "maximum"} & part.keys():
+                made[key] = self.rng.choice(sorted(self.numbered))
+                about = self.numbered[made[key]] or about
+            else:
+                made[key] = self.instance(part, root, key, about)
+        return made
+
+    def _array(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None) -> list[Any]:
+        low = schema.get("minItems", 0)
+        if low == 0 and _THROWN.search(name):
+            return []
+        items = schema.get("items", {"type": "string"})
+        most = low if self.lean == "sparse" else schema.get("maxItems", 3)
+        if "enum" in items:
+            options = list(items["enum"])
+            self.rng.shuffle(options)
+            return options[: max(low, most)]
+        if items.get("type") == "string" and about is not None:
+            return [self._string(items, name, about)] * max(1, low)
+        found = [self.instance(items, root, name) for _ in range(max(low, most, 1))]
+        # One entry a numbered sentence: a second one would contradict or repeat the first.
+        named = {json.dumps(v.get("number", v.get("sentence", v)) if isinstance(v, dict) else v): v for v in found}
+        return list(named.values()) if len(named) >= low else found
+
+    def _number(self, schema: dict[str, Any], kind: str) -> float:
+        low = schema.get("minimum", schema.get("exclusiveMinimum", 0 if kind == "number" else None))
+        high = schema.get("maximum", schema.get("exclusiveMaximum"))
+        if kind == "number":
+            return round(self.rng.uniform(low or 0.0, high if high is not None else (low or 0.0) + 1.0), 3)
+        choices = [n for n in sorted(self.numbered) if (low is None or n >= low) and (high is None or n <= high)]
+        if choices and high is None:
+            return self.rng.choice(choices)
+        low = 1 if low is None else int(low) + ("exclusiveMinimum" in schema)
+        high = low + 2 if high is None else int(high) - ("exclusiveMaximum" in schema)
+        return self.rng.randint(low, max(low, high))
+
+    def _string(self, schema: dict[str, Any], name: str, about: str) -> str:
+        lowered = name.lower()
+        if "question" in lowered:
+            text = self.question(about)
+        elif "answer" in lowered:
+            text = self.answer(about)
+        else:
+            text = about
+        limit = schema.get("maxLength")
+        text = text[:limit] if limit else text
+        return text.ljust(schema.get("minLength", 0), ".")
+
+
+def _resolved(reference: str, root: dict[str, Any]) -> dict[str, Any]:
+    node: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        node = node[part]
+    return dict(node)

@@ -1,0 +1,48 @@
+"""``scirgen estimate`` against the run it predicts, on a server that writes otherwise than the estimate makes up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scirgen.api import estimate_run, resolve_config, run_pipeline
+from scirgen.pipeline.observer import Silent
+from scirgen.testing import replies
+from scirgen.testing.server import FakeServer
+
+
+def wordy(body: dict[str, Any]) -> dict[str, Any]:
+    """The fake's reply, pretty-printed; tokens counted as a real tokenizer would, about four characters each."""
+    made = replies.chat_completion(body)
+    message = made["choices"][0]["message"]
+    if message["content"].startswith("{"):
+        message["content"] = json.dumps(json.loads(message["content"]), indent=1, ensure_ascii=False)
+    asked = sum(len(m["content"]) for m in body["messages"])
+    made["usage"] = {"prompt_tokens": asked // 4, "completion_tokens": len(message["content"]) // 4}
+    return made
+
+
+async def test_the_real_run_lies_within_the_estimate_and_nothing_is_asked_for_it(tmp_path: Path) -> None:
+    async with FakeServer(reply=wordy) as server:
+        flags: dict[str, object] = {
+            "models.generator": f"openai:fake@{server.url}",
+            "models.prices": {"fake": [1.0, 4.0]},
+            "filter.faithfulness": [],
+        }
+        loaded, domain = resolve_config(domain="geo", flags=flags)
+        found = await estimate_run(tmp_path / "run", loaded.config, domain)
+        assert not server.answered and not (tmp_path / "run" / "run.db").exists()
+        run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Silent())
+    assert run.outcome is not None and run.outcome.status == "success"
+    spent = json.loads((tmp_path / "run" / "manifest.json").read_text())["usage"]["generator"]
+    assert found.cost is not None
+    for figure, real in (
+        (found.calls, spent["calls"]),
+        (found.prompt_tokens, spent["prompt_tokens"]),
+        (found.completion_tokens, spent["completion_tokens"]),
+        (found.cost, spent["cost"]),
+    ):
+        assert figure.low <= real <= figure.high, (figure, real)
+        assert figure.high < 4 * figure.usual, "a range that says nothing"
+    assert abs(found.calls.usual - spent["calls"]) <= 0.2 * spent["calls"]
