@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
-from scirgen.report.figures import LEVELS, ReportData
+from scirgen.report.data import LEVELS, ReportData
 
 Row = dict[str, str | float]
 
@@ -42,7 +43,8 @@ def draw(data: ReportData) -> dict[str, str]:
             [{"name": k, "value": n} for k, n in data.bloom.items()], "rows", "Rows per Bloom level", sort=list(LEVELS)
         )
         charts["heat"] = _heat(data)
-    charts["funnel"] = _funnel(data)
+    if data.funnel:
+        charts["funnel"] = _funnel(data)
     scores = [{"name": s.name, "value": s.value, "verdict": "kept" if s.accepted else "rejected"} for s in data.scores]
     for name in sorted({str(s["name"]) for s in scores}):
         limits = sorted({s.threshold for s in data.scores if s.name == name and s.threshold is not None})
@@ -59,7 +61,7 @@ def _bars(rows: Sequence[Row], unit: str, description: str, sort: list[str] | st
     text = base.mark_text(align="left", dx=4, color="currentColor").encode(
         x="value:Q", y=alt.Y("name:N", sort=sort), text="value:Q"
     )
-    return _svg((bars + text).properties(width=460, height=alt.Step(20), description=description))
+    return _svg((bars + text).properties(width=300, height=alt.Step(20), description=description))
 
 
 def _heat(data: ReportData) -> str:
@@ -79,7 +81,7 @@ def _heat(data: ReportData) -> str:
         text="rows:Q", color=alt.condition(f"datum.rows > {most} / 2", alt.value("white"), alt.value("#123"))
     )
     described = (boxes + text).properties(
-        width=360, height=alt.Step(20), description="Rows per question type and Bloom level"
+        width=300, height=alt.Step(20), description="Rows per question type and Bloom level"
     )
     return _svg(described)
 
@@ -92,7 +94,7 @@ def _funnel(data: ReportData) -> str:
         for what, count in (("put out", r.outputs), ("rejected", sum(r.rejected.values())), ("failed", r.failed))
     ]
     chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
-        x=alt.X("count:Q", title="records", scale=alt.Scale(type="symlog")),
+        x=alt.X("count:Q", title="records", scale=alt.Scale(type="symlog"), axis=alt.Axis(tickCount=5)),
         y=alt.Y("stage:N", sort=[r.stage for r in data.funnel], title=None),
         color=alt.Color(
             "what:N", title=None,
@@ -102,14 +104,14 @@ def _funnel(data: ReportData) -> str:
         yOffset=alt.YOffset("what:N", sort=["put out", "rejected", "failed"]),
     )  # fmt: skip
     return _svg(
-        chart.properties(width=460, height=alt.Step(10), description="Records put out, rejected and failed per stage")
+        chart.properties(width=300, height=alt.Step(10), description="Records put out, rejected and failed per stage")
     )
 
 
 def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> str:
     alt = _altair()
     bars = alt.Chart(alt.Data(values=list(rows))).mark_bar(opacity=0.85).encode(
-        x=alt.X("value:Q", bin=alt.Bin(maxbins=40), title=name),
+        x=alt.X("value:Q", bin=alt.Bin(maxbins=40), title=name, axis=alt.Axis(tickCount=6)),
         y=alt.Y("count():Q", title="pairs"),
         color=alt.Color(
             "verdict:N", title=None, scale=alt.Scale(domain=["kept", "rejected"], range=["#3b82c4", "#d98a3d"]),
@@ -120,7 +122,7 @@ def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> s
         color="#c23b3b", size=2, strokeDash=[4, 3]
     )
     chart = bars + lines.encode(x=alt.X("at:Q")) if thresholds else bars
-    return _svg(chart.properties(width=460, height=180, description=f"Distribution of {name}, with the threshold"))
+    return _svg(chart.properties(width=300, height=180, description=f"Distribution of {name}, with the threshold"))
 
 
 def _svg(chart: Any) -> str:
@@ -137,4 +139,4 @@ def _svg(chart: Any) -> str:
     )  # fmt: skip
     svg: str = vl_convert.vegalite_to_svg(styled.to_json())
     description = chart.description if isinstance(chart.description, str) else ""
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{description}" ', 1)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)

@@ -4,31 +4,53 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import jinja2
 
 from scirgen.core.errors import StoreError
+from scirgen.core.release import SPLITS, Release
 from scirgen.report.charts import draw
-from scirgen.report.figures import ReportData, gather
+from scirgen.report.counting import summaries
+from scirgen.report.data import ReportData, SampleRow
+from scirgen.report.figures import gather
+from scirgen.report.released import gather_release
 
 _PARTS = files("scirgen.report") / "page"
 
 
-def write_report(folder: Path) -> Path:
-    """Write report.html and report.json for a run.
+def write_report(folder: Path, out: Path | None = None) -> Path:
+    """Write report.html and report.json for a run, or for a release that has no run (an imported one).
+
+    Args:
+        folder: a run's folder, or a release.
+        out: where to; by default the run's folder itself. For a release, which holds nothing but what it lists, a
+            folder beside it (``NAME-report``).
 
     Returns:
         The path of report.html.
 
     Raises:
-        StoreError: the folder is no run, or cannot be written.
+        StoreError: the folder is neither, or the files cannot be written.
+        InputError: the release is damaged.
     """
-    data = gather(folder)
-    _write(folder / "report.json", data.model_dump_json(indent=2) + "\n")
-    _write(folder / "report.html", render(data))
-    return folder / "report.html"
+    if not (folder / "run.db").is_file() and (folder / "release.json").is_file():
+        data = gather_release(Release(folder))
+        place = folder.resolve()
+        out = out or place.with_name(f"{place.name}-report")
+    else:
+        data = gather(folder)
+        out = out or folder
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{out} cannot be made: {error.strerror}", hint="Choose another with --out.") from error
+    _write(out / "report.json", data.model_dump_json(indent=2) + "\n")
+    _write(out / "report.html", render(data))
+    return out / "report.html"
 
 
 def render(data: ReportData) -> str:
@@ -37,14 +59,46 @@ def render(data: ReportData) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["n"] = lambda value: f"{value:,}"
     template = environment.from_string((_PARTS / "report.html.j2").read_text("utf-8"))
     return template.render(
         data=data,
+        title="scirgen report" if data.kind == "run" else data.name,
+        scores=summaries(data.scores),
+        usage=_usage(data.usage),
+        facets=_facets(data.sample),
         charts=draw(data),
         script=script,
         style=style,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _facets(sample: Sequence[SampleRow]) -> list[tuple[str, str, list[tuple[str, int]]]]:
+    """(attribute, label, values with how many rows have them) of what the sample can be filtered by."""
+    columns = {
+        "status": ("Status", [r.status for r in sample]),
+        "split": ("Split", [r.stage for r in sample if r.stage in SPLITS]),
+        "type": ("Type", [r.question_type for r in sample]),
+        "bloom": ("Bloom", [r.bloom for r in sample]),
+        "code": ("Reason", [r.code for r in sample]),
+    }
+    return [(name, label, sorted(Counter(v for v in values if v).items())) for name, (label, values) in columns.items()]
+
+
+def _usage(usage: Mapping[str, object]) -> dict[str, list[object]]:
+    """Usage as a table: roles across, what was counted down; the rest as it comes."""
+    roles = {name: value for name, value in usage.items() if isinstance(value, Mapping)}
+    names = sorted({str(name) for value in roles.values() for name in value})
+    return {
+        "roles": list(roles),
+        "rows": [(n.replace("_", " "), [_number(value.get(n)) for value in roles.values()]) for n in names],
+        "rest": [(n.replace("_", " "), _number(v)) for n, v in usage.items() if n not in roles],
+    }
+
+
+def _number(value: object) -> str:
+    return "unknown" if value is None else f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
 def _write(path: Path, text: str) -> None:

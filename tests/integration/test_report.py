@@ -6,9 +6,12 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from scirgen.cli.main import cli
 from scirgen.core.records import (
     Aspect,
     AspectCategory,
@@ -94,24 +97,54 @@ def test_text_from_papers_is_escaped_in_the_file(run: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
 
 
+VISIBLE = "[...document.querySelectorAll('#list > li')].filter(row => !row.hidden).length"
+CONTRAST = """selector => {
+  const luminance = rgb => rgb.map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  const parse = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const element = document.querySelector(selector);
+  const probe = document.createElement("i");
+  probe.style.color = "Canvas";
+  document.body.append(probe);
+  const ground = getComputedStyle(element).backgroundColor;
+  const behind = /, 0\\)$/.test(ground) ? parse(getComputedStyle(probe).color) : parse(ground);
+  const [light, dark] = [luminance(parse(getComputedStyle(element).color)), luminance(behind)].sort((x, y) => y - x);
+  return (light + .05) / (dark + .05);
+}"""
+"""Contrast of an element's text with its ground, as WCAG 2 defines it."""
+
+
+@pytest.fixture
+def long_run(run: Path) -> Path:
+    """The run with 50 rows more, so that there are pages to turn."""
+    with Store(run / "run.db") as store:
+        pairs = tuple(
+            QAPair(
+                id=f"more-{n:02}", dataset_id="d1", question=f"How wide was lake {n}?", answer=f"{n} km {EVIL}",
+                question_type="quantification", bloom="C2",
+            )
+            for n in range(50)
+        )  # fmt: skip
+        store.use("d1", "tag", "more", store.put("tag", "more", "f", StageResult(pairs), 0.1).id)
+    return run
+
+
 @pytest.mark.browser
 def test_page_opens_without_errors_and_its_filters_work(run: Path) -> None:
-    page_file = write_report(run)
-    problems: list[str] = []
-    for page in _browser():
-        page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda e: problems.append(str(e)))
-        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else problems.append(r.url))
-        page.goto(page_file.as_uri())
+    for page, problems in _opened(write_report(run)):
         assert page.evaluate("window.hacked") is None
-        visible = "[...document.querySelectorAll('article')].filter(a => !a.hidden).length"
-        assert page.evaluate(visible) == 8
+        assert page.evaluate(VISIBLE) == 8
         page.select_option("[data-filter=status]", "rejected")
-        assert page.evaluate(visible) == 1
-        page.select_option("[data-filter=status]", "")
+        assert page.evaluate(VISIBLE) == 1
+        assert page.inner_text("#list > li:not([hidden]) .tags strong") == "rejected: pointing"
+        page.select_option("[data-filter=type]", "quantification")
+        assert page.evaluate(VISIBLE) == 0
+        page.fill("[data-filter=search]", "no such words")
+        assert page.inner_text("#count") == "No row fits, of 8"
+        page.click("#clear")
         page.fill("[data-filter=search]", "place 6")
-        assert page.evaluate(visible) == 1
-        assert page.inner_text("#count") == "1 of 8 rows shown"
+        assert page.evaluate(VISIBLE) == 1
+        assert page.inner_text("#count") == "Showing rows 1 to 1 of 1 that fit, of 8"
         page.set_viewport_size({"width": 380, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
         unnamed = "[...document.querySelectorAll('svg')].filter(s => !s.getAttribute('aria-label')).length"
@@ -119,7 +152,100 @@ def test_page_opens_without_errors_and_its_filters_work(run: Path) -> None:
         assert problems == []
 
 
-def _browser() -> Iterator[object]:
+@pytest.mark.browser
+def test_rows_come_in_pages_and_open_on_demand(long_run: Path) -> None:
+    for page, problems in _opened(write_report(long_run)):
+        assert page.evaluate(VISIBLE) == 20
+        assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
+        assert page.inner_text("#count") == "Showing rows 1 to 20 of 58"
+        first = page.inner_text("#list > li:not([hidden]) .q")
+        page.click("nav[aria-label='Pages, above'] [data-page='1']")
+        assert page.inner_text("#list > li:not([hidden]) .q") != first
+        page.click("nav[aria-label='Pages, below'] [data-page='1']")
+        assert page.evaluate(VISIBLE) == 18
+        assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+        assert page.get_attribute("nav[aria-label='Pages, below'] [data-page='1']", "aria-disabled") == "true"
+        page.evaluate("""document.querySelector("nav[aria-label='Pages, below'] [data-page='1']").click()""")
+        assert page.evaluate(VISIBLE) == 18
+        page.click("#open")
+        assert page.evaluate("document.querySelectorAll('details[open]').length") == 18
+        page.fill("[data-filter=search]", "lake")
+        assert page.inner_text("#count") == "Showing rows 1 to 20 of 50 that fit, of 58"
+        assert page.evaluate("window.hacked") is None
+        assert problems == []
+
+
+@pytest.mark.browser
+def test_a_row_opens_by_keyboard_and_by_its_address(long_run: Path) -> None:
+    file = write_report(long_run)
+    for page, problems in _opened(file):
+        page.focus("#clear")
+        for _ in range(4):  # Previous, Next, Open all, the first row
+            page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.querySelector('#list > li:not([hidden]) summary')")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.querySelector('#list > li:not([hidden]) details').open")
+        page.goto(file.as_uri() + "#more-49")
+        assert page.is_visible("#more-49 p")
+        assert page.evaluate("document.querySelectorAll('details[open]').length") >= 1
+        page.evaluate("location.hash = 'qa-99'")
+        page.wait_for_selector("#qa-99 .why", state="visible")
+        assert problems == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_coloured_text_can_be_read_in_light_and_dark(run: Path, scheme: str) -> None:
+    for page, _ in _opened(write_report(run), color_scheme=scheme):
+        page.click("#open")
+        for selector in ("body", "a", ".accepted summary strong", ".rejected summary strong", ".why", "mark"):
+            assert page.evaluate(CONTRAST, selector) >= 4.5, selector
+
+
+@pytest.mark.browser
+def test_a_page_without_javascript_lists_every_row(long_run: Path) -> None:
+    for page, _ in _opened(write_report(long_run), java_script_enabled=False):
+        assert page.locator("#list > li:visible").count() == 58
+        assert page.locator(".controls:visible, nav.pager:visible").count() == 0
+        page.click("#list > li summary")
+        assert page.locator("#list > li p:visible").count() > 0
+
+
+@pytest.mark.browser
+def test_a_release_has_a_report_too(tmp_path: Path) -> None:
+    record = {
+        "id": "r1",
+        "context": {"metadata": {"titleEn": f"Snow {EVIL}", "description": "Depth."}},
+        "extract_pdfs_data": [{"background": ["One two."]}],
+        "query": {"Definition": [{"QuestionEn": f"What is it, {n}? {EVIL}", "AnswerEn": EVIL, "Level": "C2"} for n in range(30)]},
+        "split": "train",
+    }  # fmt: skip
+    (tmp_path / "records.jsonl").write_text(json.dumps(record) + "\n")
+    for command in (["import", "scirgen-geo", str(tmp_path / "records.jsonl"), str(tmp_path / "geo")], ["report", str(tmp_path / "geo")]):  # fmt: skip
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0, result.output
+    for page, problems in _opened(tmp_path / "geo-report" / "report.html"):
+        assert page.evaluate(VISIBLE) == 20
+        page.click("#open")
+        assert page.evaluate("window.hacked") is None
+        assert page.inner_text("h1") == "ScIRGen-Geo"
+        assert page.locator("#funnel, #usage").count() == 0
+        assert problems == []
+
+
+def _opened(file: Path, **context: Any) -> Iterator[tuple[Any, list[str]]]:
+    """The page, and what went wrong on it: messages, errors, requests."""
+    problems: list[str] = []
+    for browser in _browser():
+        page = browser.new_context(**context).new_page()
+        page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda e: problems.append(str(e)))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else problems.append(r.url))
+        page.goto(file.as_uri())
+        yield page, problems
+
+
+def _browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     flags = [
@@ -131,5 +257,5 @@ def _browser() -> Iterator[object]:
     ]
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
-        yield browser.new_page()
+        yield browser
         browser.close()

@@ -1,0 +1,128 @@
+"""Counts and means over rows, whether they are a run's pairs or a release's rows; and which of them are shown."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol, TypeVar
+
+from scirgen.core.fingerprint import derived_seed
+from scirgen.report.data import LEVELS, ScoreRow, TypeRow
+
+R = TypeVar("R")
+_EACH = 5
+
+
+class Row(Protocol):
+    """What is counted of a question."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def answer(self) -> str: ...
+    @property
+    def question_type(self) -> str: ...
+    @property
+    def bloom(self) -> str | None: ...
+
+
+def diversity_index(levels: Counter[str]) -> float:
+    """Cognitive diversity: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1 (even)."""
+    total = sum(levels.values())
+    entropy = -sum(n / total * math.log(n / total) for n in levels.values() if n)
+    return max(0.0, entropy / math.log(len(LEVELS)))
+
+
+def type_rows(pairs: Sequence[Row], rejected: Mapping[str, dict[str, int]]) -> Iterator[TypeRow]:
+    """One line a type, most rows first."""
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for pair in pairs:
+        grouped[pair.question_type].append(pair)
+    for name in sorted({*grouped, *rejected}, key=lambda n: (-len(grouped.get(n, ())), n)):
+        group = grouped.get(name, [])
+        yield TypeRow(
+            question_type=name,
+            rows=len(group),
+            share=len(group) / len(pairs) if pairs else 0.0,
+            question_words=mean(len(p.question.split()) for p in group),
+            answer_words=mean(len(p.answer.split()) for p in group),
+            rejected=rejected.get(name, {}),
+        )
+
+
+def cross(pairs: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """question type -> level -> rows."""
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    for pair in pairs:
+        if pair.bloom:
+            table[pair.question_type][pair.bloom] += 1
+    return {name: {level: table[name][level] for level in LEVELS} for name in sorted(table)}
+
+
+@dataclass(frozen=True)
+class ScoreSummary:
+    """One score over the pairs that were kept, or over those rejected."""
+
+    name: str
+    accepted: bool
+    count: int
+    lowest: float
+    median: float
+    highest: float
+    thresholds: tuple[str, ...]
+
+
+def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
+    """What the charts of the scores show, in figures: for each score, kept pairs first."""
+    grouped: dict[tuple[str, bool], list[ScoreRow]] = defaultdict(list)
+    for score in scores:
+        grouped[score.name, not score.accepted].append(score)
+    return [
+        ScoreSummary(
+            name=name,
+            accepted=not rejected,
+            count=len(group),
+            lowest=min(s.value for s in group),
+            median=median(s.value for s in group),
+            highest=max(s.value for s in group),
+            thresholds=tuple(f"{t:g}" for t in sorted({s.threshold for s in group if s.threshold is not None})),
+        )
+        for (name, rejected), group in sorted(grouped.items())
+    ]
+
+
+def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:
+    """At most ``size`` rows in their order, the same ones for the same input: some of every kind, then by lot.
+
+    Args:
+        rows: to draw from.
+        size: how many.
+        kind: the kind of a row; up to five of each are drawn first, as far as there is room.
+    """
+    if len(rows) <= size:
+        return list(rows)
+    order = list(range(len(rows)))
+    random.Random(derived_seed("report", len(rows))).shuffle(order)
+    seen: Counter[str] = Counter()
+    first: list[int] = []
+    rest: list[int] = []
+    for i in order:
+        name = kind(rows[i])
+        seen[name] += 1
+        (first if seen[name] <= _EACH else rest).append(i)
+    return [rows[i] for i in sorted([*first, *rest][:size])]
+
+
+def histogram(values: Iterable[int]) -> dict[str, int]:
+    """value -> how often, smallest first."""
+    return {str(k): n for k, n in sorted(Counter(values).items())}
+
+
+def mean(values: Iterable[float]) -> float:
+    """0 for no values."""
+    found = list(values)
+    return sum(found) / len(found) if found else 0.0

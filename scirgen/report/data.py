@@ -1,0 +1,113 @@
+"""What a report holds, as plain data: report.json, and what report.html draws. Figures come from `figures` (a run) or `released`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StageRow(_Frozen):
+    """One stage of the funnel."""
+
+    stage: str
+    reads: str
+    item: str
+    done: int
+    todo: int
+    failed: int
+    outputs: int
+    rejected: dict[str, int]
+    failures: dict[str, int]
+
+
+class TypeRow(_Frozen):
+    """One question type (ScIRGen, Table 3a). Words are white-space separated."""
+
+    question_type: str
+    rows: int
+    share: float
+    question_words: float
+    answer_words: float
+    rejected: dict[str, int]
+
+
+class AspectRow(_Frozen):
+    """One aspect over all datasets (ScIRGen, Table 3c): statements and their mean words; (dataset, paper) groups and theirs."""
+
+    aspect: str
+    groups: int
+    sentences: int
+    words: float
+    words_each: float
+
+
+class ScoreRow(_Frozen):
+    """One measured score of a pair."""
+
+    name: str
+    value: float
+    threshold: float | None
+    accepted: bool
+    question_type: str
+
+
+class Highlight(_Frozen):
+    """Evidence in its surroundings: text before, the span itself, text after, and where it is."""
+
+    before: str
+    text: str
+    after: str
+    where: str
+
+
+class SampleRow(_Frozen):
+    """A row to look at: accepted, or rejected with its reason."""
+
+    id: str
+    status: str
+    stage: str
+    code: str
+    reason: str
+    question: str
+    answer: str
+    question_type: str
+    bloom: str
+    dataset: str
+    evidence: tuple[Highlight, ...]
+    scores: dict[str, float]
+
+
+class ReportData(_Frozen):
+    """All figures of a run, or of a release, which has no funnel, no usage and no rejected rows to show."""
+
+    kind: Literal["run", "release"] = "run"
+    name: str = ""
+    domain: str
+    models: dict[str, str]
+    datasets: int
+    datasets_with_papers: int
+    papers: int
+    rows: int
+    waiting: int
+    funnel: tuple[StageRow, ...]
+    types: tuple[TypeRow, ...]
+    papers_per_dataset: dict[str, int]
+    aspects: tuple[AspectRow, ...]
+    bloom: dict[str, int]
+    bloom_by_type: dict[str, dict[str, int]]
+    bloom_agreement: float | None
+    diversity: float | None
+    hops: dict[str, int]
+    scores: tuple[ScoreRow, ...]
+    defects: dict[str, int]
+    candidates: int
+    usage: dict[str, object]
+    sample: tuple[SampleRow, ...]
+    sample_of: int = 0

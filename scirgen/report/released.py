@@ -1,0 +1,136 @@
+"""The figures of a release, whoever made it: what can be known from its files. How a run got there is `figures`' to tell."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from scirgen.core.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
+from scirgen.report.counting import cross, diversity_index, drawn, histogram, mean, type_rows
+from scirgen.report.data import LEVELS, AspectRow, Highlight, ReportData, SampleRow, ScoreRow
+
+_AROUND = 240
+_WITH_PAPER = "with-paper"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the tables need of a row; a release's rows in full would not fit everywhere."""
+
+    id: str
+    question: str
+    answer: str
+    question_type: str
+    bloom: str | None
+    hops: int
+
+
+def gather_release(release: Release, *, sample: int = 300) -> ReportData:
+    """Read a release and compute every figure.
+
+    Args:
+        release: an opened release.
+        sample: at most this many rows to look at.
+
+    Raises:
+        InputError: a file is missing or damaged.
+    """
+    asked: list[_Asked] = []
+    scores: list[ScoreRow] = []
+    for row in release.rows():
+        asked.append(_Asked(row.id, row.question, row.answer, row.question_type, row.bloom, row.hops))
+        scores += _scores(row)
+    documents = {d.id: d.papers for d in release.corpus(_WITH_PAPER)}
+    bloom = Counter(a.bloom for a in asked if a.bloom)
+    info = release.info
+    return ReportData(
+        kind="release",
+        name=info.name,
+        domain=info.domain,
+        models={str(n): model for n, model in enumerate(info.models, 1)},
+        datasets=len(documents),
+        datasets_with_papers=sum(bool(p) for p in documents.values()),
+        papers=info.counts.get("papers", 0),
+        rows=len(asked),
+        waiting=0,
+        funnel=(),
+        types=tuple(type_rows(asked, {})),
+        papers_per_dataset=histogram(len(p) for p in documents.values()),
+        aspects=tuple(_aspects(release)),
+        bloom={level: bloom.get(level, 0) for level in LEVELS},
+        bloom_by_type=cross(asked),
+        bloom_agreement=None,
+        diversity=diversity_index(bloom) if bloom else None,
+        hops=histogram(a.hops for a in asked) if any(a.hops for a in asked) else {},
+        scores=tuple(scores),
+        defects=dict(Counter(info.left_out).most_common()),
+        candidates=0,
+        usage={},
+        sample=tuple(_sample(release, {a.id for a in drawn(asked, sample, lambda a: a.question_type)})),
+        sample_of=len(asked),
+    )
+
+
+def _scores(row: ReleaseRow) -> Iterator[ScoreRow]:
+    for score in row.scores:
+        yield ScoreRow(
+            name=score.name, value=score.value, threshold=score.threshold, accepted=True, question_type=row.question_type
+        )  # fmt: skip
+
+
+def _aspects(release: Release) -> Iterator[AspectRow]:
+    words: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    sentences: Counter[str] = Counter()
+    for aspect in release.aspects():
+        words[aspect.category][(aspect.dataset_id, aspect.paper_id)] += len(aspect.text.split())
+        sentences[aspect.category] += 1
+    for name in sorted(words):
+        groups = words[name]
+        yield AspectRow(
+            aspect=name,
+            groups=len(groups),
+            sentences=sentences[name],
+            words=mean(groups.values()),
+            words_each=groups.total() / sentences[name],
+        )
+
+
+def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
+    rows = [r for r in release.rows() if r.id in ids]
+    wanted = {r.dataset_id for r in rows}
+    documents = {d.id: d for d in release.corpus(_WITH_PAPER) if d.id in wanted}
+    cited = {p for r in rows for p in r.passages}
+    passages: dict[str, list[Passage]] = defaultdict(list)
+    for passage in release.passages() if cited else ():
+        if passage.id in cited:
+            passages[passage.document_id].append(passage)
+    titles = {p.id: p.title or p.id for p in release.papers()} if cited else {}
+    for row in rows:
+        document = documents.get(row.dataset_id)
+        yield SampleRow(
+            id=row.id, status="accepted", stage=row.split, code="", reason="", question=row.question, answer=row.answer,
+            question_type=row.question_type, bloom=row.bloom or "",
+            dataset=document.title if document else row.dataset_id,
+            evidence=tuple(_highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence),
+            scores={s.name: s.value for s in row.scores},
+        )  # fmt: skip
+
+
+def _highlight(
+    evidence: EvidenceRow, document: CorpusDocument | None, passages: Iterable[Passage], titles: Mapping[str, str]
+) -> Highlight:
+    """Evidence in its surroundings: the dataset's metadata, or the passage that holds it, as far as a release has them."""
+    page = f", page {evidence.page}" if evidence.page else ""
+    if evidence.source == "dataset" and document is not None:
+        text, at, where = document.metadata, evidence.start, f"metadata: {document.title}"
+    else:
+        around = next((p for p in passages if p.start <= evidence.start and evidence.end <= p.end), None)
+        text, at = (around.text, evidence.start - around.start) if around else ("", 0)
+        where = f"paper {titles.get(evidence.document_id, evidence.document_id)}{page}"
+    end = at + len(evidence.text)
+    if text[at:end] != evidence.text:
+        return Highlight(before="", text=evidence.text, after="", where=where)
+    return Highlight(
+        before=text[max(0, at - _AROUND) : at], text=evidence.text, after=text[end : end + _AROUND], where=where
+    )
