@@ -236,3 +236,12 @@ class ReleaseConfig(Section):
     decontaminate_words: int = Field(
         default=13, ge=3, description="words in a row that a question or answer may not share with one of them"
     )
+    # Not fingerprinted either: the hash of the model's files is, instead of their place.
+    decontaminate_model: str = Field(
+        default="",
+        description="st:MODEL_OR_DIR, an embedding model: questions of theirs in other words are left out too",
+        json_schema_extra={"fingerprint": False},
+    )
+    decontaminate_similarity: float = Field(
+        default=0.9, gt=0, le=1, description="cosine from which two questions count as the same"
+    )

@@ -13,6 +13,7 @@ from scirgen.core.records import QAPair, Rejection
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.paraphrases import Paraphrases
 
 Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]
 """Ids of the pairs that may be released -> ids of those that a target keeps, and notes for the card."""
@@ -40,6 +41,7 @@ def settle(
     wording: LanguageWording,
     benchmarks: Benchmarks | None = None,
     choose: Choose | None = None,
+    paraphrases: Paraphrases | None = None,
 ) -> Settled:
     """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
 
@@ -48,6 +50,7 @@ def settle(
         wording: words of the release's language.
         benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
         choose: a target; asked last, so that it counts only rows that can be released.
+        paraphrases: the same benchmarks' questions in other words, looked at after `benchmarks`.
     """
     if content.keep_all:
         asked = [_asked(p) for p in content.pairs()]
@@ -55,7 +58,7 @@ def settle(
         found = near_duplicates(asked, wording.stop_words)
         groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
         return Settled(content, {}, [g for g in groups if len(g) > 1], [])
-    rejections = {} if benchmarks is None else _contaminated(content, benchmarks)
+    rejections = _contaminated(content, benchmarks, paraphrases)
     resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
     drops = {d.id: d for d in resolution.drops}
     for pair in content.pairs():
@@ -84,9 +87,17 @@ def _asked(pair: QAPair) -> Asked:
     return Asked(pair.id, pair.dataset_id, pair.question, pair.answer, pair.question_type)
 
 
-def _contaminated(content: ReleaseContent, benchmarks: Benchmarks) -> dict[str, Rejection]:
-    found = ((pair, benchmarks.overlap(pair)) for pair in content.pairs())
-    return {pair.id: _rejection(pair, "contaminated", reason, None) for pair, reason in found if reason is not None}
+def _contaminated(
+    content: ReleaseContent, benchmarks: Benchmarks | None, paraphrases: Paraphrases | None
+) -> dict[str, Rejection]:
+    rejections: dict[str, Rejection] = {}
+    if benchmarks is not None:
+        found = ((pair, benchmarks.overlap(pair)) for pair in content.pairs())
+        rejections = {p.id: _rejection(p, "contaminated", reason, None) for p, reason in found if reason is not None}
+    if paraphrases is not None:
+        for pair, reason, cosine in paraphrases.find(p for p in content.pairs() if p.id not in rejections):
+            rejections[pair.id] = _rejection(pair, "contaminated_paraphrase", reason, cosine)
+    return rejections
 
 
 def _rejection(pair: QAPair, code: str, reason: str, score: float | None) -> Rejection:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
 
-from scirgen.core.config import Config
+from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.quota_progress import progress, rejection_codes
@@ -20,6 +20,7 @@ from scirgen.core.release import Release, ReleaseInfo
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.content import from_run
+from scirgen.stages.release.paraphrases import Paraphrases, describe, model_fingerprint
 from scirgen.stages.release.write import write_release
 
 _FOLDER = "release"
@@ -41,6 +42,7 @@ class ReleaseStage(Stage):
                 config.domain,
                 digest(config.generate.quota),
                 fingerprint(_benchmarks(config)),
+                model_fingerprint(config.release.decontaminate_model, _benchmarks(config)),
             ),
         )
 
@@ -82,10 +84,9 @@ class ReleaseStage(Stage):
             language=config.language,
             seed=config.seed,
         )
-        if files := _benchmarks(config):
-            words, names = config.release.decontaminate_words, ", ".join(f.name for f in files)
-            note = f"Rows that share {words} words in a row with a question or answer of {names} are left out."
-            info = info.model_copy(update={"notes": (note,)})
+        settings, files = config.release, _benchmarks(config)
+        if files:
+            info = info.model_copy(update={"notes": tuple(_decontamination_notes(settings, files))})
         return write_release(
             from_run(ctx.run, info),
             ctx.folder / _FOLDER,
@@ -94,13 +95,27 @@ class ReleaseStage(Stage):
             formats=config.release.formats,
             registry=ctx.registry,
             wording=ctx.taxonomies.wording.of(config.language),
-            benchmarks=Benchmarks(files, config.release.decontaminate_words) if files else None,
+            benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
+            paraphrases=Paraphrases(files, settings.decontaminate_model, settings.decontaminate_similarity)
+            if settings.decontaminate_model
+            else None,
             choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
         )
 
 
 def _benchmarks(config: Config) -> list[Path]:
     return [Path(f).expanduser() for f in config.release.decontaminate]
+
+
+def _decontamination_notes(settings: ReleaseConfig, files: Sequence[Path]) -> Iterator[str]:
+    names = ", ".join(f.name for f in files)
+    words = settings.decontaminate_words
+    yield f"Rows that share {words} words in a row with a question or answer of {names} are left out."
+    if settings.decontaminate_model:
+        yield (
+            f"So are rows whose question has a cosine of {settings.decontaminate_similarity:g} or more with a question of "
+            f"{names}, by embeddings of {describe(settings.decontaminate_model)}."
+        )
 
 
 def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -24,6 +24,7 @@ from scirgen.stages.release.croissant import write_croissant
 from scirgen.stages.release.duplicates import Choose, Settled, settle
 from scirgen.stages.release.format import ReleaseFormat
 from scirgen.stages.release.grouping import Grouping, group, leakage
+from scirgen.stages.release.paraphrases import Paraphrases
 from scirgen.stages.release.passages import PassageIndex
 
 _BASE_FORMAT = "jsonl"
@@ -40,6 +41,7 @@ def write_release(
     wording: LanguageWording,
     benchmarks: Benchmarks | None = None,
     choose: Choose | None = None,
+    paraphrases: Paraphrases | None = None,
 ) -> tuple[Release, list[Rejection]]:
     """Write ``folder``; what was there before stays until the new one is complete.
 
@@ -53,6 +55,7 @@ def write_release(
         wording: words of the release's language, for telling near-duplicate questions.
         benchmarks: whose questions must not be in the release.
         choose: which of the rows that can be released a target keeps; None: all.
+        paraphrases: the benchmarks' questions, to be found in other words too.
 
     Returns:
         The release, and the questions that were not released: another one says the same, or a benchmark has them.
@@ -66,7 +69,7 @@ def write_release(
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        settled = settle(content, wording, benchmarks, choose)
+        settled = settle(content, wording, benchmarks, choose, paraphrases)
         counts = _write_base(settled, making, ratios, seed)
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)
