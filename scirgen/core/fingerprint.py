@@ -17,8 +17,7 @@ def digest(*parts: object) -> str:
 
     Parts that are not strings or numbers must be JSON-serialisable; dicts are sorted by key.
     """
-    encoded = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_encode)
-    return hashlib.sha256(encoded.encode()).hexdigest()[:32]
+    return hashlib.sha256(_ENCODER.encode(parts).encode()).hexdigest()[:32]
 
 
 def content_id(prefix: str, *parts: object) -> str:
@@ -56,3 +55,6 @@ def _encode(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     return str(value)
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_encode)

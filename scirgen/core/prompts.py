@@ -31,7 +31,16 @@ def fence(text: object) -> str:
     return f"<{tag}>\n{body}\n</{tag}>"
 
 
-_ENVIRONMENT = ImmutableSandboxedEnvironment(
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, quicker for what templates are given: public fields of records and settings are safe without its checks."""
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        if isinstance(obj, BaseModel) and attr in type(obj).model_fields:
+            return True
+        return super().is_safe_attribute(obj, attr, value)
+
+
+_ENVIRONMENT = _Sandbox(
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -114,14 +123,28 @@ class Prompt:
         for role, template in (("system", self._templates[0]), ("user", self._templates[1])):
             if template is None:
                 continue
-            try:
-                text = template.render(values).strip()
-            except jinja2.TemplateError as error:
-                raise ResourceError(f"{self.path}: {role}: {error.message}") from error
+            if role == "system" and self._system_text is not None:
+                text = self._system_text
+            else:
+                text = self._filled(role, template, values)
             messages.append(("system" if role == "system" else "user", text))
         return RenderedPrompt(
             self.id, self.file.version, self.hash, self.file.output, self.file.sampling, tuple(messages)
         )
+
+    def _filled(self, role: str, template: jinja2.Template, values: dict[str, object]) -> str:
+        try:
+            return template.render(values).strip()
+        except jinja2.TemplateError as error:
+            raise ResourceError(f"{self.path}: {role}: {error.message}") from error
+
+    @cached_property
+    def _system_text(self) -> str | None:
+        """The system message where it is the same for every item, as most are; rendered once."""
+        template = self._templates[0]
+        if template is None or jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(self.file.system)):
+            return None
+        return self._filled("system", template, {})
 
     @cached_property
     def _templates(self) -> tuple[jinja2.Template | None, jinja2.Template]:

@@ -137,6 +137,9 @@ class LanguageWording(_Strict):
     stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
 
 
+_NO_WORDING = LanguageWording()
+
+
 class Wording(_Strict):
     """Words and patterns of the gates, by language."""
 
@@ -146,7 +149,8 @@ class Wording(_Strict):
 
     def of(self, language: str) -> LanguageWording:
         """The wording of a language; an empty one where the file has none."""
-        return self.languages.get(language.split("-")[0].lower(), LanguageWording())
+        found = self.languages.get(language) or self.languages.get(language.split("-")[0].lower())
+        return found if found is not None else _NO_WORDING
 
 
 class _Graesser(_Strict):

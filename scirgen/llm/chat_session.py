@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel
@@ -40,7 +39,7 @@ def chat_key(identity: ModelIdentity, request: ChatRequest, sample: int) -> str:
     """The key a reply is cached under: all that can change it, and nothing else (no address, no key, no time)."""
     return digest(
         "chat", identity.backend, identity.name, identity.revision,
-        [(m.role, m.content) for m in request.messages], asdict(request.sampling), request.schema, sample,
+        [(m.role, m.content) for m in request.messages], vars(request.sampling), request.schema, sample,
     )  # fmt: skip
 
 
@@ -180,7 +179,7 @@ class CachedChatSession:
         self._usage.add(self._role, reply.usage)
         body = {
             "messages": [[m.role, m.content] for m in request.messages],
-            "sampling": asdict(request.sampling),
+            "sampling": vars(request.sampling),
             "schema": request.schema,
         }
         self._cache.put(

@@ -158,21 +158,22 @@ class Runner:
         fingerprint = scope.fingerprint(item, self._static[stage.name])
         identity = (stage.name, item.key, fingerprint)
         running = self._in_flight.get(identity)
-        if running is None:
-            stored = self._store.get(*identity)
-            if stored is not None and stored.status == "done":
-                result, reused, seconds = stored, True, 0.0
-            else:
-                result, reused, seconds = await self._work(stage, item, fingerprint)
+        stored = await asyncio.shield(running) if running else self._store.get(*identity)
+        if running or (stored is not None and stored.status == "done"):
+            assert stored is not None
+            result, reused, seconds = stored, True, 0.0
+            self._store.use(scope.dataset_id, stage.name, item.key, result.id)
         else:
-            result, reused, seconds = await asyncio.shield(running), True, 0.0
-        self._store.use(scope.dataset_id, stage.name, item.key, result.id)
+            result, seconds = await self._work(stage, item, fingerprint, scope.dataset_id)
+            reused = False
         self._observer.finished(result, reused=reused, seconds=seconds)
         if result.status != "done":
             self._failed.add((stage.name, item.key))
         return result
 
-    async def _work(self, stage: Stage, item: WorkItem, fingerprint: str) -> tuple[StoredResult, bool, float]:
+    async def _work(
+        self, stage: Stage, item: WorkItem, fingerprint: str, dataset_id: str
+    ) -> tuple[StoredResult, float]:
         if self._stopping:
             raise Stopped
         identity = (stage.name, item.key, fingerprint)
@@ -182,9 +183,9 @@ class Runner:
         try:
             outcome = await self._execute(stage, item, fingerprint)
             seconds = time.monotonic() - started
-            stored = self._store.put(*identity, outcome, seconds)
+            stored = self._store.put(*identity, outcome, seconds, used_by=dataset_id)
             future.set_result(stored)
-            return stored, False, seconds
+            return stored, seconds
         except BaseException as error:
             future.set_exception(error if isinstance(error, Exception) else Stopped())
             future.exception()  # retrieved here: nobody may be waiting

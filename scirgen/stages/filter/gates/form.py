@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
@@ -87,24 +86,28 @@ def foreign_language(text: str, wanted: str, wording: Wording, margin: float) ->
     A script counts when it makes a third of the letters; a language in the same script, when the text has at least
     ``margin`` more of its function words than of the wanted one's.
     """
-    letters = len(_LETTER.findall(text)) or 1
-    shares = {name: len(pattern.findall(text)) / letters for name, pattern in _SCRIPTS.items()}
-    script = max(shares, key=lambda name: shares[name])
-    if shares[script] > 1 / 3:
-        compatible = {script, "ja"} if script == "zh" else {script}
-        return None if wanted in compatible else script
-    if wanted in _SCRIPTS:
-        return "a language in Latin script" if letters > 20 and shares[wanted] < 0.05 else None
-    counted = Counter(words(text))
-    own = _hits(counted, wording.of(wanted).function_words)
+    if wanted in _SCRIPTS or not text.isascii():
+        letters = len(_LETTER.findall(text)) or 1
+        shares = {name: len(pattern.findall(text)) / letters for name, pattern in _SCRIPTS.items()}
+        script = max(shares, key=lambda name: shares[name])
+        if shares[script] > 1 / 3:
+            compatible = {script, "ja"} if script == "zh" else {script}
+            return None if wanted in compatible else script
+        if wanted in _SCRIPTS:
+            return "a language in Latin script" if letters > 20 and shares[wanted] < 0.05 else None
+    tokens = words(text)
+    if len(tokens) < margin:
+        return None
+    own = _hits(tokens, wording.of(wanted).function_words)
     for language, other in sorted(wording.languages.items()):
-        if language != wanted and _hits(counted, other.function_words) - own >= margin:
+        if language != wanted and _hits(tokens, other.function_words) - own >= margin:
             return language
     return None
 
 
-def _hits(counted: Counter[str], function_words: tuple[str, ...]) -> int:
-    return sum(counted[w] for w in counted.keys() & _members(function_words))
+def _hits(tokens: Sequence[str], function_words: tuple[str, ...]) -> int:
+    members = _members(function_words)
+    return sum(token in members for token in tokens)
 
 
 @lru_cache(maxsize=64)
