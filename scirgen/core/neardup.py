@@ -6,7 +6,7 @@ here too, and carried out by release.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ class Wordprint:
         return self.kind == other.kind and self.numbers == other.numbers and not exchanged
 
 
-def wordprint(id: str, text: str, kind: str = "", stop_words: Collection[str] = ()) -> Wordprint:
+def wordprint(id: str, text: str, kind: str = "", stop_words: tuple[str, ...] = ()) -> Wordprint:
     """The wordprint of a question; all of its words count where none carries content."""
     found = frozenset(content_words(text, stop_words) or content_words(text))
     plain = normalise(text).rstrip(" ?.!？。")
@@ -108,7 +108,7 @@ class Resolution:
 
 def near_duplicates(
     asked: Iterable[Asked],
-    stop_words: Collection[str] = (),
+    stop_words: tuple[str, ...] = (),
     *,
     threshold: float = 0.8,
     embed: Embed | None = None,
@@ -130,8 +130,7 @@ def near_duplicates(
     Raises:
         MissingExtraError: datasketch is not installed.
     """
-    stop = frozenset(stop_words)
-    prints = [wordprint(a.id, a.question, a.question_type, stop) for a in sorted(asked, key=lambda a: a.id)]
+    prints = [wordprint(a.id, a.question, a.question_type, stop_words) for a in sorted(asked, key=lambda a: a.id)]
     similar = _lexical(prints, threshold)
     if embed is not None:
         for low, high, score in _semantic(prints, embed, embed_threshold):

@@ -37,10 +37,11 @@ def stem(word: str) -> str:
     return word
 
 
-def content_words(text: str, stop_words: Collection[str] = ()) -> list[str]:
+@lru_cache(maxsize=2048)  # as with `normalise`
+def content_words(text: str, stop_words: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Stems of the words that carry content, in order, repeats kept."""
-    stop = _members(stop_words) if isinstance(stop_words, tuple) else stop_words
-    return [stem(w) for w in words(text) if w not in stop and (len(w) > 1 or not w.isascii() or w.isdigit())]
+    stop = _members(stop_words)
+    return tuple(stem(w) for w in words(text) if w not in stop and (len(w) > 1 or not w.isascii() or w.isdigit()))
 
 
 @lru_cache(maxsize=64)

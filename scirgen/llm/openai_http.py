@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
+from pydantic_core import PydanticSerializationError, to_json
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import (
@@ -34,6 +35,14 @@ _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|maximum.{0,20}(token
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.I)
 _KEY = re.compile(r"\b(sk-|key-|Bearer )[A-Za-z0-9_\-.*]{4,}")
 _GONE = re.compile(r"model.{0,60}(not found|does not exist|not loaded|unloaded|not exist)|unknown model", re.I | re.S)
+
+
+def encoded(body: dict[str, Any]) -> bytes:
+    """``body`` as JSON; half a character, as broken PDFs hold, is escaped instead of refused."""
+    try:
+        return to_json(body)
+    except PydanticSerializationError:
+        return json.dumps(body).encode()
 
 
 class OpenAIServer:
@@ -63,7 +72,7 @@ class OpenAIServer:
             ModelError: see `status_error`; a fault of the connection, a time-out and an answer that is no JSON are
                 `ServerUnavailableError`.
         """
-        return await self.request("POST", path, data=json.dumps(body).encode(), content_type="application/json")
+        return await self.request("POST", path, data=encoded(body), content_type="application/json")
 
     async def get(self, path: str) -> Any:
         """The parsed JSON of the answer to a GET; raises as `post` does."""
