@@ -11,11 +11,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 from rapidfuzz.distance import LCSseq
 
+from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import make_retriever
-from scirgen.core.errors import InputError, ModelError
+from scirgen.benchmark.significance import Clusters
+from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
@@ -46,7 +49,10 @@ class Answered(BaseModel):
 
 
 class SystemRow(BaseModel):
-    """One line of the table: means over the questions a metric applies to; None where it applies to none."""
+    """One line of the table: means over the questions a metric applies to; None where it applies to none.
+
+    ``interval`` is the 95 % bootstrap interval of the accuracy, datasets redrawn.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,6 +64,7 @@ class SystemRow(BaseModel):
     rouge_l: float | None
     exact: float | None
     number: float | None
+    interval: tuple[float, float] | None = None
 
 
 class QAReport(BaseModel):
@@ -93,13 +100,7 @@ def questions_of(
     Raises:
         InputError: the split has no answered question.
     """
-    rows = [r for r in release.rows(split) if r.answer]
-    if not rows:
-        raise InputError(
-            f"the split {split} of {release.folder} has no answered questions", hint="Choose another --split."
-        )
-    if limit and limit < len(rows):
-        rows = [rows[i * len(rows) // limit] for i in range(limit)]
+    rows = questions_of_split(release, split, limit, lambda r: bool(r.answer), "answered questions")
     found: list[tuple[str, ...]] = [()] * len(rows)
     if depth:
         texts = [p.text for p in sorted(release.passages(), key=lambda p: p.id)]
@@ -172,8 +173,17 @@ async def score(
         rouge_l=_mean([a.rouge_l for a in found if a.rouge_l is not None]),
         exact=_mean([a.exact for a in found if a.exact is not None]),
         number=_mean([a.number for a in found if a.number is not None]),
+        interval=_interval(usable, found),
     )
     return row, found
+
+
+def _interval(usable: Sequence[tuple[Question, str]], found: Sequence[Answered]) -> tuple[float, float] | None:
+    judged = [
+        (q.row.dataset_id, a.entailment) for (q, _), a in zip(usable, found, strict=True) if a.entailment is not None
+    ]
+    right = np.asarray([float(value >= THRESHOLD) for _, value in judged])
+    return Clusters([dataset for dataset, _ in judged]).interval(right) if judged else None
 
 
 async def question_entails(

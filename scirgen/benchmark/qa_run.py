@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 from scirgen.benchmark.qa import Answered, QAReport, SystemRow, answers, baselines, questions_of, score
@@ -29,8 +30,12 @@ async def run_qa(
     split: str = "test",
     limit: int | None = None,
     entailment: str = "lexical:words",
+    started: Callable[[int], None] = lambda answers: None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> QAReport:
     """Answer a split's questions with each number of passages; replies are kept in ``out/replies.db``.
+
+    ``started`` gets the number of answers that will be asked for, ``progress`` how many there are.
 
     Raises:
         InputError: the split has no answered questions.
@@ -43,6 +48,8 @@ async def run_qa(
     judge = open_entailment(entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard"))
     questions = questions_of(release, split, limit, forms, retriever, registry, max(*ks, 1))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
+    started(len(questions) * len(ks))
+    done = count(1)
     rows: list[SystemRow] = []
     given: list[Answered] = []
     sessions = await open_sessions(
@@ -50,7 +57,14 @@ async def run_qa(
     )
     try:
         for k in ks:
-            replies = await answers(questions, k, sessions.chat, prompts, concurrency=config.limits.concurrency)
+            replies = await answers(
+                questions,
+                k,
+                sessions.chat,
+                prompts,
+                concurrency=config.limits.concurrency,
+                progress=lambda: progress(next(done)),
+            )
             row, found = await score(str(sessions.chat.identity), k, questions, replies, judge)
             rows.append(row)
             given += found

@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.benchmark.metrics import PerQuery, means, per_query
+from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, complete_specs, make_retriever
 from scirgen.benchmark.significance import Clusters, holm
-from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
 from scirgen.core.release import Release, ReleaseRow
 
@@ -170,14 +170,10 @@ def evaluate(
 def _load(
     release: Release, split: str, limit: int | None = None, qrels: Mapping[str, Mapping[str, int]] | None = None
 ) -> _Questions:
-    rows = [r for r in release.rows(split) if qrels is None or r.id in qrels]
-    if not rows:
-        raise InputError(
-            f"the split {split} of {release.folder} has no questions",
-            hint="Choose another with --split (train, dev, test).",
-        )
-    if limit and limit < len(rows):
-        rows = [rows[i * len(rows) // limit] for i in range(limit)]
+    if qrels is None:
+        rows = questions_of_split(release, split, limit)
+    else:
+        rows = questions_of_split(release, split, limit, lambda r: r.id in qrels, "questions with such judgements")
     return _Questions(rows, qrels if qrels is not None else release.qrels(split))
 
 

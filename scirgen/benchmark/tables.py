@@ -59,9 +59,24 @@ def shown_spec(spec: str) -> str:
 
 def qa_table(rows: Sequence[SystemRow]) -> str:
     """One line a system and number of passages; a dash where a metric applies to no question."""
-    names = ("accuracy", "rouge_l", "exact", "number")
-    body = [[r.system, r.k, r.questions, *("-" if (v := getattr(r, n)) is None else v for n in names)] for r in rows]
-    return markdown(["system", "k", "questions", "entailed", "ROUGE-L (long)", "exact (short)", "number (short)"], body)
+    body = []
+    for r in rows:
+        low, high = r.interval or (0.0, 0.0)
+        shown = ["-" if v is None else v for v in (r.accuracy, r.rouge_l, r.exact, r.number)]
+        interval = f"{low:.3f}-{high:.3f}" if r.interval else "-"
+        body.append([shown_spec(r.system), r.k, r.questions, r.failed, shown[0], interval, *shown[1:]])
+    header = [
+        "system",
+        "k",
+        "questions",
+        "failed",
+        "entailed",
+        "95 %",
+        "ROUGE-L (long)",
+        "exact (short)",
+        "number (short)",
+    ]
+    return markdown(header, body)
 
 
 def _cell(value: object) -> str:

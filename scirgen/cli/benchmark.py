@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -98,44 +99,43 @@ def pool(
     """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels."""
     import asyncio
 
-    from scirgen.benchmark.pooling import Pooled, agreement, judge, write_judgements
-    from scirgen.benchmark.pooling import pool as collect
+    from scirgen.benchmark.pooling import agreement
+    from scirgen.benchmark.pooling_run import run_pool
     from scirgen.benchmark.retriever import split_specs
-    from scirgen.core.config import Config
-    from scirgen.core.prompts import PromptLibrary
     from scirgen.core.release import Release
-    from scirgen.core.resources import Resources
-    from scirgen.llm.cache import ReplyCache
-    from scirgen.llm.open import open_sessions
     from scirgen.pipeline.plugins import load_registry
 
-    opened, registry = Release(release), load_registry()
-    rows = list(opened.rows(split))
-    rows = [rows[i * len(rows) // limit] for i in range(limit)] if limit < len(rows) else rows
-    documents = sorted(opened.corpus(setting), key=lambda d: d.id)
-    pooled = collect(rows, documents, split_specs(retrievers), registry, depth)
-    total = sum(len(found) for found in pooled.values())
-    click.echo(f"{len(rows)} questions, {total} pairs to judge", err=True)
-    out.mkdir(parents=True, exist_ok=True)
-    prompts = PromptLibrary(Resources())
-
-    async def work() -> Pooled:
-        config = Config.model_validate({"models": {"generator": model}})
-        sessions = await open_sessions(
-            config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
+    count = _Count("pairs judged")
+    qrels, result = asyncio.run(
+        run_pool(
+            Release(release), model, load_registry(), out, retrievers=split_specs(retrievers), setting=setting, split=split,
+            depth=depth, limit=limit, started=lambda _, pairs: count.start(pairs), progress=count,
         )
-        try:
-            return await judge(pooled, rows, documents, sessions.chat, prompts, concurrency=config.limits.concurrency)
-        finally:
-            await sessions.aclose()
-
-    result = asyncio.run(work())
-    qrels = write_judgements(out, result.judgements)
-    click.echo(f"{qrels}: {len(result.judgements)} judged, {len(result.failed)} without a usable reply")
+    )  # fmt: skip
+    click.echo(f"{qrels}: {len(result.judgements)} pairs judged, {len(result.failed)} without a usable reply")
+    for query, document, why in result.failed[:3]:
+        click.echo(f"  {query}, {document}: {why}")
+    grades = Counter(j.grade for j in result.judgements)
+    click.echo("grades: " + ", ".join(f"{grade}: {grades[grade]}" for grade in (3, 2, 1, 0)))
     for name, value in agreement(result.judgements).items():
-        click.echo(f"{name}: {value:.3f}")
+        click.echo(f"{name.replace('_', ' ')}: {value:.3f}")
+    click.echo(f"Measure with them: scirgen benchmark retrieval {release} --split {split} --qrels {qrels}")
     if result.failed:
         raise SystemExit(3)
+
+
+class _Count:
+    """Says on stderr how far a long job is, some twenty times."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._total, self._step = what, 0, 1
+
+    def start(self, total: int) -> None:
+        self._total, self._step = total, max(1, total // 20)
+
+    def __call__(self, done: int) -> None:
+        if done % self._step == 0 or done == self._total:
+            click.echo(f"{done} of {self._total} {self._what}", err=True)
 
 
 @benchmark.command()
@@ -179,10 +179,13 @@ def qa(
         ks = sorted({int(k) for k in depths.split(",")})
     except ValueError:
         raise click.BadParameter(f"{depths!r}: numbers, separated by commas", param_hint="--k") from None
+    if ks[0] < 0:
+        raise click.BadParameter(f"{depths!r}: a number of passages cannot be negative", param_hint="--k")
+    count = _Count("answers")
     report = asyncio.run(
         run_qa(
             Release(release), model, load_registry(), out, retriever=retriever, ks=ks, split=split, limit=limit,
-            entailment=entailment,
+            entailment=entailment, started=count.start, progress=count,
         )
     )  # fmt: skip
     if json_file:

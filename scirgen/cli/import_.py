@@ -19,9 +19,15 @@ def import_() -> None:
 @click.option(
     "--resplit", is_flag=True, help="Make new splits that nothing leaks across, instead of the published ones."
 )
+@click.option(
+    "--split",
+    "rest",
+    type=click.Choice(["train", "dev", "test"]),
+    help="Where records go that state no split.  [default: new splits, or train where others state one]",
+)
 @click.option("--seed", default=0, show_default=True, help="Orders the groups when new splits are made.")
-def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, seed: int) -> None:
-    """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat) or records.jsonl[.gz]."""
+def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, rest: str | None, seed: int) -> None:
+    """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat), or records.jsonl[.gz]."""
     from scirgen.core.config import ReleaseConfig
     from scirgen.core.resources import Resources
     from scirgen.core.taxonomy import Taxonomies
@@ -29,7 +35,9 @@ def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, seed: int) ->
     from scirgen.stages.release.import_scirgen_geo import scirgen_geo as read
     from scirgen.stages.release.write import write_release
 
-    content = read(src)
+    if resplit and rest:
+        raise click.UsageError("--resplit makes new splits; --split keeps all in one: give one of them")
+    content = read(src, rest)
     if resplit:
         content.splits = None
     release, _ = write_release(
@@ -44,3 +52,7 @@ def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, seed: int) ->
     counts = release.info.counts
     sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())
     click.echo(f"{release.folder}: {counts['rows']:,} questions ({sizes}) about {counts['datasets']:,} datasets")
+    if content.splits is None and not resplit:
+        click.echo("note: the records state no splits; new ones were made. To keep all in one: --split test")
+    for note in release.info.notes:
+        click.echo(f"note: {note}")

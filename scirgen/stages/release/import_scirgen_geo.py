@@ -21,7 +21,11 @@ from scirgen.stages.release.content import ReleaseContent
 
 _LEVEL = re.compile(r"C[1-6]")
 _NOT_LETTERS = re.compile(r"[^a-z]+")
-_HINT = "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in train/, dev/, test/), or a records.jsonl[.gz]."
+_HINT = (
+    "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in full/, train/, dev/, test/), of train|dev|test.jsonl[.gz], or a "
+    "records.jsonl[.gz]."
+)
+_SPLIT_NAMES = {**{s: s for s in SPLITS}, "validation": "dev", "valid": "dev", "val": "dev"}
 _CATEGORIES = {c.value.replace("_", " "): c for c in AspectCategory}
 _UNSTATED = {"", "None"}
 
@@ -45,10 +49,15 @@ def read_records(src: Path) -> Iterator[tuple[Record, str | None]]:
         yield record, split
 
 
-def scirgen_geo(src: Path) -> ReleaseContent:
+def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
     """The content of a release, from ScIRGen-Geo's records.
 
     Two extracts that are equal word for word are one paper: the records do not say which paper an extract is from.
+
+    Args:
+        src: see `read_records`.
+        split_of_rest: split of the records that state none. By default: train where others state one; where none does,
+            splits are made by `write`.
     """
     datasets: dict[str, Dataset] = {}
     papers: dict[str, Paper] = {}
@@ -74,9 +83,10 @@ def scirgen_geo(src: Path) -> ReleaseContent:
         unanswered += sum(not answer for _, _, answer, _ in pairs[dataset.id])
     notes = [f"{unanswered} question(s) have no answer in the source."] if unanswered else []
     missing = [d for d in datasets if d not in splits]
-    if splits and missing:
-        notes.append(f"{len(missing)} record(s) without a published split are documents of train.")
-        splits.update(dict.fromkeys(missing, "train"))
+    if missing and (splits or split_of_rest):
+        rest = split_of_rest or "train"
+        notes.append(f"{len(missing)} record(s) without a published split are in {rest}.")
+        splits.update(dict.fromkeys(missing, rest))
     return ReleaseContent(
         info=ReleaseInfo(
             name="ScIRGen-Geo", origin="ScIRGen-Geo", scirgen=version("scirgen"), domain="geo", notes=tuple(notes)
@@ -179,34 +189,36 @@ def _read(src: Path) -> Iterator[tuple[Record, str | None, str]]:
         raise InputError(f"{src} does not exist", hint=_HINT)
     inner = src / "ScIRGen-Geo"
     base = inner if inner.is_dir() else src
-    folders = [base / s for s in SPLITS if (base / s).is_dir()]
-    found = 0
-    known: set[str] = set()
-    for folder in folders:
+    names: set[str] = set()
+    ids: set[str] = set()
+    for folder, split in [(base / name, split) for name, split in _SPLIT_NAMES.items()]:
         for file in sorted(folder.glob("*.json")):
-            found += 1
-            known.add(file.name)
-            yield _load(file), folder.name, str(file)
-    for file in sorted([*(base / "full").glob("*.json"), *base.glob("*.json")]):
-        if file.name not in known:
-            found += 1
-            known.add(file.name)
+            names.add(file.name)
             record = _load(file)
-            yield record, _split(record), str(file)
+            ids.add(str(record.get("id")))
+            yield record, split, str(file)
+    # full/ and the folder itself hold the same records again, or those that are in no split.
+    for file in sorted([*(base / "full").glob("*.json"), *base.glob("*.json")]):
+        if file.name not in names:
+            names.add(file.name)
+            record = _load(file)
+            if str(record.get("id")) not in ids:
+                yield record, _split(record), str(file)
     for file in sorted([*base.glob("*.jsonl"), *base.glob("*.jsonl.gz")]):
-        found += 1
+        names.add(file.name)
         yield from _lines(file)
-    if not found:
+    if not names:
         raise InputError(f"{src} holds no ScIRGen-Geo records", hint=_HINT)
 
 
 def _lines(file: Path) -> Iterator[tuple[Record, str | None, str]]:
+    named = _SPLIT_NAMES.get(file.name.partition(".")[0])
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         try:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     record = _parse(line, f"{file}, line {number}")
-                    yield record, _split(record), f"{file}, line {number}"
+                    yield record, _split(record) or named, f"{file}, line {number}"
         except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
             raise InputError(f"{file} is damaged: {error}", hint=_HINT) from error
 
@@ -226,5 +238,4 @@ def _parse(text: str, place: str) -> Record:
 
 
 def _split(record: Record) -> str | None:
-    split = record.get("split")
-    return split if split in SPLITS else None
+    return _SPLIT_NAMES.get(str(record.get("split")))

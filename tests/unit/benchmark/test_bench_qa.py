@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 from content_factory import small_run
 from test_release_write import write
 
 from scirgen.benchmark.qa import number_match, rouge_l
 from scirgen.benchmark.qa_run import run_qa
 from scirgen.benchmark.tables import qa_table
+from scirgen.cli.main import cli
 from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.server import FakeServer
 
@@ -54,7 +56,19 @@ async def test_models_and_baselines_are_measured_on_the_same_questions_and_repli
     assert yes.exact == 0
     assert yes.failed == 0
     assert len(report.answers) == 16
-    assert "always Yes" in qa_table(report.rows)
+    for row in report.rows:
+        low, high = row.interval
+        assert low <= row.accuracy <= high
+    assert qa_table(report.rows).count("always Yes") == qa_table(report.rows).count("copy the context") == 1
+
+
+def test_a_number_of_passages_below_zero_is_refused(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+    result = CliRunner().invoke(
+        cli,
+        ["benchmark", "qa", str(release.folder), "--model", "bundled:x", "--k", "-1,0", "--out", str(tmp_path / "o")],
+    )
+    assert result.exit_code == 2 and "cannot be negative" in result.output
 
 
 async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):

@@ -72,6 +72,24 @@ def test_a_split_without_questions_is_refused(tmp_path):
         evaluate(empty, ["bm25"], registry=load_registry(), settings=["with-paper"])
 
 
+def test_an_empty_split_says_which_ones_have_questions(tmp_path):
+    src = tmp_path / "records.jsonl"
+    record = {"id": "a", "query": {"Definition": [{"QuestionEn": "What?", "AnswerEn": "It."}]}, "split": "dev"}
+    src.write_text(json.dumps(record) + "\n")
+    assert CliRunner().invoke(cli, ["import", "scirgen-geo", str(src), str(tmp_path / "geo")]).exit_code == 0
+    result = CliRunner().invoke(cli, ["benchmark", "retrieval", str(tmp_path / "geo"), "--split", "test"])
+    assert isinstance(result.exception, InputError)
+    assert "the split test" in str(result.exception)
+    assert result.exception.hint == "Choose another with --split: dev (1 questions)."
+
+
+def test_judgements_of_another_release_are_refused(release):
+    with pytest.raises(InputError, match="no questions with such judgements"):
+        evaluate(
+            release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train", qrels={"x": {"y": 1}}
+        )
+
+
 def test_unjudged_documents_are_pointed_out(release):
     report = evaluate(release, ["bm25"], registry=load_registry(), settings=["without-paper"], split="train")
     assert any("judged" in note for note in report.notes)

@@ -124,3 +124,28 @@ def test_a_damaged_gzip_and_a_bad_line_are_named(tmp_path):
     lines.write_text(json.dumps(record(1)) + "\n{oops\n")
     with pytest.raises(InputError, match="line 2"):
         scirgen_geo(lines)
+
+
+def test_files_named_after_splits_give_their_records_those_splits(tmp_path):
+    src = tmp_path / "src"
+    src.mkdir()
+    for number, name in enumerate(("train.jsonl", "validation.jsonl", "test.jsonl")):
+        (src / name).write_text(json.dumps(record(number)) + "\n")
+    assert {r["id"]: s for r, s in read_records(src)} == {"r0": "train", "r1": "dev", "r2": "test"}
+
+
+def test_a_record_of_full_is_not_read_again_when_its_file_is_called_otherwise(tmp_path):
+    src = released(tmp_path / "src", train=[record(1)], full=[record(2)])
+    (src / "full" / "another-name.json").write_text(json.dumps(record(1)))
+    assert {r["id"]: s for r, s in read_records(src)} == {"r1": "train", "r2": None}
+
+
+def test_records_without_a_split_can_all_be_given_one_and_otherwise_the_command_says_that_it_made_some(tmp_path):
+    flat = released(tmp_path / "a", flat=[record(i) for i in range(9)]) / "flat"
+    out = tmp_path / "out"
+    result = CliRunner().invoke(cli, ["import", "scirgen-geo", str(flat), str(out), "--split", "test"])
+    assert result.exit_code == 0, result.output
+    assert {name: s.rows for name, s in Release(out).info.splits.items()} == {"train": 0, "dev": 0, "test": 9}
+    assert "9 record(s) without a published split are in test." in result.output
+    result = CliRunner().invoke(cli, ["import", "scirgen-geo", str(flat), str(out)])
+    assert "the records state no splits; new ones were made" in result.output

@@ -1,0 +1,38 @@
+"""Which questions of a release are asked. What is done with them is `retrieval`'s, `pooling`'s and `qa`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scirgen.core.errors import InputError
+from scirgen.core.release import Release, ReleaseRow
+
+
+def questions_of_split(
+    release: Release,
+    split: str,
+    limit: int | None = None,
+    keep: Callable[[ReleaseRow], bool] = lambda row: True,
+    what: str = "questions",
+) -> list[ReleaseRow]:
+    """The questions of a split; with a limit, that many at equal distances, so that all of its datasets are touched.
+
+    Args:
+        release: an opened release.
+        split: ``train``, ``dev`` or ``test``.
+        limit: how many at most; None: all.
+        keep: which ones count.
+        what: what they are called when there are none.
+
+    Raises:
+        InputError: there are none; it says which splits have questions.
+    """
+    rows = [r for r in release.rows(split) if keep(r)]
+    if not rows:
+        sizes = {name: count.rows for name, count in release.info.splits.items() if count.rows and name != split}
+        others = ", ".join(f"{name} ({n:,} questions)" for name, n in sizes.items())
+        raise InputError(
+            f"the split {split} of {release.folder} has no {what}",
+            hint=f"Choose another with --split: {others}." if others else "No split of this release has questions.",
+        )
+    return [rows[i * len(rows) // limit] for i in range(limit)] if limit and limit < len(rows) else rows
