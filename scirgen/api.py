@@ -20,7 +20,7 @@ from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.engines.base import Engine
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.open import open_sessions
+from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.estimate import Estimate, Known, estimate
 from scirgen.pipeline.history import read_history
 from scirgen.pipeline.manifest import build_manifest, write_manifest
@@ -166,6 +166,7 @@ async def run_pipeline(
         replies = ReplyCache(store.db)
         sessions = await open_sessions(config, registry, replies, prompts=prompts)
         closing.push_async_callback(sessions.aclose)
+        config = _wide_enough(config, sessions)
         log = JsonLog(folder / "log.jsonl")
         closing.callback(log.close)
         ctx = StageContext(
@@ -176,7 +177,7 @@ async def run_pipeline(
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
         runner = Runner(store, ctx, stages, engine, opened, Several(observer, log))
-        _stop_on_signals(runner, observer, closing)
+        _stop_on_signals(runner, observer, closing, at_once=sessions.outlives)
         try:
             outcome = await runner.run()
         finally:
@@ -272,12 +273,24 @@ def _refuse_empty(view: StoreView, outcome: Outcome) -> None:
             )  # fmt: skip
 
 
-def _stop_on_signals(runner: Runner, observer: Observer, closing: AsyncExitStack) -> None:
-    """Ctrl-C and SIGTERM drain; a second one stops at once."""
+def _wide_enough(config: Config, sessions: Sessions) -> Config:
+    """With a generator that answers many requests together, many datasets must be in flight, unless the user says how many."""
+    if sessions.datasets is None or "datasets_in_flight" in config.limits.model_fields_set:
+        return config
+    limits = config.limits.model_copy(update={"datasets_in_flight": sessions.datasets})
+    return config.model_copy(update={"limits": limits})
+
+
+def _stop_on_signals(runner: Runner, observer: Observer, closing: AsyncExitStack, *, at_once: bool) -> None:
+    """Ctrl-C and SIGTERM drain; a second one stops at once, and the first where what is in flight goes on without us."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        observer.note("stopping: finishing what is in flight (again to stop at once)")
+        if at_once:
+            observer.note("stopping: what was asked goes on at the server; the same command collects it")
+            runner.stop()
+        else:
+            observer.note("stopping: finishing what is in flight (again to stop at once)")
         runner.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,6 +16,7 @@ MODELS = (
     Provided(
         "scoring_model", "openai", "scirgen.llm.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"
     ),
+    Provided("chat_model", "batch", "scirgen.llm.openai_batch:BatchChat", "the Batch API of such a server, half price"),
     Provided("chat_model", "hf", "scirgen.llm.transformers_local:TransformersChat", "transformers in process", "local"),
     Provided(
         "scoring_model",

@@ -135,6 +135,10 @@ class Backend:
 
     Attributes:
         OPTIONS: the keys of ``models.options`` it reads, and what they mean; a key no chosen backend reads is an error.
+
+    A backend may also have ``IN_FLIGHT`` (calls at a time, instead of ``limits.concurrency``), ``DATASETS`` (datasets in
+    flight it wants), ``OUTLIVES`` (what it was asked goes on without this process), ``LOCAL_ONLY`` (not for other engines) and
+    ``keep_journal_in(connection)``, called before `start`; see `openai_batch.BatchChat`.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {}

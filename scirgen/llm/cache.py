@@ -50,6 +50,11 @@ class ReplyCache:
             connection.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
         )
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The database the replies are in; for what must be kept beside them."""
+        return self._db
+
     @classmethod
     def open(cls, path: Path | str = ":memory:") -> ReplyCache:
         """A cache in a file of its own (or in memory)."""

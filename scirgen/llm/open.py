@@ -22,11 +22,18 @@ from scirgen.llm.usage import UsageMeter
 
 @dataclass
 class Sessions:
-    """The sessions of a run, and what they spent."""
+    """The sessions of a run, and what they spent.
+
+    Attributes:
+        datasets: how many datasets should be in flight for the generator to be busy; None: as the settings say.
+        outlives: what the generator is asked goes on when this process stops, so that a stop need not wait for it.
+    """
 
     chat: CachedChatSession
     score: CachedScoreSession | None
     meter: UsageMeter
+    datasets: int | None = None
+    outlives: bool = False
 
     def usage(self) -> Mapping[str, object]:
         """Calls, tokens, cost and cache hits by role; unknown is None."""
@@ -73,26 +80,31 @@ async def open_sessions(
     prompts = prompts or PromptLibrary(Resources())
     scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
     try:
-        chat = await open_chat(config.models.generator, config, registry)
+        chat = await open_chat(config.models.generator, config, registry, journal=cache.connection)
     except BaseException:
         if scoring is not None:
             await scoring.aclose()
         raise
     prices = config.models.prices
     meter.role("generator", prices.get(chat.identity.name))
+    in_flight: int = getattr(chat, "IN_FLIGHT", config.limits.concurrency)
+    limits = config.limits.model_copy(update={"concurrency": in_flight})
     chat_session = CachedChatSession(
-        chat, prompts=prompts, cache=cache, usage=meter, limits=config.limits, pack=config.models.pack
+        chat, prompts=prompts, cache=cache, usage=meter, limits=limits, pack=config.models.pack
     )
     score_session = None
     if scoring is not None:
         meter.role("scorer", prices.get(scoring.identity.name))
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
-    return Sessions(chat_session, score_session, meter)
+    datasets: int | None = getattr(chat, "DATASETS", None)
+    return Sessions(chat_session, score_session, meter, datasets, bool(getattr(chat, "OUTLIVES", False)))
 
 
-async def open_chat(uri: str, config: Config, registry: Registry) -> ChatModel:
-    """The chat backend of a URI, started."""
-    return cast(ChatModel, await _open("chat_model", uri, config, registry))
+async def open_chat(
+    uri: str, config: Config, registry: Registry, *, journal: sqlite3.Connection | None = None
+) -> ChatModel:
+    """The chat backend of a URI, started. ``journal``: where one that must remember something between processes keeps it."""
+    return cast(ChatModel, await _open("chat_model", uri, config, registry, journal))
 
 
 async def open_scoring(uri: str, config: Config, registry: Registry) -> ScoringModel:
@@ -119,9 +131,15 @@ def _backend(kind: str, uri: str, registry: Registry) -> tuple[ModelURI, Any]:
     return parsed, registry.get(kind, parsed.scheme)
 
 
-async def _open(kind: str, uri: str, config: Config, registry: Registry) -> object:
+async def _open(
+    kind: str, uri: str, config: Config, registry: Registry, journal: sqlite3.Connection | None = None
+) -> object:
     parsed, factory = _backend(kind, uri, registry)
+    if getattr(factory, "LOCAL_ONLY", False) and config.engine != "local":
+        raise ConfigError(f"{uri} does not go with engine {config.engine!r}", hint="Use --engine local.")
     backend = factory(parsed, config.models, config.limits)
+    if journal is not None and hasattr(backend, "keep_journal_in"):
+        backend.keep_journal_in(journal)
     try:
         if hasattr(backend, "start"):
             await backend.start()

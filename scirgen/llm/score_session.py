@@ -63,6 +63,8 @@ class CachedScoreSession:
                 known[key] = _unpacked(cached.text)
             elif key not in self._in_flight:
                 mine[key] = request
+                # Noted at once: another caller may come before the measuring begins.
+                self._in_flight[key] = asyncio.get_running_loop().create_future()
         waiting = {key: self._in_flight[key] for key in keys if key not in known and key not in mine}
         if mine:
             # A server's scores are kept one by one as they arrive; in process, requests are measured together for their prefix.
@@ -75,11 +77,9 @@ class CachedScoreSession:
         return [known[key] for key in keys]
 
     async def _measure(self, requests: dict[str, ScoreRequest]) -> dict[str, ScoreReply | ModelError]:
-        self._usage.check()
-        loop = asyncio.get_running_loop()
-        self._in_flight.update({key: loop.create_future() for key in requests})
         results: dict[str, ScoreReply | ModelError] = {}
         try:
+            self._usage.check()
             with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
                 replies = await self._model.score(list(requests.values()))
             for (key, request), reply in zip(requests.items(), replies, strict=True):

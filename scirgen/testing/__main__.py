@@ -7,6 +7,7 @@ import contextlib
 
 import click
 
+from scirgen.testing.batches import Batches
 from scirgen.testing.faults import FAULTS, Faults
 from scirgen.testing.server import FakeServer
 
@@ -24,6 +25,7 @@ def main() -> None:
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help=f"Repeatable. Names: {', '.join(FAULTS)}.")
 @click.option("--fault-seed", default=0, show_default=True, help="Decides which requests fail.")
 @click.option("--retry-after", default=0.2, show_default=True, help="Seconds, in the header of fault 429.")
+@click.option("--batch-s", default=1.0, show_default=True, help="Seconds until a batch of its Batch API has ended.")
 @click.option("--die-after", type=int, help="From this many answers on, refuse everything.")
 @click.option("--die-with", default=401, show_default=True, help="HTTP status of those refusals.")
 def serve(
@@ -34,6 +36,7 @@ def serve(
     faults: tuple[str, ...],
     fault_seed: int,
     retry_after: float,
+    batch_s: float,
     die_after: int | None,
     die_with: int,
 ) -> None:
@@ -45,7 +48,10 @@ def serve(
         raise click.BadParameter(str(error), param_hint="--fault") from error
 
     async def run() -> None:
-        async with FakeServer(host=host, port=port, latency_s=latency_ms / 1000, model=model, faults=wrong) as server:
+        latency, batches = latency_ms / 1000, Batches(batch_s)
+        async with FakeServer(
+            host=host, port=port, latency_s=latency, model=model, faults=wrong, batches=batches
+        ) as server:
             click.echo(f"serving on {server.url}  (use it as: --model openai:{model}@{server.url})")
             await asyncio.Event().wait()
 

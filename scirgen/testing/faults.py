@@ -123,6 +123,11 @@ FAULTS: Final[Mapping[str, Fault]] = {
 }
 """Name -> fault. The last three quarters come with status 200."""
 
+BATCH_FAULTS: Final = frozenset(FAULTS) - {
+    "reset_before", "reset_in_body", "reset_after_body", "slow_first_byte", "slow_body", "broken_json",
+}  # fmt: skip
+"""Those that a request inside a batch can meet: they need no connection."""
+
 
 @dataclass
 class Faults:

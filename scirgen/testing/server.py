@@ -8,12 +8,13 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
 from scirgen.testing import replies
-from scirgen.testing.faults import FAULTS, Faults
+from scirgen.testing.batches import Batches
+from scirgen.testing.faults import BATCH_FAULTS, FAULTS, Faults
 
 
 class FakeServer:
@@ -29,6 +30,7 @@ class FakeServer:
         logprobs: False refuses ``echo``.
         faults: what goes wrong; None: nothing.
         reply: makes the answer to a chat request from its body.
+        batches: how its Batch API behaves.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class FakeServer:
         logprobs: bool = True,
         faults: Faults | None = None,
         reply: Callable[[dict[str, Any]], dict[str, Any]] = replies.chat_completion,
+        batches: Batches | None = None,
     ) -> None:
         self.host, self.port, self.model = host, port, model
         self.latency_s = latency_s
@@ -49,6 +52,7 @@ class FakeServer:
         self.logprobs = logprobs
         self.faults = faults or Faults()
         self._reply = reply
+        self.batches = batches or Batches()
         self.answered: Counter[str] = Counter()
         self.in_flight = 0
         self.max_in_flight = 0
@@ -65,6 +69,7 @@ class FakeServer:
         app.router.add_post("/v1/completions", self._completions)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
+        self.batches.add_routes(app, self._batched)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.host, self.port)
@@ -76,6 +81,8 @@ class FakeServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._runner is not None
+        for task in list(self.batches.tasks):
+            task.cancel()
         await self._runner.cleanup()
 
     async def _models(self, request: web.Request) -> web.Response:
@@ -103,6 +110,24 @@ class FakeServer:
         if kind == "json_schema" and not self.json_schema:
             return _error(400, "response_format of type json_schema is not supported")
         return await self._answer(request, body, lambda: self._reply(body))
+
+    async def _batched(self, body: dict[str, Any]) -> tuple[int, Any]:
+        """The answer to a request of a batch; faults of a connection do not occur in one."""
+        if body.get("model") != self.model:
+            return 404, {"error": {"message": f"The model {body.get('model')!r} does not exist"}}
+        if (body.get("response_format") or {}).get("type") == "json_schema" and not self.json_schema:
+            return 400, {"error": {"message": "response_format of type json_schema is not supported"}}
+        name, good = request_hash(body), self._reply(body)
+        fault = self.faults.draw(name)
+        if fault is not None and fault in BATCH_FAULTS:
+            answer = await FAULTS[fault](self.faults, cast(web.Request, None), good)
+            assert isinstance(answer, web.Response) and answer.text is not None
+            if answer.status >= 400:
+                return answer.status, json.loads(answer.text)
+            good = json.loads(answer.text)
+        else:
+            self.answered[name] += 1
+        return 200, good
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

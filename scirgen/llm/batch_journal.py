@@ -1,0 +1,114 @@
+"""What a batch backend must remember between processes: which request is in which batch, and replies nobody has taken yet.
+
+Two tables beside the reply cache, in the run's own file, so that a reply is in one or the other whatever kills the run.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from scirgen.core.errors import StoreError
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS batches(name TEXT PRIMARY KEY, server TEXT NOT NULL, remote TEXT);
+CREATE TABLE IF NOT EXISTS batch_requests(custom_id TEXT PRIMARY KEY, batch TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS batch_replies(custom_id TEXT PRIMARY KEY, status INTEGER NOT NULL, body BLOB NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class OpenBatch:
+    """A batch not collected yet. ``remote`` is the server's id; None: we were stopped before it was known."""
+
+    name: str
+    remote: str | None
+    requests: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What the server said to one request: HTTP status and JSON body."""
+
+    status: int
+    body: Any
+
+
+class BatchJournal:
+    """Use one a run. Every method is durable against SIGKILL when it returns.
+
+    Raises (any method):
+        StoreError: the database cannot be written.
+    """
+
+    def __init__(self, db: sqlite3.Connection, server: str) -> None:
+        self._db = db
+        self._server = server
+        with self._write():
+            for statement in _TABLES.strip().split(";\n"):
+                db.execute(statement)
+
+    def intend(self, name: str, requests: Iterable[str]) -> None:
+        """Note a batch that is about to be created, before anything can be paid for."""
+        with self._write():
+            self._db.execute("INSERT INTO batches(name, server) VALUES(?,?)", (name, self._server))
+            rows = [(custom_id, name) for custom_id in requests]
+            self._db.executemany("INSERT OR REPLACE INTO batch_requests VALUES(?,?)", rows)
+
+    def created(self, name: str, remote: str) -> None:
+        """The server took it, under this id."""
+        with self._write():
+            self._db.execute("UPDATE batches SET remote=? WHERE name=?", (remote, name))
+
+    def drop(self, name: str) -> None:
+        """It was never created, or nothing will come of it: its requests are free to be asked again."""
+        self.collected(name, {})
+
+    def collected(self, name: str, arrived: Mapping[str, Arrived]) -> None:
+        """Close a batch, keeping what arrived until it is taken."""
+        with self._write():
+            rows = [(i, a.status, zlib.compress(json.dumps(a.body).encode(), 1)) for i, a in arrived.items()]
+            self._db.executemany("INSERT OR REPLACE INTO batch_replies VALUES(?,?,?)", rows)
+            self._db.execute("DELETE FROM batch_requests WHERE batch=?", (name,))
+            self._db.execute("DELETE FROM batches WHERE name=?", (name,))
+
+    def open_batches(self) -> list[OpenBatch]:
+        """Batches of this server that are not collected, oldest first."""
+        rows = self._db.execute(
+            "SELECT name, remote FROM batches WHERE server=? ORDER BY rowid", (self._server,)
+        ).fetchall()
+        of = "SELECT custom_id FROM batch_requests WHERE batch=?"
+        return [OpenBatch(n, remote, frozenset(i for (i,) in self._db.execute(of, (n,)))) for n, remote in rows]
+
+    def reply(self, custom_id: str) -> Arrived | None:
+        """What arrived for a request that nobody was waiting for."""
+        row = self._db.execute("SELECT status, body FROM batch_replies WHERE custom_id=?", (custom_id,)).fetchone()
+        return Arrived(row[0], json.loads(zlib.decompress(row[1]))) if row else None
+
+    def taken(self, custom_id: str) -> None:
+        """The reply is in the reply cache now (or was of no use)."""
+        with self._write():
+            self._db.execute("DELETE FROM batch_replies WHERE custom_id=?", (custom_id,))
+
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        # A savepoint works inside a transaction of the store's as well as outside of one.
+        try:
+            self._db.execute("SAVEPOINT batch")
+            try:
+                yield
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK TO batch")
+                    self._db.execute("RELEASE batch")
+                raise
+            self._db.execute("RELEASE batch")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cannot note a batch: {error}", hint="Free some disk space, then run the same command again."
+            ) from error

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.score_session import CachedScoreSession
+
+
+class Counting:
+    """A scorer that takes a turn of the loop and counts what it is asked."""
+
+    identity = ModelIdentity("counting", "c")
+    capabilities = Capabilities(logprobs=True, separate_scores=True)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
+        await asyncio.sleep(0)
+        self.asked += [r.continuation for r in requests]
+        return [ScoreReply((r.continuation,), (-1.0,)) for r in requests]
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_callers_that_want_the_same_scores_at_the_same_time_measure_them_once() -> None:
+    model = Counting()
+    session = CachedScoreSession(model)
+    first = [ScoreRequest("p", f" {n}") for n in range(5)]
+    second = [ScoreRequest("p", f" {n}") for n in range(3, 8)]
+    found = await asyncio.gather(session.score(first), session.score(second))
+    assert [[r.tokens[0] for r in part] for part in found] == [  # type: ignore[union-attr]
+        [r.continuation for r in part] for part in (first, second)
+    ]
+    assert sorted(model.asked) == [f" {n}" for n in range(8)]
