@@ -2,7 +2,7 @@
 
 Every configuration (framing, window) is measured once; the forms of the shift are computed from the same log-probabilities.
 ``auc`` and ``pairwise`` at the top of the JSON are those of the filter's defaults, or of ``--framings``, ``--windows`` and
-``--forms`` when each names one.
+``--forms`` when each names one. With ``--cache`` a run that was cut short goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import random
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_scoring
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.pipeline.plugins import load_registry
@@ -48,6 +50,12 @@ def main() -> None:
     parser.add_argument("--windows", default="full", help="full,evidence,max")
     parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--cache", type=Path, help="keep measured log-probabilities in this file, and read them from it"
+    )
+    parser.add_argument(
+        "--labels", type=Path, help="write the answers as labels for scirgen calibrate, with their shift"
+    )
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     result = asyncio.run(measure(arguments))
@@ -64,23 +72,31 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     rows = []
     base = Config(models={"generator": arguments.model})  # type: ignore[arg-type]
     model = await open_scoring(arguments.model, base, load_registry())
+    session = CachedScoreSession(model, cache=ReplyCache.open(arguments.cache or ":memory:"))
+    default = Config().filter
+    wanted = (default.framing, default.window, default.shift_form)
+    every: dict[tuple[str, str, str], list[float | None]] = {}
     for framing, window in itertools.product(arguments.framings.split(","), arguments.windows.split(",")):
         config = base.model_copy(
             update={"filter": base.filter.model_copy(update={"framing": framing, "window": window})}
         )
         start = time.perf_counter()
-        scores = [s async for s in _scores(chosen, items, config, model)]
+        scores = [s async for s in _scores(chosen, items, config, session)]
         seconds = time.perf_counter() - start
         for form in arguments.forms.split(","):
             values = [None if s is None else FORMS[form](s.logprobs_with, s.logprobs_without) for s in scores]
+            every[framing, window, form] = values
             rows.append(
                 {"framing": framing, "window": window, "form": form, **judge(items, values), "seconds": seconds}
             )
         print(f"  {framing}, {window}: {seconds:.0f} s, {sum(s is None for s in scores)} not scored", flush=True)
-    await model.aclose()
-    default = Config().filter
-    wanted = (default.framing, default.window, default.shift_form)
+    await session.aclose()
     shown = next((r for r in rows if (r["framing"], r["window"], r["form"]) == wanted), rows[0])
+    base_values = every[shown["framing"], shown["window"], shown["form"]]
+    for row in rows:
+        row["over_default"] = differences(items, every[row["framing"], row["window"], row["form"]], base_values)
+    if arguments.labels:
+        write_labels(arguments.labels, chosen, items, base_values)
     return {
         "model": str(model.identity), "split": arguments.split, "datasets": len(chosen), "counts": counts,
         "configuration": {k: shown[k] for k in ("framing", "window", "form")},
@@ -88,12 +104,12 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _scores(chosen: Sequence[Entry], items: Sequence[Item], config: Config, model: Any) -> Any:
+async def _scores(chosen: Sequence[Entry], items: Sequence[Item], config: Config, session: CachedScoreSession) -> Any:
     resources = Resources()
     with tempfile.TemporaryDirectory() as folder:
         ctx = StageContext(
             config, resources, PromptLibrary(resources), Taxonomies(resources), load_registry(), Path(folder),
-            None, CachedScoreSession(model), stage="filter", key="benchmark",
+            None, session, stage="filter", key="benchmark",
         )  # fmt: skip
         for number, group in itertools.groupby(items, key=lambda i: i.entry):
             pairs = [_pair(i) for i in group]
@@ -115,15 +131,58 @@ def _pair(item: Item) -> QAPair:
 
 def judge(items: Sequence[Item], values: Sequence[float | None]) -> dict[str, Any]:
     """AUC of all faithful answers against each kind of corruption, and how often an answer scores above its own corruption."""
+    return _judge(items, values, range(len(items)))
+
+
+def _judge(items: Sequence[Item], values: Sequence[float | None], chosen: Sequence[int]) -> dict[str, Any]:
     auc, pairwise = {}, {}
-    faithful = [v for i, v in zip(items, values, strict=True) if i.kind == "faithful" and v is not None]
+    known = [(items[i], v) for i in chosen if (v := values[i]) is not None]
+    faithful = [Judged(v, True) for i, v in known if i.kind == "faithful"]
     for kind in KINDS:
-        bad = [(i, v) for i, v in zip(items, values, strict=True) if i.kind == kind and v is not None]
-        rows = [Judged(v, True) for v in faithful] + [Judged(v, False) for _, v in bad]
-        auc[kind] = roc_auc(rows)
+        bad = [(i, v) for i, v in known if i.kind == kind]
+        auc[kind] = roc_auc([*faithful, *(Judged(v, False) for _, v in bad)])
         won = [float(o > v) + 0.5 * (o == v) for i, v in bad if (o := values[i.of]) is not None]
         pairwise[kind] = sum(won) / len(won) if won else None
     return {"auc": auc, "pairwise": pairwise}
+
+
+def differences(
+    items: Sequence[Item], values: Sequence[float | None], base: Sequence[float | None], resamples: int = 400
+) -> dict[str, dict[str, list[float] | None]]:
+    """How much better than ``base``: for each measure and kind the 95 % bootstrap interval of the difference.
+
+    Whole datasets are drawn, not answers, for the answers of a dataset share their context.
+    """
+    groups: dict[int, list[int]] = {}
+    for index, item in enumerate(items):
+        groups.setdefault(item.entry, []).append(index)
+    rng = random.Random(0)
+    drawn: dict[tuple[str, str], list[float]] = {(m, k): [] for m in ("auc", "pairwise") for k in KINDS}
+    for _ in range(resamples):
+        chosen = [i for g in rng.choices(list(groups.values()), k=len(groups)) for i in g]
+        ours, theirs = _judge(items, values, chosen), _judge(items, base, chosen)
+        for (measure, kind), found in drawn.items():
+            one, other = ours[measure][kind], theirs[measure][kind]
+            if one is not None and other is not None:
+                found.append(one - other)
+    shown: dict[str, dict[str, list[float] | None]] = {"auc": {}, "pairwise": {}}
+    for (measure, kind), found in drawn.items():
+        found.sort()
+        ends = [found[int(0.025 * (len(found) - 1))], found[int(0.975 * (len(found) - 1))]] if found else None
+        shown[measure][kind] = ends
+    return shown
+
+
+def write_labels(path: Path, chosen: Sequence[Entry], items: Sequence[Item], values: Sequence[float | None]) -> None:
+    """A labels file for ``scirgen calibrate``; what could not be scored is left for it to measure."""
+    with path.open("w", encoding="utf-8") as file:
+        for item, value in zip(items, values, strict=True):
+            row = {
+                "question": item.pair.question, "answer": item.answer, "context": chosen[item.entry].context,
+                "label": "faithful" if item.kind == "faithful" else "unfaithful", "question_type": item.pair.kind,
+                "scores": {} if value is None else {"shift": value},
+            }  # fmt: skip
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def print_tables(result: dict[str, Any]) -> None:

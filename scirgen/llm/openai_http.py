@@ -89,10 +89,11 @@ class OpenAIServer:
             ) from None
 
     async def fetch(self, method: str, path: str, *, data: Any = None, content_type: str | None = None) -> bytes:
-        """The body of an answer as it comes; raises as `post` does."""
+        """The body of an answer as it comes; raises as `post` does. ``path`` follows the base address, or is a whole address."""
         headers = {"Content-Type": content_type} if content_type else None
+        url = path if "://" in path else self.base_url + path
         try:
-            async with self._opened().request(method, self.base_url + path, data=data, headers=headers) as answer:
+            async with self._opened().request(method, url, data=data, headers=headers) as answer:
                 received = await answer.read()
         except TimeoutError:
             raise ServerUnavailableError(

@@ -1,28 +1,41 @@
-"""Log-probabilities from an OpenAI-compatible server's completions endpoint: ``echo`` with ``logprobs``, or vLLM's ``prompt_logprobs``."""
+"""Log-probabilities from an OpenAI-compatible server: ``echo`` with ``logprobs``, or vLLM's ``prompt_logprobs``.
+
+A vLLM that also takes token ids is asked through `vllm_server`; where the answer begins is left to `piece_alignment`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import CannotScoreError, ModelError
+from scirgen.core.errors import CannotScoreError, ModelError, ScirgenError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.endpoints import EndpointPool
 from scirgen.llm.openai_compat import OPTIONS, parameters_in_name
-from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, open_servers
+from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, ServerErrorStatus, open_servers
+from scirgen.llm.piece_alignment import first_of_answer
 from scirgen.llm.uri import ModelURI
+from scirgen.llm.vllm_server import VLLMServer
 
 Way = Literal["echo", "prompt_logprobs"]
 WAYS: Final[tuple[Way, ...]] = ("echo", "prompt_logprobs")
 
+Rows = list[tuple[str, float | None]]
+"""A prompt's tokens as text with their log-probabilities; None for the first, before which there is nothing."""
+
+
+R = TypeVar("R")
+
 
 class OpenAIScoring(Backend):
-    """A `ScoringModel` over a server that echoes the prompt's log-probabilities (vLLM and llama.cpp's server do, hosted APIs don't).
+    """A `ScoringModel` over a server that gives a prompt's log-probabilities (vLLM and llama-cpp-python do, hosted APIs don't).
 
-    Chat messages as a prompt are refused: the server's chat template cannot be applied to a completion. Callers that want one
-    render it themselves.
+    A vLLM server started with ``--enable-scale-out --enable-prompt-tokens-details`` takes and returns token ids: then
+    shared prefixes are read from its cache, and chat messages can be the prompt. On other servers each request is computed
+    whole, and chat messages are refused, for the server's chat template cannot be applied to a completion.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
@@ -31,28 +44,37 @@ class OpenAIScoring(Backend):
         super().__init__(uri, models, limits)
         self._servers: list[OpenAIServer] = []
         self._way: Way = "echo"
+        self._tokens: VLLMServer | None = None
         self._context: int | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
 
     async def start(self) -> None:
-        """Find out, with one tiny request, whether and how the server gives log-probabilities of a prompt.
+        """Find out, with tiny requests, whether and how the server gives log-probabilities of a prompt.
 
         Raises:
             CannotScoreError: it gives none.
+            ServerUnavailableError: it fails at every try.
         """
         self._servers = open_servers(self.uri, self.models, self.limits)
         for server in self._servers:
             self._context = self._context or (await server.list_models()).get(self.uri.name)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
+        tokens = VLLMServer(self.uri, self._context)
+        if await tokens.answers(self._servers):
+            self._tokens = tokens
+            return
         probe = ScoreRequest("The sky is", " blue")
+        failed: list[ScirgenError] = []
         for way in WAYS:
             self._way = way
             try:
-                reply = await self._score_one(self._servers[0], probe)
-            except CannotScoreError:
+                await self._score_one(self._servers[0], probe)
+            except (CannotScoreError, ServerErrorStatus) as error:
+                failed.append(error)  # llama.cpp's server answers a request for echo with HTTP 500
                 continue
-            if reply.logprobs:
-                return
+            return
+        if all(isinstance(error, ServerErrorStatus) for error in failed):
+            raise failed[0]
         raise CannotScoreError(
             f"{self.uri} gives no log-probabilities of a prompt, and filtering needs them",
             hint="Pass --scorer with a model that does: vllm:..., hf:..., bundled:smollm2-135m, or a vLLM server.",
@@ -70,17 +92,20 @@ class OpenAIScoring(Backend):
             logprobs=True,
             context_tokens=self._context,
             parameters=parameters_in_name(self.uri.name),
-            separate_scores=True,
+            separate_scores=self._tokens is None,
         )
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """See `ScoringModel.score`."""
-        return list(await asyncio.gather(*(self._guarded(r) for r in requests)))
+        if self._tokens is not None:
+            return await self._tokens.score(requests, self._guarded, len(self._servers))
+        return list(await asyncio.gather(*(self._guarded(partial(self._score_one, request=r)) for r in requests)))
 
-    async def _guarded(self, request: ScoreRequest) -> ScoreReply | Exception:
+    async def _guarded(self, call: Callable[[OpenAIServer], Awaitable[R]]) -> R | ModelError:
+        """``call`` on some server, when its turn comes; what concerns this one request alone is returned."""
         async with self._slots:
             try:
-                return await self._pool.run(lambda server: self._score_one(server, request))
+                return await self._pool.run(call)
             except ModelError as error:
                 if error.fatal:
                     raise
@@ -90,7 +115,7 @@ class OpenAIScoring(Backend):
         if not isinstance(request.prompt, str):
             raise RefusedRequestError(
                 "an OpenAI-compatible server cannot score a continuation of chat messages",
-                hint="Use the plain framing for scoring with a server.",
+                hint="Use the plain framing (filter.framing: plain), or start vLLM with --enable-scale-out.",
             )
         text = request.prompt + request.continuation
         body: dict[str, Any] = {"model": self.uri.name, "prompt": text, "max_tokens": 1, "temperature": 0.0}
@@ -102,8 +127,18 @@ class OpenAIScoring(Backend):
             completion = await server.post("/completions", body)
         except RefusedRequestError as error:
             raise CannotScoreError(error.message, hint=error.hint) from None
-        read = _from_echo if self._way == "echo" else _from_prompt_logprobs
-        return read(_choice(completion), len(request.prompt), len(text))
+        rows = _from_echo(completion) if self._way == "echo" else _from_prompt_logprobs(completion)
+        first = first_of_answer([piece for piece, _ in rows], text, len(request.prompt))
+        if first is None:
+            raise ModelError(
+                f"{self.uri}: the server's tokens do not spell the text, so where the answer begins is unknown",
+                hint="Score with vllm:..., hf:... or bundled:..., or start vLLM with --enable-scale-out.",
+                code="no_alignment",
+            )
+        answer = [(piece, value) for piece, value in rows[first:] if value is not None]
+        if not answer or len(answer) < len(rows) - first:
+            raise CannotScoreError("the server gives no log-probability for a token of the continuation")
+        return ScoreReply(tuple(piece for piece, _ in answer), tuple(value for _, value in answer), first)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -116,43 +151,21 @@ def _choice(completion: object) -> dict[str, Any]:
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
 
 
-def _from_echo(choice: dict[str, Any], boundary: int, end: int) -> ScoreReply:
-    logprobs = choice.get("logprobs") or {}
-    if not logprobs.get("token_logprobs") or not logprobs.get("text_offset"):
+def _from_echo(completion: object) -> Rows:
+    logprobs = _choice(completion).get("logprobs") or {}
+    tokens, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
+    if not tokens or len(tokens) != len(values):
         raise CannotScoreError("the server answers without log-probabilities of the prompt")
-    offsets = list(logprobs["text_offset"])
-    stops = [*offsets[1:], end + 1]
-    rows = [
-        (token, value)
-        for token, value, start, stop in zip(
-            logprobs["tokens"], logprobs["token_logprobs"], offsets, stops, strict=True
-        )
-        # A token that overlaps the boundary belongs to the continuation; what lies past the end was generated.
-        if start < end and stop > boundary
-    ]
-    return _reply(rows, len(offsets))
+    # The last ones were generated, not read.
+    usage = completion.get("usage") if isinstance(completion, dict) else None
+    made = int((usage or {}).get("completion_tokens") or 0)
+    return list(zip(tokens, values, strict=True))[: len(tokens) - made]
 
 
-def _from_prompt_logprobs(choice: dict[str, Any], boundary: int, end: int) -> ScoreReply:
-    entries = choice.get("prompt_logprobs")
+def _from_prompt_logprobs(completion: object) -> Rows:
+    entries = _choice(completion).get("prompt_logprobs")
     if not entries:
         raise CannotScoreError("the server answers without log-probabilities of the prompt")
-    # The first entry is empty: nothing comes before it. Offsets are counted from the end, where nothing is missing.
-    tokens = [next(iter(entry.values())) for entry in entries if entry]
-    rows: list[tuple[str, float | None]] = []
-    position = end
-    for token in reversed(tokens):
-        if position <= boundary:
-            break
-        text = token.get("decoded_token") or ""
-        rows.append((text, token.get("logprob")))
-        position -= len(text)
-    return _reply(rows[::-1], len(entries))
-
-
-def _reply(rows: Sequence[tuple[str, float | None]], tokens: int) -> ScoreReply:
-    if not rows or any(value is None for _, value in rows):
-        raise CannotScoreError("the server gives no log-probability for a token of the continuation")
-    return ScoreReply(
-        tuple(token for token, _ in rows), tuple(float(v) for _, v in rows if v is not None), tokens - len(rows)
-    )
+    # The first is empty; in the others the token itself comes first.
+    found = [next(iter(entry.values())) if entry else {} for entry in entries]
+    return [(token.get("decoded_token") or "", token.get("logprob")) for token in found]

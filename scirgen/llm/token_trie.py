@@ -6,6 +6,10 @@ Pure Python and free of any model; computing on it is left to `shared_prefix`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
+
+WARM: Final = 64
+"""A shared run of at least this many tokens is computed before the requests that share it, so that all of them find it."""
 
 
 class Node:
@@ -81,6 +85,15 @@ class TokenTrie:
     def unique_tokens(self) -> int:
         """Tokens to be computed when each is computed once."""
         return self.root.weight
+
+    def shared(self, least: int) -> Iterator[list[list[int]]]:
+        """Prefixes that end in a shared run of at least ``least`` tokens, level by level: outer ones before inner ones."""
+        level = [self.root]
+        while level:
+            long = [n for n in level if n.children and len(n.tokens) >= least]
+            if long:
+                yield [[t for n in node.path() for t in n.tokens] for node in long]
+            level = [c for n in level for c in n.children.values()]
 
     def logprobs(self, index: int) -> tuple[float, ...]:
         """The log-probabilities of a sequence's scored tokens; all its nodes must have been computed."""

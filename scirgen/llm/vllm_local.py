@@ -24,11 +24,8 @@ from scirgen.llm.base import (
 )
 from scirgen.llm.encoding import Encoded
 from scirgen.llm.openai_compat import is_choice, parameters_in_name
-from scirgen.llm.token_trie import Node, TokenTrie
+from scirgen.llm.token_trie import WARM, TokenTrie
 from scirgen.llm.vllm_engine import VLLM_OPTIONS, VLLMEngine
-
-WARM: Final = 64
-"""A shared run of at least this many tokens is computed before the requests that share it, so that all of them find it."""
 
 SCORING: Final[Mapping[str, str]] = {
     "vllm_scoring": "prefix_cache (default) or prompt_logprobs: whether shared prefixes are read from vLLM's cache",
@@ -135,11 +132,8 @@ class VLLMScoring(_VLLM):
 
     async def _warm(self, unique: Sequence[Encoded]) -> None:
         """Compute shared prefixes first, outer ones before inner ones, so that the requests find them in the cache."""
-        level = [TokenTrie([(e.ids, e.first) for e in unique]).root]
-        while level:
-            long = [n for n in level if n.children and len(n.tokens) >= WARM]
-            await asyncio.gather(*(self.engine.generate(_prefix(n), _greedy(1)) for n in long))
-            level = [c for n in level for c in n.children.values()]
+        for level in TokenTrie([(e.ids, e.first) for e in unique]).shared(WARM):
+            await asyncio.gather(*(self.engine.generate(ids, _greedy(1)) for ids in level))
 
     async def _score(self, encoded: Encoded) -> ScoreReply:
         if self._cached:
@@ -173,10 +167,6 @@ class VLLMScoring(_VLLM):
                 hint="Score against a window of the context (filter.window: evidence or max), or use another scorer.",
             )
         return encoded
-
-
-def _prefix(node: Node) -> list[int]:
-    return [t for n in node.path() for t in n.tokens]
 
 
 def _greedy(max_tokens: int, **more: Any) -> Any:

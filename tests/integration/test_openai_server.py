@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import pytest
+from aiohttp import web
 from pydantic import BaseModel
 
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
@@ -14,13 +18,14 @@ from scirgen.core.errors import (
     CannotScoreError,
     ConfigError,
     ModelAccessError,
+    ModelError,
     ReplyInvalidError,
     ReplyRefusedError,
     ReplyTruncatedError,
     ServerUnavailableError,
 )
 from scirgen.core.prompts import fence
-from scirgen.llm.base import Message, ScoreRequest
+from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.open import open_chat, open_scoring, open_sessions
 from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.faults import FAULTS, Faults
@@ -28,6 +33,29 @@ from scirgen.testing.server import FakeServer
 from tests.support.models import config_for, prompt
 
 DATA = fence("Snow depth was measured at 40 stations. The lake lost two metres of water in ten years.")
+
+
+@asynccontextmanager
+async def served(answer: Callable[[web.Request, dict[str, Any]], web.Response]) -> AsyncIterator[str]:
+    """A server on loopback that lists the model "fake" and answers every POST with ``answer``; an AssertionError is a 404."""
+
+    async def post(request: web.Request) -> web.Response:
+        try:
+            return answer(request, await request.json())
+        except (AssertionError, KeyError):
+            return web.json_response({"error": {"message": "not found"}}, status=404)
+
+    async def models(request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model", "max_model_len": 4096}]})
+
+    app = web.Application()
+    app.router.add_get("/v1/models", models)
+    app.router.add_post("/{path:.*}", post)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    await runner.cleanup()
 
 
 class Pair(BaseModel):
@@ -88,6 +116,116 @@ async def test_a_plan_with_a_model_that_cannot_score_is_refused_before_anything_
             await open_sessions(config_for(server.url), load_registry())
         assert "--scorer" in caught.value.hint
         assert not server.answered
+
+
+async def test_a_server_that_answers_echo_with_an_error_of_its_own_cannot_score() -> None:
+    def like_llama_cpp(request: web.Request, body: dict[str, Any]) -> web.Response:
+        if body.get("echo"):
+            return web.json_response({"error": {"message": "Only no echo is supported"}}, status=500)
+        return web.json_response({"choices": [{"index": 0, "text": " blue", "finish_reason": "length"}]})
+
+    async with served(like_llama_cpp) as url:
+        with pytest.raises(CannotScoreError):
+            await open_scoring(f"openai:fake@{url}", Config(), load_registry())
+
+
+async def test_answers_are_found_by_their_tokens_where_a_servers_offsets_are_shifted() -> None:
+    text = "Question: how cold?\nAnswer: -2 °C"
+    # A begin-of-text token, a character of two tokens, and one token that was generated.
+    tokens = [
+        "<s>",
+        "Question",
+        ":",
+        " how",
+        " cold",
+        "?",
+        "\n",
+        "Answer",
+        ":",
+        " -",
+        "2",
+        " \ufffd",
+        "\ufffd",
+        "C",
+        ".",
+    ]
+    offsets = [sum(len(t) for t in tokens[:i]) for i in range(len(tokens))]
+
+    def with_begin_token(request: web.Request, body: dict[str, Any]) -> web.Response:
+        if body["prompt"] != text:
+            pieces, values, at = ["The", " sky", " is", " blue", "."], [None, -1.0, -1.0, -1.0, -1.0], [0, 3, 7, 10, 15]
+        else:
+            pieces, values, at = tokens, [None, *(-float(i) for i in range(1, len(tokens)))], offsets
+        logprobs = {"tokens": pieces, "token_logprobs": values, "text_offset": at, "top_logprobs": None}
+        choice = {"index": 0, "text": body["prompt"], "finish_reason": "length", "logprobs": logprobs}
+        usage = {"prompt_tokens": len(pieces) - 1, "completion_tokens": 1, "total_tokens": len(pieces)}
+        return web.json_response({"choices": [choice], "usage": usage})
+
+    async with served(with_begin_token) as url:
+        model = await open_scoring(f"openai:fake@{url}", Config(), load_registry())
+        prompt = text.partition(" -")[0]
+        reply, lost = await model.score([ScoreRequest(prompt, text[len(prompt) :]), ScoreRequest("The sea", " is")])
+        assert isinstance(reply, ScoreReply) and reply.prompt_tokens == 9
+        assert reply.logprobs == (-9.0, -10.0, -11.0, -12.0, -13.0)
+        assert isinstance(lost, ModelError) and lost.error_code == "no_alignment"
+        await model.aclose()
+
+
+class TokenServer:
+    """Speaks vLLM's token-level endpoints over words; its cache knows the longest prefix it has read."""
+
+    def __init__(self, says_cached: bool) -> None:
+        self.says_cached = says_cached
+        self.seen: list[list[int]] = []
+        self.words: dict[str, int] = {}
+        self.read: list[bool] = []
+
+    def __call__(self, request: web.Request, body: dict[str, Any]) -> web.Response:
+        if request.path.endswith("/render"):
+            chat = "".join(f"<{m['role']}>{m['content']}" for m in body.get("messages", ()))
+            text = chat or body["prompt"]
+            found = list(re.finditer(r"\s*[^\s<>]+|<\w+>", text))
+            ids = [self.words.setdefault(m.group().strip(), len(self.words) + 1) for m in found]
+            one = {"token_ids": ids, "token_offsets": [m.span() for m in found]}
+            return web.json_response(one if chat else [one])
+        assert request.path == "/inference/v1/generate"
+        ids, sampling = body["token_ids"], body["sampling_params"]
+        may_read = not sampling.get("skip_reading_prefix_cache", False)
+        if "prompt_logprobs" in sampling:
+            self.read.append(may_read)
+        cached = max([common(ids, s) for s in self.seen], default=0) if may_read else 0
+        self.seen.append(ids)
+        # A row comes from the token before it; where that was read from the cache, the row holds rubbish.
+        rows: list[Any] = [{str(t): {"logprob": -float(t)}} for t in ids]
+        rows[: cached + 1] = [None, *[{"9": {"logprob": 0}}] * cached][: len(rows)]
+        usage: dict[str, Any] = {"prompt_tokens": len(ids)}
+        if self.says_cached:
+            usage["prompt_tokens_details"] = {"cached_tokens": cached}
+        return web.json_response({"prompt_logprobs": rows, "usage": usage, "choices": []})
+
+
+def common(a: list[int], b: list[int]) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+@pytest.mark.parametrize("says_cached", [True, False])
+async def test_a_vllm_server_that_takes_tokens_reads_its_cache_only_where_that_can_be_checked(
+    says_cached: bool,
+) -> None:
+    server = TokenServer(says_cached)
+    context = " ".join(f"word{i}" for i in range(100))
+    requests = [ScoreRequest(f"{context} Answer:", f" {a}") for a in ("yes it is", "no it is not", "yes it was")]
+    requests.append(ScoreRequest((Message("user", context),), "yes it is"))
+    async with served(server) as url:
+        model = await open_scoring(f"openai:fake@{url}", Config(), load_registry())
+        for _ in range(2):  # the second time the answers are in the cache, and their rows rubbish
+            replies = await model.score(requests)
+            for reply, request in zip(replies, requests, strict=True):
+                assert isinstance(reply, ScoreReply), reply
+                assert "".join(reply.tokens) == request.continuation
+                assert reply.logprobs == tuple(-float(server.words[w]) for w in request.continuation.split())
+        assert (True in server.read) == says_cached
+        await model.aclose()
 
 
 @pytest.mark.parametrize("logprobs", [True])

@@ -77,11 +77,13 @@ CONFIGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def tiny(kind: str, attention: str | None = None) -> LoadedModel:
-    """A tiny model of an architecture, in float32."""
+def tiny(kind: str, attention: str | None = None, spread: float = 0.2) -> LoadedModel:
+    """A tiny model of an architecture, in float32. ``spread`` is the standard deviation of its weights."""
     torch.manual_seed(7)
     extra = {"attn_implementation": attention} if attention else {}
-    model = AutoModelForCausalLM.from_config(CONFIGS[kind](), **extra).eval()
+    config = CONFIGS[kind]()
+    config.initializer_range = spread
+    model = AutoModelForCausalLM.from_config(config, **extra).eval()
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     return LoadedModel(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import random
 
 import pytest
@@ -40,6 +41,11 @@ def worst(a: list[tuple[float, ...]], b: list[tuple[float, ...]]) -> float:
     return max(abs(p - q) for x, y in zip(a, b, strict=True) for p, q in zip(x, y, strict=True))
 
 
+def mean(a: list[tuple[float, ...]], b: list[tuple[float, ...]]) -> float:
+    all_of_them = [abs(p - q) for x, y in zip(a, b, strict=True) for p, q in zip(x, y, strict=True)]
+    return sum(all_of_them) / len(all_of_them)
+
+
 @pytest.mark.parametrize("kind", SHARING)
 def test_shared_scores_equal_naive_scores(kind: str) -> None:
     engine = SharedPrefixEngine(tiny(kind).model, 64 * MIB, pack_tokens=100)
@@ -55,13 +61,29 @@ def test_shared_scores_equal_naive_scores_with_eager_attention() -> None:
     assert worst(engine.logprobs(sequences), engine.one_by_one(sequences)) < 1e-4
 
 
-def test_bfloat16_scores_are_near_the_naive_ones() -> None:
-    model = tiny("llama").model.to(torch.bfloat16)
-    engine = SharedPrefixEngine(model, 64 * MIB, pack_tokens=100)
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "gpt2"])
+def test_bfloat16_scores_are_within_a_hundredth_of_naive_float32_ones(kind: str) -> None:
+    exact = tiny(kind, spread=0.02)  # the spread with which these architectures are initialised
     sequences = seper_like(3)
+    expected = SharedPrefixEngine(exact.model, 64 * MIB).one_by_one(sequences)
+    engine = SharedPrefixEngine(copy.deepcopy(exact.model).to(torch.bfloat16), 64 * MIB, pack_tokens=100)
+    assert worst(engine.logprobs(sequences), expected) < 1e-2
+    assert engine.computed_tokens < sum(len(s) for s, _ in sequences) / 3, "it did not share the context"
+    # The tolerance is tight enough to see the context: with and without it the same answers differ by more.
+    assert max(abs(a - b) for x, y in zip(expected[::2], expected[1::2], strict=True) for a, b in zip(x, y, strict=True)) > 0.05  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "gpt2"])
+def test_sharing_adds_no_error_to_that_of_bfloat16_itself(kind: str) -> None:
+    exact = tiny(kind)  # weights this large magnify rounding, as trained ones do
+    rough = copy.deepcopy(exact.model).to(torch.bfloat16)
+    sequences = seper_like(3)
+    expected = SharedPrefixEngine(exact.model, 64 * MIB).one_by_one(sequences)
+    engine = SharedPrefixEngine(rough, 64 * MIB, pack_tokens=100)
     shared, naive = engine.logprobs(sequences), engine.one_by_one(sequences)
-    means = [abs(sum(a) / len(a) - sum(b) / len(b)) for a, b in zip(shared, naive, strict=True)]
-    assert sum(means) / len(means) < 1e-1  # weights this large magnify bfloat16's rounding; see docs/seper.md
+    assert worst(naive, expected) > 1e-2, "nothing was rounded"
+    assert mean(shared, expected) < 1.1 * mean(naive, expected)
+    assert mean(shared, naive) < 0.5 * mean(naive, expected)
 
 
 def test_a_model_with_recurrent_layers_is_scored_one_sequence_at_a_time(caplog: pytest.LogCaptureFixture) -> None:
@@ -131,6 +153,20 @@ def test_out_of_memory_with_the_smallest_pack_is_an_error(monkeypatch: pytest.Mo
     monkeypatch.setattr(model, "forward", no_memory)
     with pytest.raises(ModelError) as caught:
         engine.logprobs(seper_like(6))
+    assert caught.value.error_code == "out_of_memory" and caught.value.hint
+
+
+def test_out_of_memory_with_a_single_sequence_is_an_error_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny("qwen3-next-linear").model
+    engine = SharedPrefixEngine(model, 64 * MIB)
+    engine.logprobs(seper_like(6, pairs=1, context=20))
+
+    def no_memory(*args: object, **inputs: object) -> object:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(model, "forward", no_memory)
+    with pytest.raises(ModelError) as caught:
+        engine.logprobs(seper_like(6, pairs=1))
     assert caught.value.error_code == "out_of_memory" and caught.value.hint
 
 
