@@ -70,6 +70,24 @@ def _as_text(run: Path, view: StoreView) -> str:
             + ", ".join(why)
         )
     usage = found["usage"]
-    if usage:
-        lines.append("usage: " + json.dumps(usage, ensure_ascii=False))
+    if isinstance(usage, dict):
+        lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]
     return "\n".join(lines)
+
+
+def _usage_line(role: str, row: dict[str, object]) -> str:
+    """What the last invocation asked of one model; unknown sums are left out rather than guessed."""
+    said = [f"{row['calls']:,} calls", f"{row['cache_hits']:,} replies from the cache"]
+    for name, label in (("prompt_tokens", "tokens in"), ("completion_tokens", "tokens out")):
+        if row.get(name) is not None:
+            said.append(f"{row[name]:,} {label}")
+    for name, label in (
+        ("retries", "retries"),
+        ("failed_calls", "failed calls"),
+        ("replies_without_token_counts", "replies without token counts"),
+    ):
+        if row.get(name):
+            said.append(f"{row[name]:,} {label}")
+    if row.get("cost") is not None:
+        said.append(f"cost {row['cost']:.4f}")
+    return f"{role}: {', '.join(said)}"
