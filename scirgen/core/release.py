@@ -84,8 +84,8 @@ class ReleaseRow(Record):
     passages: tuple[str, ...] = Field(default=(), description="ids of the passages that hold the evidence")
     scores: tuple[ScoreRow, ...] = ()
     translations: tuple[TranslationRow, ...] = ()
-    model: str | None = None
-    prompt: str | None = None
+    model: str | None = Field(default=None, description="that wrote question and answer")
+    prompt: str | None = Field(default=None, description="they were written with: id@version#hash")
 
 
 class CorpusDocument(Record):
@@ -168,6 +168,14 @@ class LeakageRow(Record):
     of: int = Field(description="how many the right split has")
 
 
+class MadeRow(Record):
+    """A model and a prompt that records of a stage come from."""
+
+    stage: str
+    model: str
+    prompt: str = Field(default="", description="id@version#hash; empty where a model was asked without one of ours")
+
+
 class ReleaseInfo(Record):
     """``release.json``. Holds no clock time: the same results give the same bytes."""
 
@@ -186,6 +194,8 @@ class ReleaseInfo(Record):
     notes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    made: tuple[MadeRow, ...] = Field(default=(), description="which models and prompts each stage used")
+    about: dict[str, str] = Field(default={}, description="what the publisher says of creator, funder, contact, ...")
     licences: dict[str, int] = Field(default={}, description="licence -> passages under it")
     files: tuple[FileRow, ...] = ()
 

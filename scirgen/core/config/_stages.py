@@ -222,6 +222,21 @@ class TagConfig(Section):
     )
 
 
+class AboutConfig(Section):
+    """What only the publisher knows, for the dataset card and the datasheet; what is left empty is "not stated" there."""
+
+    creator: str = Field(default="", description="who created the dataset, and on whose behalf")
+    funder: str = Field(default="", description="who funded it")
+    contact: str = Field(default="", description="who maintains it, and how they can be reached")
+    licence: str = Field(default="", description="licence of the questions and answers themselves")
+    collected: str = Field(default="", description="when the catalogue and the papers were read")
+    people: str = Field(default="", description="what is known about confidential or personal content")
+    ethics: str = Field(default="", description="review by an ethics board")
+    used_for: str = Field(default="", description="what it has been used for")
+    restrictions: str = Field(default="", description="export controls or other restrictions")
+    updates: str = Field(default="", description="whether it will be updated")
+
+
 class ReleaseConfig(Section):
     """Stage 10. ``ratios`` are train, dev, test."""
 
@@ -245,3 +260,4 @@ class ReleaseConfig(Section):
     decontaminate_similarity: float = Field(
         default=0.9, gt=0, le=1, description="cosine from which two questions count as the same"
     )
+    about: AboutConfig = AboutConfig()

@@ -11,11 +11,19 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from scirgen.core.release import SPLITS, Release, ReleaseInfo
+from scirgen.stages.release.defects import Defects, known_limits
 from scirgen.stages.release.features import QUESTIONS, TABLES, features
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _HUB_SPLIT = {"train": "train", "dev": "validation", "test": "test"}
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
+_FORMAT_NOTES = {
+    "parquet": "the same tables as Parquet",
+    "beir": "a BEIR folder for each setting: corpus, queries, qrels",
+    "trec": "TREC topics, qrels and documents",
+    "ir_datasets": "files for ir_datasets, with ids `scirgen/NAME/SETTING/SPLIT`",
+    "rag": "at most 200 answered questions with their passages, for LlamaIndex and Ragas",
+}
 
 
 def write_card(release: Release, formats: Sequence[str]) -> None:
@@ -23,20 +31,25 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
     info = release.info
     rows_per_type: Counter[str] = Counter()
     rows_per_level: Counter[str] = Counter()
+    found = Defects()
     for row in release.rows():
         rows_per_type[row.question_type] += 1
         rows_per_level[row.bloom or "not tagged"] += 1
+        found.see(row)
+    limits = list(known_limits(info, found))
     text = render(
         "card.md.j2",
         header=yaml.safe_dump(header(info), sort_keys=False, allow_unicode=True, width=1000),
         info=info,
         splits=SPLITS,
         formats=formats,
+        format_notes=_FORMAT_NOTES,
+        limits=limits,
         types=sorted(rows_per_type.items()),
         levels=sorted(rows_per_level.items()),
     )
     (release.folder / "README.md").write_text(text, encoding="utf-8")
-    sheet = render("datasheet.md.j2", info=info)
+    sheet = render("datasheet.md.j2", info=info, limits=limits)
     (release.folder / "datasheet.md").write_text(sheet, encoding="utf-8")
 
 

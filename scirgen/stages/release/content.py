@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from scirgen.core.records import Aspect, Dataset, Link, Paper, QAPair, SectionLabel
-from scirgen.core.release import ReleaseInfo
+from scirgen.core.records import Aspect, Dataset, Link, Paper, Provenance, QAPair, Record, SectionLabel
+from scirgen.core.release import MadeRow, ReleaseInfo
 from scirgen.stages.base import RunView
 
 
@@ -25,6 +25,7 @@ class ReleaseContent:
         document_papers: document id -> paper id.
         splits: dataset id -> split where they were published already; None to make them.
         keep_all: somebody else's published questions: near-duplicates are not dropped.
+        writers: pair id -> (model, prompt) that wrote it; a pair's own provenance names what looked at it last.
     """
 
     info: ReleaseInfo
@@ -36,6 +37,7 @@ class ReleaseContent:
     document_papers: Mapping[str, str] = field(default_factory=dict)
     splits: Mapping[str, str] | None = None
     keep_all: bool = False
+    writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
 
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
@@ -59,13 +61,52 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     )
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
     documents |= {a.span.document_id: a.paper_id for a in ordered}
+    writers, made = _made(run)
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections())
     return ReleaseContent(
-        info=info.model_copy(update={"left_out": dict(sorted(left_out.items()))}),
+        info=info.model_copy(update={"left_out": dict(sorted(left_out.items())), "made": made}),
         datasets=datasets,
         papers={k: papers[k] for k in sorted(papers)},
         uses={k: tuple(sorted(v)) for k, v in sorted(uses.items())},
         aspects=ordered,
         pairs=lambda: iter(run.pairs()),
         document_papers=documents,
+        writers=writers,
     )
+
+
+_STAGES: tuple[tuple[str, type[Record]], ...] = (
+    ("section", SectionLabel),
+    ("match", Link),
+    ("extract", Aspect),
+    ("verify", Aspect),
+    ("generate", QAPair),
+)
+
+
+def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple[MadeRow, ...]]:
+    """Who wrote each pair, and the models and prompts of every stage, as the records' provenance has them."""
+    writers: dict[str, tuple[str | None, str | None]] = {}
+    made: dict[tuple[str, str, str], None] = {}
+    same: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}
+    for stage, kind in _STAGES:
+        for record in run.records(stage, kind):
+            origin: Provenance | None = getattr(record, "provenance", None)
+            if origin is None:
+                continue
+            if origin.model:
+                made[origin.stage or stage, origin.model, origin.prompt or ""] = None
+            if isinstance(record, QAPair):
+                key = (origin.model, origin.prompt)
+                writers[record.id] = same.setdefault(key, key)
+    for pair in run.pairs():
+        if pair.provenance is not None and pair.provenance.model:
+            made[pair.provenance.stage, pair.provenance.model, pair.provenance.prompt or ""] = None
+        for score in pair.scores:
+            if score.model:
+                made["filter", score.model, f"{score.name} #{score.prompt_hash[:12]}" if score.prompt_hash else ""] = (
+                    None
+                )
+    order = {stage: n for n, stage in enumerate([*(s for s, _ in _STAGES), "filter", "tag"])}
+    rows = sorted(made, key=lambda m: (order.get(m[0], len(order)), m))
+    return writers, tuple(MadeRow(stage=s, model=m, prompt=p) for s, m, p in rows)

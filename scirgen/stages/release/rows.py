@@ -112,8 +112,14 @@ def release_row(
     papers: Mapping[str, Paper],
     document_papers: Mapping[str, str],
     index: PassageIndex,
+    writer: tuple[str | None, str | None] | None = None,
 ) -> ReleaseRow:
-    """One row, with each piece of evidence's licence and the passages that hold it."""
+    """One row, with each piece of evidence's licence and the passages that hold it.
+
+    ``writer`` is the model and prompt that wrote the pair; without it they are those of the pair's own provenance.
+    """
+    origin = pair.provenance
+    model, prompt = writer or ((origin.model, origin.prompt) if origin else (None, None))
     evidence: list[EvidenceRow] = []
     passages: list[str] = []
     for span in pair.evidence:
@@ -152,7 +158,7 @@ def release_row(
                 ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
             ),
             "translations": tuple(TranslationRow(language=a, field=b, text=c) for a, b, c in pair.translations),
-            "model": pair.provenance.model if pair.provenance else None,
-            "prompt": pair.provenance.prompt if pair.provenance else None,
+            "model": model,
+            "prompt": prompt,
         }
     )

@@ -83,6 +83,7 @@ class ReleaseStage(Stage):
             domain=config.domain,
             language=config.language,
             seed=config.seed,
+            about={k: v for k, v in config.release.about.model_dump().items() if v},
         )
         settings, files = config.release, _benchmarks(config)
         if files:

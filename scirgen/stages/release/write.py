@@ -122,7 +122,7 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
             "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),
             "leakage": tuple(leakage(content, grouping)),
             "licences": dict(sorted(licences.items())),
-            "models": tuple(sorted(models)) or content.info.models,
+            "models": tuple(sorted(models | {m.model for m in content.info.made})) or content.info.models,
             "prompts": tuple(sorted(prompts)) or content.info.prompts,
             "notes": (*content.info.notes, *grouping.notes),
         }
@@ -171,8 +171,8 @@ def _write_rows(
         for pair in content.pairs():
             split, name = grouping.split_of[pair.dataset_id], grouping.group_of[pair.dataset_id]
             row = to_rows.release_row(
-                pair, split, name, content.datasets, content.papers, content.document_papers, index
-            )
+                pair, split, name, content.datasets, content.papers, content.document_papers, index, content.writers.get(pair.id),
+            )  # fmt: skip
             gold = settled.positives.get(pair.id, ())
             if gold:
                 row = row.model_copy(update={"dataset_ids": gold})

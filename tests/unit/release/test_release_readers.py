@@ -8,8 +8,14 @@ import pytest
 from content_factory import small_run
 from test_release_write import write
 
+from scirgen.core.config import Config
+from scirgen.core.registry import Registry
 from scirgen.core.release import SPLITS
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.plugins import load_registry
+from scirgen.stages.base import StageContext
+from scirgen.stages.release.stage import ReleaseStage
 
 
 @pytest.fixture
@@ -154,3 +160,16 @@ def test_the_datasheet_has_all_seven_sections_of_gebru_et_al_with_figures_of_thi
     assert f"{release.info.counts['rows']} questions about {release.info.counts['datasets']} datasets" in text
     assert "`openai:m@1`" in text
     assert "**Is information missing?** None on record." in text
+    assert all(line.startswith(("#", "- **", "  ", "After", "its publisher")) for line in text.splitlines() if line)
+
+
+def test_what_only_the_publisher_knows_comes_from_the_settings_and_is_otherwise_not_stated(release, tmp_path):
+    text = (release.folder / "datasheet.md").read_text()
+    assert "[publisher]" not in text
+    assert "**Who funded it?** Not stated by the publisher." in text
+    config = Config.model_validate({"release": {"about": {"funder": "The snow fund", "contact": "a@example.org"}}})
+    resources = Resources()
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=small_run())
+    made, _ = ReleaseStage()._write(ctx)
+    assert "**Who funded it?** The snow fund." in (made.folder / "datasheet.md").read_text()
+    assert "Contact: a@example.org." in (made.folder / "README.md").read_text()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from content_factory import dataset, small_run
+from content_factory import PROVENANCE, dataset, name, pair, small_run
 
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
@@ -231,3 +231,57 @@ def test_a_question_that_two_datasets_answer_differently_is_left_out(tmp_path):
     release = write(run, tmp_path / "release")
     assert not [r for r in release.rows() if "now depth" in r.question and "alley" not in r.question]
     assert release.info.left_out["release: conflicting_gold"] == 2
+
+
+def test_a_row_names_what_wrote_it_and_the_card_what_each_stage_used(tmp_path):
+    run = small_run()
+    tagged = PROVENANCE.model_copy(update={"stage": "tag", "model": "tagger:t@1", "prompt": "tag/bloom@1#b"})
+    run.stored["generate"] = list(run.all_pairs)
+    run.stored["verify"] = [
+        a.model_copy(
+            update={"provenance": PROVENANCE.model_copy(update={"stage": "verify", "prompt": "verify/keep@1#k"})}
+        )
+        for a in run.stored["verify"]
+    ]
+    run.all_pairs = [p.model_copy(update={"provenance": tagged}) for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    assert {(r.model, r.prompt) for r in release.rows()} == {("openai:m@1", "generate/pairs@1#abc")}
+    assert [(m.stage, m.model, m.prompt) for m in release.info.made] == [
+        ("verify", "openai:m@1", "verify/keep@1#k"),
+        ("generate", "openai:m@1", "generate/pairs@1#abc"),
+        ("filter", "openai:m@1", ""),
+        ("tag", "tagger:t@1", "tag/bloom@1#b"),
+    ]
+    card = (release.folder / "README.md").read_text()
+    assert "| generate | openai:m@1 | generate/pairs@1#abc |" in card
+    assert set(release.info.models) == {"openai:m@1", "tagger:t@1"}
+
+
+def test_the_card_says_the_known_limits_in_figures_of_this_release(tmp_path):
+    run = small_run()
+    yes_no = [
+        pair(run.all_datasets[i], 200 + i, f"Was {name(i, 'Q')} measured by hand?").model_copy(
+            update={"question_type": "verification", "answer": answer, "evidence": ()}
+        )
+        for i, answer in enumerate(("Yes", "Yes, it was.", "No"))
+    ]
+    run.all_pairs += yes_no
+    card = (write(run, tmp_path / "release").folder / "README.md").read_text()
+    rows = len(list(Release(tmp_path / "release").rows()))
+    assert f"- 3 of {rows} answers cite no evidence" in card
+    assert "Of 3 answers to yes/no questions 2 are Yes, 1 No: always saying Yes is right in 67%." in card
+    assert "figures measured on it are uncertain" in card
+    assert "licences |" not in card and "\n\n| licence, as the source states it | passages |\n|---|---:|\n| CC" in card
+
+
+def test_an_imported_card_claims_no_evidence_and_says_what_the_published_splits_leak(tmp_path):
+    content = from_run(small_run(), ReleaseInfo(name="x", origin="Somebody's data", scirgen="1", domain="geo"))
+    ids = list(content.datasets)
+    content.splits = {d: "train" if n != 1 else "test" for n, d in enumerate(ids)}
+    content.keep_all = True
+    release = write_content(content, tmp_path / "release")
+    card = (release.folder / "README.md").read_text()
+    assert "exact\ntext the answer stands on" not in card and "Rule: as published.\n" in card
+    assert "1 of 1 test datasets with papers share one with train: figures on test are flattered." in card
+    sheet = (release.folder / "datasheet.md").read_text()
+    assert "verbatim" not in sheet and "The authors of Somebody's data;" in sheet
