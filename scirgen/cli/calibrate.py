@@ -11,7 +11,7 @@ import yaml
 
 from scirgen.api import resolve_config
 from scirgen.cli.options import parse_settings
-from scirgen.core.calibration import Quality
+from scirgen.core.calibration import FEWEST, Quality
 from scirgen.core.resources import Resources
 from scirgen.pipeline.calibrate import Calibrated, read_labels
 from scirgen.pipeline.calibrate import calibrate as run
@@ -49,7 +49,7 @@ def calibrate(
     """Judge faithfulness scores by labelled answers.
 
     Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC, and the
-    threshold that reaches the wanted precision, for all answers and by question type.
+    threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each kind.
     """
     rows = read_labels(labels)
     flags: dict[str, object] = dict(parse_settings(settings))
@@ -80,13 +80,21 @@ def as_text(found: Calibrated, precision: float) -> str:
         lines.append(_line(name, scorer.configured, auc))
         if scorer.wanted is not None:
             lines.append(_line(f"  for {precision:.0%}", scorer.wanted, ""))
+            if scorer.wanted.kept < FEWEST:
+                lines.append(f"  that threshold keeps {scorer.wanted.kept} of these labels: too few to rely on")
         else:
             lines.append(f"  no threshold reaches a precision of {precision:.0%} on these labels")
         if scorer.failed:
             lines.append("  not scored: " + ", ".join(f"{n} {code}" for code, n in sorted(scorer.failed.items())))
         for kind, group in {**scorer.by_type, **scorer.by_length}.items():
-            shown = "-" if group["auc"] is None else f"{group['auc']:.2f}"
-            lines.append(f"    {kind or 'type not given':26}{group['rows']:>5} labels  AUC {shown}")
+            shown = "   -" if group["auc"] is None else f"{group['auc']:.2f}"
+            own = scorer.thresholds.get(kind)
+            kept = f"  threshold {own:.3g}" if own is not None and kind != "*" else ""
+            count = f"{group['rows']:>5} labels, {group['faithful']} faithful"
+            lines.append(f"    {kind or 'type not given':26}{count:24}  AUC {shown}{kept}")
+        unknown = sorted(set(scorer.thresholds) - {"*"} - set(found.types))
+        if unknown:
+            lines.append(f"  not in the taxonomy, so --save leaves them out: {', '.join(unknown)}")
     return "\n".join(lines)
 
 

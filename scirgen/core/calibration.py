@@ -18,7 +18,7 @@ LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20
 """Classes of answer length: one-word answers behave differently from paragraphs."""
 
 FEWEST: Final = 10
-"""A type gets a threshold of its own with at least this many labels, of both kinds."""
+"""A type gets a threshold of its own with at least this many faithful and as many unfaithful labels."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, fl
     """Question type -> threshold, where it has enough labels of both kinds; "*" for all others."""
     found: dict[str, float] = {}
     for kind, group in grouped(rows, lambda r: r.question_type).items():
-        if kind and len(group) >= FEWEST and len({r.faithful for r in group}) == 2:
+        good = sum(r.faithful for r in group)
+        if kind and min(good, len(group) - good) >= FEWEST:
             own = threshold_for(group, precision)
             if own is not None:
                 found[kind] = own

@@ -33,7 +33,7 @@ from scirgen.llm.open import open_scoring, open_sessions
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, usual_threshold
 from scirgen.stages.filter.stage import FilterStage, select_scorers
 
 _YES = {"faithful", "true", "yes", "1"}
@@ -77,6 +77,8 @@ class Calibrated:
     scorers: dict[str, ScorerFindings] = field(default_factory=dict)
     unfiltered: Quality | None = None
     settings: dict[str, object] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    """The question types of the taxonomy: `generate` knows no others."""
 
     def as_json(self) -> dict[str, object]:
         """Plain data, the shape of ``--json``."""
@@ -84,7 +86,12 @@ class Calibrated:
 
     def thresholds(self) -> dict[str, object]:
         """The settings that make `generate` use what was found: a file for ``--config``."""
-        found = {name: s.thresholds for name, s in self.scorers.items() if s.thresholds}
+        known = set(self.types) | {"*"}
+        found = {
+            name: {k: v for k, v in s.thresholds.items() if k in known}
+            for name, s in self.scorers.items()
+            if s.thresholds
+        }
         return {"filter": {**self.settings, "thresholds": found}}
 
 
@@ -164,6 +171,7 @@ async def calibrate(
     if any(v is None for column in measured.values() for v in column):
         await _measure(rows, config, resources, registry, measured, failed)
     found = Calibrated(len(rows), sum(r.faithful for r in rows))
+    found.types = tuple(t.id for t in Taxonomies(resources).graesser.types)
     found.settings = {
         "faithfulness": list(names), "framing": config.filter.framing, "window": config.filter.window,
         "shift_form": config.filter.shift_form,
@@ -176,10 +184,7 @@ async def calibrate(
             for value, r in zip(measured[scorer.name], rows, strict=True)
             if value is not None
         ]
-        usual = getattr(scorer, "default_threshold", None)
-        threshold = config.filter.thresholds.get(scorer.name, {}).get(
-            "*", config.filter.threshold if usual is None else usual
-        )
+        threshold = config.filter.thresholds.get(scorer.name, {}).get("*", usual_threshold(scorer, config))
         found.scorers[scorer.name] = findings(judged, failed[scorer.name], threshold, precision)
     return found
 

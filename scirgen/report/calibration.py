@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 _STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
+body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .7rem;border-bottom:1px solid #d0d7de;text-align:right}
-td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.note{color:#57606a}
+td{white-space:nowrap}td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.note{color:#57606a}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}td,th{border-color:#30363d}.note{color:#9198a1}}
 """
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 560, 320, 50, 40
@@ -56,7 +56,7 @@ def _scorer(name: str, scorer: Mapping[str, object]) -> list[str]:
     for label, key in (("Question type", "by_type"), ("Answer length", "by_length")):
         groups = [(k or "not given", _mapping(v)) for k, v in _mapping(scorer[key]).items()]
         rows = [
-            (k, str(g["rows"]), str(g["faithful"]), _number(g["auc"]), *_three(_mapping(g["at_threshold"])), _number(g["threshold_wanted"]))
+            (k, str(g["rows"]), str(g["faithful"]), _share(g["auc"]), *_three(_mapping(g["at_threshold"])), _number(g["threshold_wanted"]))
             for k, g in groups
         ]  # fmt: skip
         head = (
@@ -70,6 +70,10 @@ def _scorer(name: str, scorer: Mapping[str, object]) -> list[str]:
             "Threshold for the wanted precision",
         )
         parts.append(_table(head, rows))
+    parts.append(
+        f"<p class=note>Precision, recall and F1 of a type or length are at the threshold in force "
+        f"({_number(_mapping(scorer['configured'])['threshold'])}). Those fitted to few labels are not saved.</p>"
+    )
     return parts
 
 
@@ -100,6 +104,7 @@ def reliability_svg(bins: Sequence[object], title: str) -> str:
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" aria-label="{escape(title)}" font-size="11" '
         f'fill="currentColor"><title>{escape(title)}</title>{"".join(marks)}'
+        f'<text x="{_LEFT}" y="10">share that is faithful, with 95 % intervals</text>'
         f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">score (lowest of each bar)</text></svg>'
     )
 
@@ -119,9 +124,13 @@ def _with_interval(value: object, interval: object) -> str:
     if value is None:
         return "-"
     if interval is None:
-        return _number(value)
+        return _share(value)
     low, high = _sequence(interval)
     return f"{_float(value):.2f} [{_float(low):.2f}, {_float(high):.2f}]"
+
+
+def _share(value: object) -> str:
+    return "-" if value is None else f"{_float(value):.2f}"
 
 
 def _number(value: object) -> str:

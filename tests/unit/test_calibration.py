@@ -69,9 +69,10 @@ def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found:
 
 
 def test_thresholds_by_type_need_enough_labels_of_both_kinds() -> None:
-    many = [Judged(i / 10, i > 5, "verification") for i in range(12)] + [Judged(1.0, True, "rare")] * 3
+    many = [Judged(i / 10, i > 9, "verification") for i in range(20)] + [Judged(3.0, True, "rare")] * 3
     found = thresholds_by_type(many, 1.0)
-    assert set(found) == {"verification", "*"} and 0.5 <= found["verification"] < 0.6
+    assert set(found) == {"verification", "*"} and 0.9 <= found["verification"] < 1.0
+    assert set(thresholds_by_type(many[:19], 1.0)) == {"*"}, "nine faithful ones are too few"
 
 
 @settings(max_examples=30, deadline=None)
@@ -152,8 +153,28 @@ def test_calibrate_writes_tables_thresholds_that_generate_reads_and_a_page(tmp_p
         == yaml.safe_load(out["t.yaml"].read_text())["filter"]["thresholds"]["shift"]["concept_completion"]
     )
     assert config.filter.faithfulness == ("shift", "llm_judge")
+    assert "concept_completion" in result.output and "threshold" in result.output
     page = out["p.html"].read_text()
     assert page.count("<svg") == 2 and "<script" not in page and "http" not in page
+
+
+def test_types_that_generate_does_not_know_are_named_and_not_saved(tmp_path: Path) -> None:
+    labels = [label(i, i % 2 == 0, scores={"shift": 1.0 * (i % 2 == 0)}, question_type="Riddle") for i in range(24)]
+    saved = tmp_path / "t.yaml"
+    result = CliRunner().invoke(
+        calibrate, ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--save", str(saved)], catch_exceptions=False
+    )
+    assert "not in the taxonomy, so --save leaves them out: riddle" in result.output
+    assert list(yaml.safe_load(saved.read_text())["filter"]["thresholds"]["shift"]) == ["*"]
+
+
+def test_a_threshold_that_keeps_a_handful_is_called_what_it_is(tmp_path: Path) -> None:
+    scored = [0.1 * i for i in range(30)]
+    labels = [label(i, i % 3 == 0 or i > 27, scores={"shift": s}) for i, s in enumerate(scored)]
+    result = CliRunner().invoke(
+        calibrate, ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--precision", "0.99"], catch_exceptions=False
+    )
+    assert "keeps 3 of these labels: too few to rely on" in result.output
 
 
 def test_calibrate_measures_what_the_file_does_not_hold(tmp_path: Path) -> None:

@@ -194,8 +194,10 @@ class FilterConfig(Section):
     entailment: str = Field(
         default="", description="URI of the entailment model of nli and semantic: hf:, score:, lexical:"
     )
-    threshold: float = Field(
-        default=0.0, description="keep when the score is above it, in the unit of the score's form"
+    threshold: float | None = Field(
+        default=None,
+        description="keep when the score is above it, in the unit of the score's form; "
+        "empty: the scorer's own (shift: 0.1 in relative form, else 0)",
     )
     thresholds: dict[str, dict[str, float]] = Field(
         default={},

@@ -101,6 +101,7 @@ class Faithfulness(Protocol):
 
     A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
     both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it.
+    Where ``config.filter.threshold`` is left empty, `usual_threshold` decides.
     """
 
     name: ClassVar[str]
@@ -112,3 +113,17 @@ class Faithfulness(Protocol):
         ``threshold`` and ``passed`` are left to the stage.
         """
         ...
+
+
+def usual_threshold(scorer: Faithfulness, config: Config) -> float:
+    """What a scorer's values must exceed where ``filter.thresholds`` says nothing else.
+
+    The relative shift has 0.1 instead of its natural 0: a text on the same subject already takes some surprise out of an
+    answer that it does not hold (docs/benchmarks/faithfulness.md).
+    """
+    own: float | None = getattr(scorer, "default_threshold", None)
+    if own is not None:
+        return own
+    if config.filter.threshold is not None:
+        return config.filter.threshold
+    return 0.1 if scorer.name == "shift" and config.filter.shift_form == "relative" else 0.0

@@ -13,7 +13,7 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score
 from scirgen.core.registry import Registry
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.filter.base import Faithfulness, Gate, Material
+from scirgen.stages.filter.base import Faithfulness, Gate, Material, usual_threshold
 
 _WITHOUT_LOGPROBS = frozenset({"nli", "llm_judge"})
 _WITH_GENERATOR = frozenset({"semantic", "semantic_hard", "llm_judge"})
@@ -172,7 +172,7 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
     scorers = select_scorers(ctx.config, ctx.registry)
     if not scorers or not pairs:
         return list(pairs)
-    usual = [getattr(scorer, "default_threshold", None) for scorer in scorers]
+    usual = [usual_threshold(scorer, ctx.config) for scorer in scorers]
     columns = [await scorer.score(pairs, material, ctx) for scorer in scorers]
     accepted = []
     for pair, row in zip(pairs, zip(*columns, strict=True), strict=True):
@@ -193,10 +193,10 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
     return accepted
 
 
-def _decided(score: Score, pair: QAPair, usual: float | None, config: Config) -> Score:
-    """The score with its threshold: the one for the type, for all types, the scorer's own, or the common one."""
+def _decided(score: Score, pair: QAPair, usual: float, config: Config) -> Score:
+    """The score with its threshold: the one for the type, for all types, or the scorer's usual one."""
     given = config.filter.thresholds.get(score.name, {})
-    threshold = given.get(pair.question_type, given.get("*", config.filter.threshold if usual is None else usual))
+    threshold = given.get(pair.question_type, given.get("*", usual))
     return score.model_copy(update={"threshold": threshold, "passed": score.value > threshold})
 
 
@@ -211,8 +211,23 @@ def _against(scores: Sequence[Score], config: Config) -> str:
     return f"{failing[0].name} {failing[0].value:.4f} is not above {failing[0].threshold:g}"
 
 
+def check_thresholds(ctx: StageContext) -> None:
+    """Refuse thresholds and weights that would be read by nobody.
+
+    Raises:
+        PluginError: they are for a scorer that does not exist ("did you mean").
+        ResourceError: they are for a question type that the taxonomy does not have.
+    """
+    config = ctx.config.filter
+    for name in (*config.thresholds, *config.weights):
+        ctx.registry.get("faithfulness", name)
+    for kinds in config.thresholds.values():
+        ctx.taxonomies.question_types([kind for kind in kinds if kind != "*"])
+
+
 def _definitions(ctx: StageContext) -> str:
     """Hash of the gates and scorers in force, with their versions and prompts: a plugin's, too."""
+    check_thresholds(ctx)
     at = ctx.at("filter", "", "")
     parts: list[object] = []
     for gate in select_gates(ctx.config, ctx.registry):

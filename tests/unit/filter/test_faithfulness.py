@@ -18,7 +18,7 @@ from scirgen.llm.entailment import Entailment, LexicalEntailment, ScorerEntailme
 from scirgen.llm.session import TextAnswer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, usual_threshold
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeScorer
 from scirgen.stages.filter.faithfulness.semantic import HardSemanticScorer, SemanticScorer, belief
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
@@ -251,7 +251,12 @@ def test_thresholds_are_by_type_then_for_all_then_the_scorers_own(make_ctx: Make
     config = make_ctx(thresholds={"shift": {"verification": 0.3, "*": 0.1}}, threshold=0.05).config
     score, yes = Score(name="shift", value=0.2), pair(kind="verification", answer="Yes")
     other: QAPair = pair()
-    assert _decided(score, yes, None, config).threshold == 0.3
-    assert _decided(score, other, None, config).passed is True and _decided(score, other, None, config).threshold == 0.1
+    usual = usual_threshold(ShiftScorer(), config)
+    assert usual == 0.05 and usual_threshold(EntailmentScorer(), config) == 0.5
+    assert usual_threshold(ShiftScorer(), make_ctx().config) == 0.1
+    assert usual_threshold(ShiftScorer(), make_ctx(shift_form="mean").config) == 0.0
+    assert usual_threshold(SemanticScorer(), make_ctx().config) == 0.0
+    assert _decided(score, yes, usual, config).threshold == 0.3
+    assert _decided(score, other, usual, config).passed is True
+    assert _decided(score, other, usual, config).threshold == 0.1
     assert _decided(Score(name="nli", value=0.2), other, 0.5, config).threshold == 0.5
-    assert _decided(Score(name="own", value=0.2), other, None, config).threshold == 0.05

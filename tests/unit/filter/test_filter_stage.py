@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from filtering import DATASET, ScriptedScorer, pair
 
-from scirgen.core.errors import ModelAccessError, PluginError, ServerUnavailableError
+from scirgen.core.errors import ModelAccessError, PluginError, ResourceError, ScirgenError, ServerUnavailableError
 from scirgen.core.records import QAPair
 from scirgen.llm.base import ScoreReply, ScoreRequest
 from scirgen.stages.base import StageContext, StageResult, WorkItem
-from scirgen.stages.filter.stage import FilterStage, select_gates
+from scirgen.stages.filter.stage import FilterStage, check_thresholds, select_gates
 
 Make = Callable[..., StageContext]
 WHY = pair()
@@ -56,6 +56,27 @@ async def test_process_when_a_type_has_its_own_threshold_uses_it(make_ctx: Make)
     result = await run(ctx, WHY, NUMBER)
     assert [p.id for p in result.outputs if isinstance(p, QAPair)] == [WHY.id]
     assert [r.record_id for r in result.rejections] == [NUMBER.id]
+
+
+async def test_the_relative_shift_must_exceed_a_tenth_unless_a_threshold_is_set(make_ctx: Make) -> None:
+    barely = believes(0.2)  # 0.4 of 6 nats: 0.067 of the surprise
+    (rejection,) = (await run(make_ctx(barely), WHY)).rejections
+    assert rejection.score == pytest.approx(0.4 / 6) and "not above 0.1" in rejection.reason
+    assert (await run(make_ctx(barely, threshold=0.0), WHY)).outputs
+    assert (await run(make_ctx(believes(0.4)), WHY)).outputs
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "error"),
+    [({"shfit": {"*": 0.2}}, PluginError), ({"shift": {"verifcation": 0.2}}, ResourceError)],
+)
+def test_thresholds_that_nobody_would_read_are_refused(
+    make_ctx: Make, thresholds: dict[str, dict[str, float]], error: type[ScirgenError]
+) -> None:
+    with pytest.raises(error) as caught:
+        check_thresholds(make_ctx(believes(0.5), thresholds=thresholds))
+    assert "shift" in caught.value.hint or "verification" in caught.value.hint
+    check_thresholds(make_ctx(believes(0.5), thresholds={"shift": {"verification": 0.2, "*": 0.1}}))
 
 
 async def test_process_when_a_gate_rejects_never_asks_the_scorer_about_the_pair(make_ctx: Make) -> None:
