@@ -22,7 +22,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint  ## everything CI runs
-	$(BIN)/pytest -n 2 -m "not browser and not vllm and not ray and not nightly"
+	$(BIN)/pytest -n 2 -m "not browser and not vllm and not rag and not ray and not nightly"
 
 .PHONY: test-browser
 test-browser: setup  ## the report in headless Chromium (Debian: apt-get install chromium)
@@ -32,6 +32,10 @@ test-browser: setup  ## the report in headless Chromium (Debian: apt-get install
 .PHONY: test-vllm
 test-vllm:  ## a real vLLM, in a venv of its own (about 5 GB), on the bundled model; needs no GPU
 	PYTHON=$(PYTHON) sh tests/integration/vllm/run.sh
+
+.PHONY: test-rag
+test-rag:  ## the samples for LlamaIndex and Ragas, read by both, in a venv of their own (about 0.9 GB)
+	PYTHON=$(PYTHON) sh tests/integration/rag/run.sh
 
 .PHONY: test-ray
 test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine

@@ -98,7 +98,7 @@ def test_beirs_own_loader_reads_corpus_queries_and_qrels(formatted):
 
 def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
     import ir_measures
-    from ir_datasets.formats import TrecQueries
+    from ir_datasets.formats import TrecDocs, TrecQueries
     from ir_datasets.util import LocalDownload
 
     folder = formatted.folder / "trec"
@@ -110,8 +110,10 @@ def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
         for q in ir_measures.read_trec_qrels(str(folder / f"qrels.{split}.txt")):
             qrels.setdefault(q.query_id, {})[q.doc_id] = q.relevance
         assert qrels == formatted.qrels(split)
-    text = (folder / "docs.with-paper.trec").read_text()
-    assert text.count("<DOC>") == text.count("</DOC>") == len(list(formatted.corpus()))
+    for setting in ("without-paper", "with-paper"):
+        docs = TrecDocs(LocalDownload(folder / f"docs.{setting}.trec"), parser="text")
+        read = {d.doc_id: " ".join(d.text.split()) for d in docs.docs_iter()}
+        assert read == {d.id: " ".join(f"{d.title} {d.text}".split()) for d in formatted.corpus(setting)}
 
 
 def test_ir_datasets_loads_the_registered_ids(formatted):
@@ -131,7 +133,7 @@ def test_ir_datasets_loads_the_registered_ids(formatted):
 
 
 def test_the_rag_samples_have_each_answer_with_the_passages_that_hold_its_evidence(formatted):
-    """Neither tool kit is a test dependency (they bring a hundred packages); docs/release.md says what was read by hand."""
+    """Their own readers are in tests/integration/rag (make test-rag): they bring a hundred packages."""
     folder = formatted.folder / "rag"
     rows = {r.question: r for r in formatted.rows("test")}
     passages = {p.id: p.text for p in formatted.passages()}

@@ -56,7 +56,10 @@ class BeirFormat:
 
 
 class TrecFormat:
-    """TREC files: topics.SPLIT.trec, qrels.SPLIT.txt, docs.SETTING.trec (``<DOC>`` records)."""
+    """TREC files: topics.SPLIT.trec, qrels.SPLIT.txt, docs.SETTING.trec (``<DOC>`` records).
+
+    Tags stand on lines of their own: readers go line by line and miss what shares one with its tag.
+    """
 
     def write(self, release: Release, folder: Path) -> None:
         """Write topics and qrels of each split, and the documents of each setting."""
@@ -65,7 +68,7 @@ class TrecFormat:
             _write(
                 folder / f"docs.{setting}.trec",
                 (
-                    f"<DOC>\n<DOCNO> {_plain(d.id)} </DOCNO>\n<TITLE>{escape(d.title)}</TITLE>\n"
+                    f"<DOC>\n<DOCNO> {_plain(d.id)} </DOCNO>\n<TITLE>\n{escape(_plain(d.title))}\n</TITLE>\n"
                     f"<TEXT>\n{escape(d.text)}\n</TEXT>\n</DOC>"
                     for d in release.corpus(setting)
                 ),

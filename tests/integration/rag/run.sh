@@ -1,0 +1,13 @@
+#!/bin/sh
+# make test-rag: LlamaIndex and Ragas in a venv of their own (they bring a hundred packages), and the tests that read with them.
+set -eu
+cd "$(dirname "$0")/../../.."
+VENV=.venv-rag
+if [ ! -e "$VENV/.scirgen" ]; then
+  [ -d "$VENV" ] || "${PYTHON:-python3}" -m venv "$VENV"
+  # Ragas 0.4.3 imports a module that langchain-community dropped with 0.4.
+  "$VENV/bin/pip" install --quiet --disable-pip-version-check --editable . \
+    llama-index-core==0.14.25 ragas==0.4.3 'langchain-community<0.4' 'pytest>=8.3' 'pytest-asyncio>=0.25' 'pytest-timeout>=2.3'
+  touch "$VENV/.scirgen"
+fi
+"$VENV/bin/python" -m pytest -q -m rag tests/integration/rag "$@"
