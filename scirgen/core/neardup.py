@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 from scirgen.core.conformance import polarity
 from scirgen.core.errors import MissingExtraError
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.core.textmatch import content_words, coverage, jaccard, names, normalise, numbers
+from scirgen.core.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem
 
 if TYPE_CHECKING:
     import numpy
 
 Embed = Callable[[Sequence[str]], "numpy.ndarray"]
 """Texts -> one row of floats each, shape (n, d)."""
+
+ANSWER_THRESHOLD = 0.8
+"""Cosine from which two answers to one question mean the same; read off conflicts of ScIRGen-Geo (docs/gates.md)."""
 
 _PERMUTATIONS = 64
 _BANDS, _ROWS = 16, 4  # proposes a pair of similarity 0.8 with probability 1 - (1 - 0.8^4)^16 > 0.9997
@@ -153,11 +156,18 @@ def resolve(
     threshold: float = 0.8,
     embed: Embed | None = None,
     embed_threshold: float = 0.95,
+    answer_threshold: float = ANSWER_THRESHOLD,
 ) -> Resolution:
     """Decide what becomes of the near-duplicates of a run; the same whatever the order of ``asked``.
 
     Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree with
     the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
+
+    Args:
+        asked, threshold, embed, embed_threshold: as for `near_duplicates`.
+        wording: words of the questions' language.
+        answer_threshold: with ``embed``, the cosine from which two answers agree that share too few words, unless they
+            contradict each other (`contradict`).
 
     Raises:
         MissingExtraError: datasketch is not installed.
@@ -170,22 +180,48 @@ def resolve(
         embed=embed,
         embed_threshold=embed_threshold,
     )
+    alike = _alike(groups, known, wording, embed, answer_threshold) if embed is not None else frozenset()
     positives: dict[str, tuple[str, ...]] = {}
     drops: list[Drop] = []
     for group in groups:
-        datasets, found = _decide(group, known, wording)
+        datasets, found = _decide(group, known, wording, alike)
         drops += found
         if len(datasets) > 1:
             positives[group.leader] = datasets
     return Resolution(tuple(groups), positives, tuple(sorted(drops, key=lambda d: d.id)))
 
 
-def _decide(group: Group, known: dict[str, Asked], wording: LanguageWording) -> tuple[tuple[str, ...], list[Drop]]:
-    """The leader's positives and the drops of one group."""
+def _alike(
+    groups: Sequence[Group], known: dict[str, Asked], wording: LanguageWording, embed: Embed, threshold: float
+) -> frozenset[str]:
+    """Members whose answer means the leader's in other words, by cosine; all such answers are embedded in one go."""
+    import numpy as np
+
+    open_ = [
+        (known[group.leader], known[id])
+        for group in groups
+        for id, _ in group.members
+        if known[id].dataset_id != known[group.leader].dataset_id
+        and not answers_agree(known[group.leader].answer, known[id].answer, wording)
+        and not contradict(known[group.leader].answer, known[id].answer, wording)
+    ]
+    if not open_:
+        return frozenset()
+    texts = sorted({a.answer for pair in open_ for a in pair})
+    vectors = np.asarray(embed(texts), dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    row = dict(zip(texts, vectors, strict=True))
+    return frozenset(b.id for a, b in open_ if float(row[a.answer] @ row[b.answer]) >= threshold)
+
+
+def _decide(
+    group: Group, known: dict[str, Asked], wording: LanguageWording, alike: Collection[str]
+) -> tuple[tuple[str, ...], list[Drop]]:
+    """The leader's positives and the drops of one group. ``alike``: members whose answer means the leader's."""
     leader = known[group.leader]
     others = [(known[id], score) for id, score in group.members]
     foreign = [(a, score) for a, score in others if a.dataset_id != leader.dataset_id]
-    against = [a for a, _ in foreign if not answers_agree(leader.answer, a.answer, wording)]
+    against = [a for a, _ in foreign if a.id not in alike and not answers_agree(leader.answer, a.answer, wording)]
     if against:
         count = len({leader.dataset_id} | {a.dataset_id for a, _ in foreign})
         reason = f"{count} datasets have the question, with different answers"
@@ -221,6 +257,28 @@ def answers_agree(first: str, second: str, wording: LanguageWording, threshold: 
     if figures[0] and len(more) <= 3 and figures[0] == figures[1]:
         return True
     return coverage(less, more) >= threshold
+
+
+def contradict(first: str, second: str, wording: LanguageWording) -> bool:
+    """Whether two answers cannot mean the same, however near a model puts them.
+
+    Another yes or no; other numbers; a proper name exchanged for another one; a word on one side only whose opposite is
+    on the other ("increases", "decreases").
+    """
+    sides = polarity(first, wording), polarity(second, wording)
+    figures = numbers(first), numbers(second)
+    if sides[0] != sides[1] or (figures[0] - figures[1] and figures[1] - figures[0]):
+        return True
+    left, right = set(content_words(first)), set(content_words(second))
+    if names(first) - right and names(second) - left:
+        return True
+    for a, b in wording.opposites:
+        one, other = stem(a), stem(b)
+        if {one, other} & left == {one} and {one, other} & right == {other}:
+            return True
+        if {one, other} & left == {other} and {one, other} & right == {one}:
+            return True
+    return False
 
 
 def _lexical(prints: Sequence[Wordprint], threshold: float) -> dict[int, dict[int, float]]:

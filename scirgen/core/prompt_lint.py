@@ -126,8 +126,9 @@ def lint_prompts(
 
 def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_tokens: int | None) -> Iterator[Finding]:
     where = f"prompts/{prompt.id}"
-    source = prompt.file.system + prompt.file.user
-    used = jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(source))
+    turns = prompt.file.turns
+    source = prompt.file.system + prompt.file.user + (turns.user + turns.assistant if turns else "")
+    used = jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(source)) | ({turns.each} if turns else set())
     # A variant for small models must declare what its standard prompt does, and may leave some of it out.
     for name in sorted(set(prompt.file.variables) - used) if not prompt.id.endswith(".small") else ():
         yield Finding("warning", where, f"declares {name!r} and does not use it")

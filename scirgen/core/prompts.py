@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import jinja2
 import jinja2.meta
@@ -60,6 +61,15 @@ class SamplingDefaults(BaseModel):
     stop: tuple[str, ...] = ()
 
 
+class Turns(BaseModel):
+    """Worked examples as earlier turns of the conversation, which small models follow better than a description of the task."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    each: str = Field(description="variable that holds the examples; in the two templates, one of them is {{ item }}")
+    user: str
+    assistant: str
+
+
 class PromptFile(BaseModel):
     """What a file in ``prompts/<stage>/`` holds."""
 
@@ -70,6 +80,7 @@ class PromptFile(BaseModel):
     variables: dict[str, str] = Field(description="name -> what it is; using another one is an error")
     sampling: SamplingDefaults = SamplingDefaults()
     system: str = ""
+    turns: Turns | None = None
     user: str
     examples: tuple[dict[str, object], ...] = Field(
         default=(), description="few-shot examples, shown as {{ examples }}"
@@ -105,7 +116,8 @@ class Prompt:
     @cached_property
     def hash(self) -> str:
         """Hash of everything in the file that can change a reply."""
-        return digest(self.file.model_dump(mode="json", exclude={"description"}))
+        left_out = {"description"} if self.file.turns else {"description", "turns"}
+        return digest(self.file.model_dump(mode="json", exclude=left_out))
 
     def render(self, **variables: object) -> RenderedPrompt:
         """Fill the template.
@@ -120,36 +132,36 @@ class Prompt:
             raise ResourceError(f"prompt {self.id}: {what}", hint=suggest(next(iter(missing or unknown)), declared))
         values = {**variables, "examples": self.file.examples}
         messages: list[tuple[Literal["system", "user", "assistant"], str]] = []
-        for role, template in (("system", self._templates[0]), ("user", self._templates[1])):
-            if template is None:
-                continue
-            if role == "system" and self._system_text is not None:
-                text = self._system_text
-            else:
-                text = self._filled(role, template, values)
-            messages.append(("system" if role == "system" else "user", text))
+        if self.file.system.strip():
+            text = self._system_text
+            messages.append(("system", self._fill("system", self.file.system, values) if text is None else text))
+        if turns := self.file.turns:
+            for item in cast("Iterable[object]", values[turns.each]):
+                messages.append(("user", self._fill("turns.user", turns.user, {**values, "item": item})))
+                messages.append(("assistant", self._fill("turns.assistant", turns.assistant, {**values, "item": item})))
+        messages.append(("user", self._fill("user", self.file.user, values)))
         return RenderedPrompt(
             self.id, self.file.version, self.hash, self.file.output, self.file.sampling, tuple(messages)
         )
 
-    def _filled(self, role: str, template: jinja2.Template, values: dict[str, object]) -> str:
+    def _fill(self, part: str, source: str, values: dict[str, object]) -> str:
+        if source not in self._compiled:
+            self._compiled[source] = _ENVIRONMENT.from_string(source)
         try:
-            return template.render(values).strip()
+            return self._compiled[source].render(values).strip()
         except jinja2.TemplateError as error:
-            raise ResourceError(f"{self.path}: {role}: {error.message}") from error
+            raise ResourceError(f"{self.path}: {part}: {error.message}") from error
 
     @cached_property
     def _system_text(self) -> str | None:
         """The system message where it is the same for every item, as most are; rendered once."""
-        template = self._templates[0]
-        if template is None or jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(self.file.system)):
+        if jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(self.file.system)):
             return None
-        return self._filled("system", template, {})
+        return self._fill("system", self.file.system, {})
 
     @cached_property
-    def _templates(self) -> tuple[jinja2.Template | None, jinja2.Template]:
-        system = _ENVIRONMENT.from_string(self.file.system) if self.file.system.strip() else None
-        return system, _ENVIRONMENT.from_string(self.file.user)
+    def _compiled(self) -> dict[str, jinja2.Template]:
+        return {}
 
 
 class PromptLibrary:
@@ -181,17 +193,24 @@ class PromptLibrary:
         value, lines = load_yaml(resource.path)
         file = validate(value, PromptFile, str(resource.path), lines)
         for part in ("system", "user"):
-            self._check_template(getattr(file, part), file, f"{resource.path}", lines.get((part,), 1))
+            self._check_template(getattr(file, part), set(file.variables), f"{resource.path}", lines.get((part,), 1))
+        if file.turns:
+            first_line = lines.get(("turns",), 1)
+            if file.turns.each not in {*file.variables, "examples"}:
+                hint = suggest(file.turns.each, file.variables)
+                raise ResourceError(f"{resource.path}:{first_line}: undefined variable {file.turns.each!r}", hint=hint)
+            for source in (file.turns.user, file.turns.assistant):
+                self._check_template(source, {*file.variables, "item"}, f"{resource.path}", first_line)
         return Prompt(name, resource.origin, str(resource.path), file)
 
     @staticmethod
-    def _check_template(source: str, file: PromptFile, path: str, first_line: int) -> None:
+    def _check_template(source: str, declared: set[str], path: str, first_line: int) -> None:
         try:
             used = jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(source))
         except jinja2.TemplateSyntaxError as error:
             raise ResourceError(f"{path}:{first_line + error.lineno}: {error.message}") from error
-        for name in sorted(used - set(file.variables) - {"examples"}):
+        for name in sorted(used - declared - {"examples"}):
             offset = next((i for i, text in enumerate(source.splitlines(), 1) if re.search(rf"\b{name}\b", text)), 0)
             raise ResourceError(
-                f"{path}:{first_line + offset}: undefined variable {name!r}", hint=suggest(name, file.variables)
+                f"{path}:{first_line + offset}: undefined variable {name!r}", hint=suggest(name, declared)
             )

@@ -13,7 +13,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.generate.joint import wish_view
 from scirgen.stages.generate.passages import choose_evidence, further_evidence, partner
 from scirgen.stages.generate.replies import pair_reply
-from scirgen.stages.generate.small import SmallWriter
+from scirgen.stages.generate.small import SmallWriter, holds_answer
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
 
@@ -21,7 +21,7 @@ class EvidenceStrategy:
     """One pair a call (two plain-text calls with the small pack), tied to the spans it was made from."""
 
     name: ClassVar[str] = "evidence"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
@@ -31,14 +31,16 @@ class EvidenceStrategy:
         for kind in task.kinds:
             wishes = [w for w in task.wishes if w.kind is not None and w.kind.id == kind.id]
             seed = ctx.seed(kind.id, task.round)
-            chosen = choose_evidence(task.passages, kind, len(wishes), seed, used)
+            passages = task.passages
+            if ctx.chat.pack == "small":
+                # The small writer takes the answer from the sentence, so that the sentence must hold one.
+                passages = tuple(p for p in passages if holds_answer(p.text, kind))
+            chosen = choose_evidence(passages, kind, len(wishes), seed, used)
             if len(chosen) < len(wishes):
                 # Short material: the types of an adaptive task may then share a sentence.
-                chosen += choose_evidence(
-                    task.passages, kind, len(wishes) - len(chosen), seed, [p.span for p in chosen]
-                )
+                chosen += choose_evidence(passages, kind, len(wishes) - len(chosen), seed, [p.span for p in chosen])
             used += [p.span for p in chosen]
-            spare = further_evidence(task.passages, kind, seed, used) if kind.polar else []
+            spare = further_evidence(passages, kind, seed, used) if kind.polar else []
             for number, wish in enumerate(wishes):
                 first = chosen[number] if number < len(chosen) else None
                 # Each wish begins with passages of its own; only where none of them will do are the others tried.
@@ -66,7 +68,7 @@ class EvidenceStrategy:
         prompt = ctx.prompt("evidence").render(
             kind=kind,
             samples=kind.examples_for(ctx.config.domain),
-            topic=task.dataset.title,
+            topic=first.topic or task.dataset.title,
             evidence=[p.text for p in evidence],
             wish=wish_view(wish, ctx),
             language=language_name(ctx.config.language),

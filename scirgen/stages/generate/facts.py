@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scirgen.core.textmatch import numbers as stated
+
 _UNIT = (
     r"(?:°\s?[CNSEW]?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
     r"percent|degrees?(?: Celsius)?|arc-?(?:seconds?|minutes?)|m a\.s\.l\.|[a-z]+meters?|[a-z]+metres?)"
@@ -39,6 +41,38 @@ _LIMITS = (
     (re.compile(r"\s?(?:°(?!\s?C)|degrees? [EW]\b)"), 180),
 )
 """Units whose values cannot exceed a limit, first match counts."""
+_REFERENCE = re.compile(
+    r"\b(?:fig(?:ure)?s?|tab(?:le)?s?|eqs?|equations?|sections?|sect|chapters?|appendix|steps?|types?|levels?|versions?|ver|no|nos|"
+    r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s?(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
+    re.IGNORECASE,
+)
+"""What a number after it names rather than counts: "Fig. 3 shows", "band 4 covers"."""
+_SPANS = frozenset(("year", "month", "week", "day", "hour", "minute", "second"))
+_VERBS = frozenset(
+    (
+        "shows",
+        "indicates",
+        "suggests",
+        "presents",
+        "provides",
+        "gives",
+        "includes",
+        "contains",
+        "covers",
+        "lies",
+        "does",
+        "uses",
+        "means",
+    )
+)
+_FOLLOWED = re.compile(r"\s([a-z]{3,})")
+_PRECEDED = re.compile(r"(\w+)\s(?:the\s)?$")
+_PLACED = frozenset(("in", "at", "over", "across", "throughout", "near"))
+_LEADING = frozenset((*_PLACED, "by", "from", "using", "with", "via", "called", "named", "on", "between"))
+"""Words after which a name stands by itself, as what is asked for."""
+_AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will)\b")
+_NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
+_LETTERS = re.compile(r"[a-z]+")
 _NOUN_STOP = frozenset(
     [
         "and",
@@ -114,20 +148,25 @@ def numbers(sentence: str) -> list[Fact]:
     found = []
     years = {m.start("year") for m in _SOME_YEAR.finditer(sentence)}
     for match in _NUMBER.finditer(sentence):
-        if match.start() in years:
-            continue
-        noun = (match.group("noun") or "").strip(" -")
-        words = []
-        for word in noun.split():
-            if word in _NOUN_STOP:
-                break
-            words.append(word)
         unit = match.group("unit")
+        if match.start() in years or (not unit and _REFERENCE.search(sentence, 0, match.start())):
+            continue
+        words = _counted((match.group("noun") or "").strip(" -").split())
         if not unit and not words:
             continue
         end = match.end("unit") if unit else match.start("noun") + 1 + len(" ".join(words))
         found.append(Fact("number", match.start(), end, sentence[match.start() : end], counted=not unit))
     return found
+
+
+def _counted(following: Sequence[str]) -> list[str]:
+    """The counted noun at the beginning of the words after a number; none where they hold no plural: "10 most important"."""
+    for position, word in enumerate(following):
+        if word in _NOUN_STOP or word in _VERBS:
+            break
+        if word in _SPANS or (word.endswith("s") and not word.endswith(("ss", "us", "is"))):
+            return list(following[: position + 1])
+    return []
 
 
 def names(sentence: str) -> list[Fact]:
@@ -153,7 +192,7 @@ def change(
     """The sentence with one fact changed by rule, so that it is no longer what the source says; None where no rule applies.
 
     In order of preference: a word by its opposite, a number by another of the same form, a year by an earlier one, a
-    name by another name of the material.
+    name by another name of the material that could stand in its place (`rivals`).
     """
     for old, new in rng.sample(list(opposites), len(opposites)):
         for a, b in ((old, new), (new, old)):
@@ -171,11 +210,11 @@ def change(
         match = rng.choice(dated)
         altered = other_number(match["year"], rng)
         return Change(sentence[: match.start("year")] + altered + sentence[match.end("year") :], match["year"], altered)
-    named = names(sentence)
-    spare = other_names(sentence, others)
-    if named and spare:
-        fact = rng.choice(named)
-        new = rng.choice([n for n in spare if _shape(n) == _shape(fact.text)] or spare)
+    told = list(others)
+    exchangeable = [(fact, found) for fact in names(sentence) if (found := rivals(sentence, fact, told))]
+    if exchangeable:
+        fact, found = rng.choice(exchangeable)
+        new = rng.choice(found)
         return Change(sentence[: fact.start] + new + sentence[fact.end :], fact.text, new)
     return None
 
@@ -206,19 +245,87 @@ def other_number(text: str, rng: random.Random) -> str:
     return text[: match.start()] + shown + text[match.end() :]
 
 
-def _shape(name: str) -> tuple[bool, bool]:
-    """Acronym or not, one word or several: a name is better swapped for one that looks like it."""
-    return name.isupper(), " " in name
+def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
+    """Names of other passages that could stand in a name's place, in their order: none of them is in the sentence.
+
+    They look like it (acronym, digits, number of words) and stand where it stands: before the same noun ("ERA5 reanalysis",
+    "JRA55 reanalysis"), or, where no noun follows, after the same preposition; names of several words may also share the last
+    one ("Heihe River Basin", "Yarlung River Basin").
+    """
+    mine, lowered = _place(sentence, fact), sentence.lower()
+    found: dict[str, None] = {}
+    for other in others:
+        for name in names(other):
+            if (
+                name.text.lower() in lowered
+                or fact.text.lower() in name.text.lower()
+                or _shape(name.text) != _shape(fact.text)
+            ):
+                continue
+            alike = " " in name.text and name.text.split()[-1] == fact.text.split()[-1]
+            if alike or (mine[1] and mine == _place(other, name)):
+                found[name.text] = None
+    return list(found)
+
+
+def stands_alone(sentence: str, fact: Fact) -> bool:
+    """Whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of plants")."""
+    noun, before = _place(sentence, fact)
+    return not noun and before in _LEADING and not sentence[fact.end :].startswith((" of ", "-", "/"))
+
+
+def opening(sentence: str, stems: Sequence[str]) -> str:
+    """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were"): its first one.
+
+    One of ``stems`` where any are given; "" where the sentence holds none.
+    """
+    for match in _AUXILIARY.finditer(sentence):
+        word = match.group(1).capitalize()
+        found = next((s for s in stems if s.casefold() == word.casefold()), None) if stems else word
+        if found:
+            return found
+    return ""
+
+
+def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]) -> str:
+    """What a yes-question says that its sentence does not: another number, a "not", a word whose opposite the sentence has.
+
+    "" where it departs in none of these ways.
+    """
+    if new := sorted(stated(question) - stated(sentence)):
+        return new[0]
+    asked, told = set(_LETTERS.findall(question.lower())), set(_LETTERS.findall(sentence.lower()))
+    if (asked & _NEGATIONS) and not told & _NEGATIONS:
+        return min(asked & _NEGATIONS)
+    for pair in opposites:
+        for a, b in (pair, pair[::-1]):
+            if b in asked and b not in told and a in told and a not in asked:
+                return b
+    return ""
+
+
+def is_place(sentence: str, fact: Fact) -> bool:
+    """Whether a name is where something is, as far as its words and the preposition before it tell."""
+    _, before = _place(sentence, fact)
+    return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
+
+
+def _place(sentence: str, fact: Fact) -> tuple[str, str]:
+    """The noun that follows a name at once ("" where none does), and the word before it; the noun alone decides where there is one."""
+    after = _FOLLOWED.match(sentence, fact.end)
+    if after and after.group(1) not in _NOUN_STOP:
+        return after.group(1), after.group(1)
+    before = _PRECEDED.search(sentence, 0, fact.start)
+    word = before.group(1).lower() if before else ""
+    return "", word if word in _LEADING else ""
+
+
+def _shape(name: str) -> tuple[bool, bool, bool]:
+    """Acronym or not, one word or several, with digits or without: a name is better swapped for one that looks like it."""
+    return name.isupper(), " " in name, any(c.isdigit() for c in name)
 
 
 def _half(value: float, decimals: int) -> float:
     """Half of a value with that many decimals, always another number once it is shown with them."""
     unit = 10.0**-decimals
     return math.floor(value / 2 / unit) * unit
-
-
-def other_names(sentence: str, others: Iterable[str]) -> list[str]:
-    """Names of the other passages that the sentence does not hold, in their order."""
-    mine = sentence.lower()
-    found = (fact.text for other in others for fact in names(other))
-    return [n for n in dict.fromkeys(found) if n.lower() not in mine]

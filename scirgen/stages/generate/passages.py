@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from scirgen.core.fingerprint import derived_seed
@@ -17,8 +17,14 @@ _LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")
 _MIN_WORDS, _MAX_WORDS = 6, 90
 
 
-def passages(dataset: Dataset, aspects: Iterable[Aspect]) -> tuple[Passage, ...]:
-    """All passages of a dataset: kept aspects in document order, then the sentences of the metadata."""
+def passages(
+    dataset: Dataset, aspects: Iterable[Aspect], titles: Mapping[str, str] | None = None
+) -> tuple[Passage, ...]:
+    """All passages of a dataset: kept aspects in document order, then the sentences of the metadata.
+
+    ``titles`` are those of the papers, by id: what a paper says is about its own subject, not about the dataset's.
+    """
+    named = titles or {}
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, a.category))
     seen: set[tuple[str, int, int]] = set()
     found: list[Passage] = []
@@ -26,9 +32,10 @@ def passages(dataset: Dataset, aspects: Iterable[Aspect]) -> tuple[Passage, ...]
         place = (aspect.span.document_id, aspect.span.start, aspect.span.end)
         if place not in seen:
             seen.add(place)
-            found.append(Passage(aspect.span, aspect.category, aspect.paper_id))
+            found.append(Passage(aspect.span, aspect.category, aspect.paper_id, named.get(aspect.paper_id, "")))
     found += [
-        Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b])) for a, b in _metadata(dataset)
+        Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b]), topic=dataset.title)
+        for a, b in _metadata(dataset)
     ]
     return tuple(found)
 

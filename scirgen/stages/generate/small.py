@@ -12,10 +12,12 @@ from collections.abc import Sequence
 
 from scirgen.core.language_names import language_name
 from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate import facts
 from scirgen.stages.generate.replies import yes_no
 from scirgen.stages.generate.reply_text import one_answer, one_question
+from scirgen.stages.generate.shots import shots
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
 _BLANK = "____"
@@ -59,7 +61,7 @@ class SmallWriter:
         if self._kind.answer.kind == "number":
             return await self._stated(facts.numbers(self._fact))
         if self._kind.id == "concept_completion":
-            return await self._stated(facts.names(self._fact))
+            return await self._stated(_askable_names(self._fact))
         question = await self._question(self._fact, "")
         if question is None:
             return self._discard("no_question", "the reply holds no question")
@@ -72,11 +74,13 @@ class SmallWriter:
     async def _yes_no(self) -> Draft | Discard:
         if self._wish.polarity == "no":
             return await self._no()
-        question = await self._question(self._fact, "")
+        question = await self._question(self._fact, "", stem=facts.opening(self._fact, self._kind.stems))
         if question is None:
             return self._nothing()
         if not self._substantial(question):
             return self._discard("off_topic", "the question says nothing of the evidence")
+        if departure := facts.departure(question, self._fact, self._opposites):
+            return self._discard("fact_altered", f"the question says {departure!r}, and its evidence does not")
         return self._draft(question, self._word("yes"), "")
 
     async def _no(self) -> Draft | Discard:
@@ -84,8 +88,7 @@ class SmallWriter:
         asked: list[Discard] = []
         for evidence in (self._evidence, *([p] for p in self._further)):
             others = [p.text for p in self._task.passages]
-            opposites = self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
-            change = facts.change(" ".join(p.text for p in evidence), others, opposites, self._random)
+            change = facts.change(" ".join(p.text for p in evidence), others, self._opposites, self._random)
             if change is None:
                 continue
             self._evidence = evidence
@@ -101,7 +104,7 @@ class SmallWriter:
         return self._discard("no_change", f"no rule turns any of {count} sentences that suit into its contrary")
 
     async def _contrary(self, change: facts.Change) -> Draft | Discard:
-        question = await self._question(change.text, "")
+        question = await self._question(change.text, "", stem=facts.opening(change.text, self._kind.stems))
         if question is None:
             return self._nothing()
         if not _holds(question, change.new) or _holds(question, change.old):
@@ -111,37 +114,32 @@ class SmallWriter:
         return self._draft(question, self._word("no"), f"evidence changed by rule: {change.old!r} -> {change.new!r}")
 
     async def _options(self) -> Draft | Discard:
-        counted, named = facts.numbers(self._fact), facts.names(self._fact)
-        spare = facts.other_names(self._fact, [p.text for p in self._task.passages])
-        # Two values of one quantity are always comparable; two names only when both are acronyms.
-        acronyms = [n.text for n in named if n.text.isupper()]
-        rivals = [s for s in spare if s.isupper()]
-        if counted:
-            right = self._random.choice(counted).text
-            wrong = facts.other_number(right, self._random)
-        elif acronyms and rivals:
-            right, wrong = self._random.choice(acronyms), self._random.choice(rivals)
-        else:
+        """A sentence with both options in the place of the right one, turned into a question."""
+        fact = self._random.choice(_optional(self._fact, [p.text for p in self._task.passages]) or [None])
+        if fact is None:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
+        right = fact.text
+        if fact.kind == "number":
+            wrong = facts.other_number(right, self._random)
+        else:
+            wrong = self._random.choice(facts.rivals(self._fact, fact, [p.text for p in self._task.passages]))
         order = (right, wrong) if self._wish.position == 0 else (wrong, right)
-        question = await self._question(self._fact.replace(right, _BLANK, 1), "", order)
+        both = self._fact[: fact.start] + " or ".join(order) + self._fact[fact.end :]
+        question = await self._question(both, "", order, stem=facts.opening(both, ()))
         if question is None:
             return self._nothing()
         if not self._substantial(question, order):
             return self._discard("off_topic", "the question says nothing of the evidence but its options")
         if not (_holds(question, right) and _holds(question, wrong)):
             return self._discard("option_missing", f"the question does not name both {right!r} and {wrong!r}")
-        return self._draft(question, right, f"other option taken from elsewhere: {wrong!r}")
+        return self._draft(question, right, f"the other option is made by rule: {wrong!r}")
 
     async def _stated(self, found: Sequence[facts.Fact]) -> Draft | Discard:
         if not found:
             return self._discard("no_evidence", "the evidence states no fact of the kind asked for")
         fact = self._random.choice(list(found))
         blanked = self._fact[: fact.start] + _BLANK + self._fact[fact.end :]
-        stem = None
-        if fact.kind == "number" and len(self._kind.stems) > 1:
-            stem = self._kind.stems[0 if fact.counted else 1]
-        question = await self._question(blanked, fact.text, stem=stem)
+        question = await self._question(blanked, fact.text, stem=self._stem(fact))
         if question is None:
             return self._nothing()
         if _holds(question, fact.text):
@@ -150,23 +148,36 @@ class SmallWriter:
             return self._discard("off_topic", "the question says nothing of the evidence")
         return self._draft(question, fact.text, "")
 
+    def _stem(self, fact: facts.Fact) -> str | None:
+        """How a question for this fact begins; None leaves it to the seed."""
+        stems = self._kind.stems
+        if fact.kind == "number":
+            return stems[0 if fact.counted else 1] if len(stems) > 1 else None
+        wanted = ("where",) if facts.is_place(self._fact, fact) else ("which", "what")
+        return next((s for s in stems if s.casefold() in wanted), None)
+
     async def _question(
         self, fact: str, answer: str, options: Sequence[str] = (), stem: str | None = None
     ) -> str | None:
-        stems = self._kind.stems or ("What",)
-        prompt = self._ctx.prompt("question").render(
+        template, stems = self._ctx.prompt("question"), self._kind.stems or ("What",)
+        prompt = template.render(
             kind=self._kind,
             fact=fact,
-            topic=self._task.dataset.title,
+            topic=self._evidence[0].topic or self._task.dataset.title,
             stem=stem or stems[self._seed % len(stems)],
             answer=answer,
             options=list(options),
+            shots=shots(self._kind, self._ctx.config.domain, template.file.examples),
             language=language_name(self._ctx.config.language),
         )
         reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
         self._prompt, self._last = prompt, reply.text
         self._replies.append(reply.reply_key)
         return one_question(reply.text, self._kind.question.form)
+
+    @property
+    def _opposites(self) -> Sequence[tuple[str, str]]:
+        return self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
 
     def _substantial(self, question: str, leaving_out: Sequence[str] = ()) -> bool:
         """Whether the question shares words with its evidence, beside the options it names: "Is China or MODIS?" does not."""
@@ -179,7 +190,11 @@ class SmallWriter:
 
     async def _answered(self, question: str) -> Draft | Discard:
         prompt = self._ctx.prompt("answer").render(
-            kind=self._kind, question=question, fact=self._fact, language=language_name(self._ctx.config.language)
+            kind=self._kind,
+            samples=self._kind.examples_for(self._ctx.config.domain),
+            question=question,
+            fact=self._fact,
+            language=language_name(self._ctx.config.language),
         )
         reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
         self._last = reply.text
@@ -203,6 +218,25 @@ class SmallWriter:
 
     def _discard(self, code: str, reason: str) -> Discard:
         return Discard(self._kind, code, reason, self._last, self._prompt, tuple(self._replies))
+
+
+def holds_answer(text: str, kind: QuestionType) -> bool:
+    """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it."""
+    if kind.answer.kind == "number":
+        return bool(facts.numbers(text))
+    if kind.answer.kind == "option":
+        return bool(facts.numbers(text) or facts.names(text))
+    return kind.id != "concept_completion" or bool(_askable_names(text))
+
+
+def _askable_names(text: str) -> list[facts.Fact]:
+    return [n for n in facts.names(text) if facts.stands_alone(text, n)]
+
+
+def _optional(text: str, others: Sequence[str]) -> list[facts.Fact]:
+    """What one can put a second option beside: two values of one quantity are always comparable, two names where one could
+    stand in the other's place."""
+    return facts.numbers(text) or [n for n in facts.names(text) if facts.rivals(text, n, others)]
 
 
 def _holds(question: str, text: str) -> bool:

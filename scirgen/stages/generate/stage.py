@@ -5,13 +5,13 @@ Strategies write; this module decides what is asked for, finds the evidence and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.records import Aspect, Dataset, QAPair, Rejection, Span
+from scirgen.core.records import Aspect, Dataset, Document, QAPair, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.generate.adaptive import AdaptiveStrategy
@@ -27,7 +27,7 @@ class GenerateStage(Stage):
     """Writes candidates. With papers: every type, ``pairs_per_type`` each; without: the types the metadata can answer."""
 
     name = "generate"
-    version = 2
+    version = 3
 
     def uses(self, config: Config) -> Uses:
         """Types are not listed: each item's salt holds the definitions it uses, so that editing one type redoes only that."""
@@ -42,27 +42,31 @@ class GenerateStage(Stage):
         aspects = scope.outputs("verify", Aspect)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
         kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
+        titles = _titles(scope, aspects)
         if scope.round:
-            yield from self._later(scope, inputs, ctx)
+            yield from self._later(scope, inputs, titles, ctx)
         elif aspects:
             for kind in kinds:
                 key = f"{scope.dataset.id}|{kind.id}"
                 yield WorkItem(
-                    key, inputs, {"types": [kind.id], "count": ctx.config.generate.pairs_per_type}, kind.hash
+                    key, inputs, {"types": [kind.id], "count": ctx.config.generate.pairs_per_type, **titles}, kind.hash
                 )
         else:
             count = min(ctx.config.generate.types_without_paper, len(kinds))
             parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
             yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, digest([k.hash for k in kinds]))
 
-    def _later(self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], ctx: StageContext) -> Iterable[WorkItem]:
+    def _later(
+        self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], titles: Mapping[str, object], ctx: StageContext
+    ) -> Iterable[WorkItem]:
         by_type: dict[str, list[dict[str, object]]] = {}
         for cell in scope.wanted:
             by_type.setdefault(str(cell["question_type"]), []).append(dict(cell))
         for id in sorted(by_type):
             kind = ctx.taxonomies.question_type(id)
             key = f"{scope.dataset.id}|{id}#{scope.round}"
-            yield WorkItem(key, inputs, {"types": [id], "cells": by_type[id], "round": scope.round}, kind.hash)
+            parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **titles}
+            yield WorkItem(key, inputs, parameters, kind.hash)
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
@@ -71,7 +75,9 @@ class GenerateStage(Stage):
         adaptive = bool(item.parameters.get("adaptive"))
         task = Task(
             dataset=dataset,
-            passages=passages(dataset, item.of(Aspect)),
+            passages=passages(
+                dataset, item.of(Aspect), cast("Mapping[str, str] | None", item.parameters.get("titles"))
+            ),
             kinds=kinds,
             wishes=_wishes(item, kinds, ctx),
             round=cast("int", item.parameters.get("round", 0)),
@@ -90,6 +96,14 @@ class GenerateStage(Stage):
             else:
                 rejections.append(_rejection(draft, task, number, "repeated", "the same pair was written before", ctx))
         return StageResult(tuple(pairs.values()), tuple(rejections))
+
+
+def _titles(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, dict[str, str]]:
+    """Titles of the papers that aspects come from, as a parameter of items; empty where there are none."""
+    wanted = {a.paper_id for a in aspects}
+    documents = scope.outputs("parse", Document) if wanted else ()
+    titles = {d.paper_id: " ".join(d.title.split()) for d in documents if d.paper_id in wanted and d.title.strip()}
+    return {"titles": dict(sorted(titles.items()))} if titles else {}
 
 
 def _writer_name(ctx: StageContext) -> str:

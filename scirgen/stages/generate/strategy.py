@@ -16,11 +16,12 @@ Polarity = Literal["yes", "no"]
 
 @dataclass(frozen=True)
 class Passage:
-    """A verbatim piece of the material. ``category`` is None for the catalogue's metadata."""
+    """A verbatim piece of the material. ``category`` is None for the catalogue's metadata; ``topic`` is the title of where it stands."""
 
     span: Span
     category: AspectCategory | None = None
     paper_id: str | None = None
+    topic: str = ""
 
     @property
     def text(self) -> str:
