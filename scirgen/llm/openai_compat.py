@@ -125,7 +125,8 @@ class OpenAIChat(Backend):
             "model": self.uri.name,
             "messages": messages,
             "temperature": sampling.temperature,
-            self._max_tokens_field: sampling.max_tokens,
+            # A choice comes inside an object here; prompts leave room for the bare words only.
+            self._max_tokens_field: sampling.max_tokens + (_WRAPPING_TOKENS if is_choice(request.schema) else 0),
         }
         if sampling.top_p < 1:
             body["top_p"] = sampling.top_p
@@ -153,6 +154,10 @@ class OpenAIChat(Backend):
         """Close the connections."""
         for server in self._servers:
             await server.aclose()
+
+
+_WRAPPING_TOKENS = 24
+"""For ``{"choice": "..."}`` around a choice, however a server likes to break its lines."""
 
 
 def estimated_tokens(request: ChatRequest) -> float:
@@ -201,9 +206,9 @@ class _Completion(BaseModel):
     usage: Usage | None = None
 
 
-def is_choice(schema: Schema) -> bool:
+def is_choice(schema: Schema | None) -> bool:
     """Whether it is a plain choice (see `ChatRequest`)."""
-    return schema.get("type") == "string" and isinstance(schema.get("enum"), list)
+    return schema is not None and schema.get("type") == "string" and isinstance(schema.get("enum"), list)
 
 
 def wrapped(schema: Schema) -> Schema:

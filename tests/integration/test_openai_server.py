@@ -25,7 +25,8 @@ from scirgen.core.errors import (
     ServerUnavailableError,
 )
 from scirgen.core.prompts import fence
-from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.base import ChatRequest, Message, Sampling, ScoreReply, ScoreRequest
+from scirgen.llm.chat_session import choice_schema
 from scirgen.llm.open import open_chat, open_scoring, open_sessions
 from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.faults import FAULTS, Faults
@@ -77,6 +78,24 @@ async def test_structured_replies_are_valid_and_quote_the_data() -> None:
         chosen = await sessions.chat.choose(prompt(f"Level?\n{DATA}"), ["C1", "C2"], seed=1)
         assert chosen.text in ("C1", "C2")
         await sessions.aclose()
+
+
+async def test_a_choice_has_room_for_the_object_it_comes_in() -> None:
+    """A server that cuts the reply at max_tokens, counting four characters a token."""
+
+    def cutting(request: web.Request, body: dict[str, Any]) -> web.Response:
+        whole = json.dumps({"choice": "abstract_introduction"}, indent=2)
+        text = whole[: 4 * body["max_tokens"]]
+        reason = "stop" if text == whole else "length"
+        return web.json_response({"choices": [{"message": {"content": text}, "finish_reason": reason}]})
+
+    async with served(cutting) as url:
+        chat = await open_chat(f"openai:fake@{url}", Config(), load_registry())
+        short = Sampling(max_tokens=8)
+        choice = choice_schema(["method", "abstract_introduction"])
+        reply = await chat.chat(ChatRequest((Message("user", "Which section?"),), choice, short))
+        assert reply.text == "abstract_introduction"
+        await chat.aclose()
 
 
 @pytest.mark.parametrize("form", ["json_object", "prompt"])

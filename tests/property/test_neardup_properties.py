@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.core.neardup import Asked, answers_agree, near_duplicates, resolve, wordprint
+from scirgen.core.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
 from scirgen.core.taxonomy import LanguageWording
 
 WORDING = LanguageWording(affirmative=("yes",), negative=("no",), stop_words=("the", "of", "in", "what", "is", "how"))
@@ -144,3 +144,58 @@ def test_near_duplicates_with_embeddings_adds_paraphrases_that_words_miss() -> N
     assert near_duplicates(asked) == []
     (group,) = near_duplicates(asked, embed=embed)
     assert (group.leader, [i for i, _ in group.members]) == ("a", ["b"])
+
+
+LONG = (
+    "Access is difficult in winter, so that gauges are rare.",
+    "Few instruments stand there because the roads are closed by snow.",
+    "Few instruments stand there because the roads are closed by 3 m of snow.",
+    "Gauges are rare since access is hard in the Karakoram.",
+    "Gauges are rare since access is hard in the Pamirs.",
+    "The cover increases with height.",
+    "The cover decreases with height.",
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "against"),
+    [(0, 1, False), (1, 2, False), (3, 4, True), (5, 6, True), (0, 3, False)],
+)
+def test_answers_contradict_by_names_numbers_and_opposites(first: int, second: int, against: bool) -> None:
+    wording = LanguageWording(
+        affirmative=("yes",), negative=("no",), opposites=(("increase", "decrease"),), stop_words=("the",)
+    )
+    assert contradict(LONG[first], LONG[second], wording) is against
+    assert contradict(LONG[second], LONG[first], wording) is against
+
+
+@pytest.mark.parametrize(("cosine", "codes"), [(0.9, {"merged"}), (0.5, {"conflicting_gold"})])
+def test_answers_that_share_no_words_agree_when_embeddings_say_so(cosine: float, codes: set[str]) -> None:
+    asked = [
+        Asked("a", "d1", "Why are gauges rare?", LONG[0], "x"),
+        Asked("b", "d2", "Why are gauges rare?", LONG[1], "x"),
+    ]
+
+    def embed(texts: object) -> np.ndarray:
+        side = (1 - cosine**2) ** 0.5
+        return np.array([[1.0, 0.0] if t != LONG[1] else [cosine, side] for t in texts])  # type: ignore[attr-defined]
+
+    assert {d.code for d in resolve(asked, WORDING).drops} == {"conflicting_gold"}
+    assert {d.code for d in resolve(asked, WORDING, embed=embed).drops} == codes
+
+
+@given(asked_lists, st.floats(0.0, 1.0))
+@settings(max_examples=40, deadline=None)
+def test_resolve_with_embeddings_never_merges_answers_that_contradict_each_other(
+    asked: list[Asked], threshold: float
+) -> None:
+    known = {a.id: a for a in asked}
+
+    def embed(texts: object) -> np.ndarray:
+        return np.ones((len(texts), 2))  # type: ignore[arg-type]  # a model that finds everything alike
+
+    found = resolve(asked, WORDING, embed=embed, embed_threshold=2.0, answer_threshold=threshold)
+    for drop in found.drops:
+        if drop.code == "merged":
+            first, second = known[drop.of].answer, known[drop.id].answer
+            assert answers_agree(first, second, WORDING) or not contradict(first, second, WORDING)

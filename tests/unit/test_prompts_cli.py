@@ -100,6 +100,19 @@ def test_lint_exits_with_2_on_an_error_and_with_0_otherwise(tmp_path):
     assert json.loads(result.output)[0]["level"] == "error"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("each: shots", "each: shot", "undefined variable 'shot'"),
+        ("{{ item.question }}", "{{ itm.question }}", "undefined variable 'itm'"),
+    ],
+)
+def test_a_fault_in_the_worked_examples_is_an_error(tmp_path, old, new, message):
+    mine = overridden(tmp_path, "generate/question", old, new)
+    (error,) = [f for f in findings(mine) if f.level == "error"]
+    assert message in error.message
+
+
 def test_list_show_and_render(tmp_path):
     assert "generate/joint" in scirgen("prompts", "list").output
     assert "version: 1" in scirgen("prompts", "show", "tag/bloom").output
@@ -107,7 +120,8 @@ def test_list_show_and_render(tmp_path):
         "--var", "fact=Snow is cold.", "--var", "options=", "--var", "answer=",
     )  # fmt: skip
     assert "Snow is cold." in rendered.output
-    assert "Write one Definition question" in rendered.output
+    assert "write one Definition question" in rendered.output
+    assert "[assistant]" in rendered.output
 
 
 def test_every_prompt_renders_without_its_data():

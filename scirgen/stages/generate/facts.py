@@ -43,7 +43,7 @@ _LIMITS = (
 """Units whose values cannot exceed a limit, first match counts."""
 _REFERENCE = re.compile(
     r"\b(?:fig(?:ure)?s?|tab(?:le)?s?|eqs?|equations?|sections?|sect|chapters?|appendix|steps?|types?|levels?|versions?|ver|no|nos|"
-    r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s?(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
+    r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
     re.IGNORECASE,
 )
 """What a number after it names rather than counts: "Fig. 3 shows", "band 4 covers"."""
@@ -115,6 +115,7 @@ _MONTHS = frozenset(
         "October",
         "November",
         "December",
+        *("Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Sept", "Oct", "Nov", "Dec"),
         "Title",
         "Description",
         "Keywords",
@@ -238,8 +239,8 @@ def other_number(text: str, rng: random.Random) -> str:
         choices = [value * f for f in (2.0, 3.0, 5.0)]
         limit = next((most for unit, most in _LIMITS if unit.match(text, match.end())), math.inf)
         choices = [c for c in choices if c <= limit] or [_half(value, decimals)]
-        if decimals or value % 2 == 0:
-            choices.append(value / 2)
+        if (decimals or value % 2 == 0) and (half := _half(value, decimals)) > 0:
+            choices.append(half)
         altered = rng.choice(choices)
     shown = f"{altered:,.{decimals}f}" if "," in digits else f"{altered:.{decimals}f}"
     return text[: match.start()] + shown + text[match.end() :]
@@ -296,7 +297,7 @@ def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]
         return new[0]
     asked, told = set(_LETTERS.findall(question.lower())), set(_LETTERS.findall(sentence.lower()))
     if (asked & _NEGATIONS) and not told & _NEGATIONS:
-        return min(asked & _NEGATIONS)
+                return str(b)
     for pair in opposites:
         for a, b in (pair, pair[::-1]):
             if b in asked and b not in told and a in told and a not in asked:

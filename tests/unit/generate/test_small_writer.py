@@ -138,15 +138,48 @@ async def test_a_question_that_gives_its_number_away_is_rejected():
 
 async def test_options_are_both_named_and_the_right_one_is_in_the_evidence():
     def rule(prompt, n):
-        options = prompt.messages[-1][1].split("what belongs in the blank: ")[1].split("? Name both")[0]
-        return f"Is it {options} where {seen(prompt).lower()}?"
+        assert " or " in fact_of(prompt)
+        return f"Is it so that {fact_of(prompt).rstrip('.')}?"
 
     result, _ = await write("disjunctive", rule, 4)
     first = []
     for made in result.outputs:
         assert made.answer in SOURCES[made.evidence[0].document_id]
-        first.append(made.question.startswith(f"Is it {made.answer} or"))
+        wrong = made.note.split("'")[1]
+        assert wrong not in made.evidence[0].text
+        first.append(made.question.index(made.answer) < made.question.index(wrong))
     assert set(first) == {True, False}
+
+
+async def test_a_yes_question_that_departs_from_its_evidence_is_rejected():
+    def rule(prompt, n):
+        return f"Is it true that {fact_of(prompt).rstrip('.')} and not 77 times?"
+
+    ctx, _ = make_context(rule, pack="small")
+    cells = [{"polarity": "yes", "count": 2}]
+    item = WorkItem(
+        "x", (Dataset(id="ds-1", title="Valley"), *statements(*CHANGEABLE)), {"types": ["verification"], "cells": cells}
+    )
+    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    assert result.outputs == ()
+    assert {r.code for r in result.rejections} == {"fact_altered"}
+
+
+async def test_examples_are_earlier_turns_and_the_topic_is_the_paper_s():
+    titles = {"10.1/q": "Ice of the valley"}
+    ctx, chat = make_context(lambda p, n: "What changes the valley's runoff?", pack="small")
+    texts = ("the runoff of the valley is increased because ice melts.",)
+    item = WorkItem(
+        "x",
+        (Dataset(id="ds-1", title="Climate records"), *statements(*texts)),
+        {"types": ["causal_antecedent"], "count": 1, "titles": titles},
+    )
+    await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    roles = [role for role, _ in chat.prompts[0].messages]
+    assert roles[:3] == ["system", "user", "assistant"]
+    assert roles[-1] == "user"
+    assert "Ice of the valley" in chat.prompts[0].messages[-1][1]
+    assert "Climate records" not in str(chat.prompts[0].messages)
 
 
 async def test_a_long_answer_is_cut_back_to_whole_sentences():
