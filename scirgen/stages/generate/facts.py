@@ -297,7 +297,7 @@ def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]
         return new[0]
     asked, told = set(_LETTERS.findall(question.lower())), set(_LETTERS.findall(sentence.lower()))
     if (asked & _NEGATIONS) and not told & _NEGATIONS:
-                return str(b)
+        return str(min(asked & _NEGATIONS))
     for pair in opposites:
         for a, b in (pair, pair[::-1]):
             if b in asked and b not in told and a in told and a not in asked:
