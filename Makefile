@@ -42,6 +42,11 @@ test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -m ray
 
+.PHONY: nightly
+nightly: setup  ## what takes too long for every commit: a run stopped at a hundred random moments, large catalogues, 500 fuzz seeds
+	$(BIN)/pytest -n 2 -m nightly
+	SCIRGEN_FUZZ_SEEDS=500 $(BIN)/pytest -q tests/fuzz
+
 .PHONY: fuzz
 fuzz: setup  ## 500 broken PDFs (SCIRGEN_FUZZ_SEEDS=N for more); a part of make test too
 	$(BIN)/pytest -q -s tests/fuzz

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -17,6 +18,13 @@ def content_fingerprint(record: Record) -> str:
     """Digest of a record's content. A paper's local path is left out: its bytes' hash stands for it."""
     exclude = {"file", "provenance"} if isinstance(record, Paper) else {"provenance"}
     return digest(type(record).__name__, record.model_dump(mode="json", exclude=exclude))
+
+
+def _identity(result: StoredResult) -> str:
+    """What stands for a result in the fingerprints of what is made from it. A partial one is another than the whole it may become."""
+    if result.status == "done":
+        return result.fingerprint
+    return digest(result.fingerprint, result.status, hashlib.sha256(result.outputs_blob).hexdigest())
 
 
 class DatasetScope:
@@ -54,7 +62,8 @@ class DatasetScope:
             records = result.outputs()
             self._records.setdefault(result.stage, []).extend(records)
             # Collected records are identified by their content: adding a record to a folder must not redo the others.
-            self._made_by.update((id(r), result.fingerprint) for r in records if result.stage != "collect")
+            made = _identity(result)
+            self._made_by.update((id(r), made) for r in records if result.stage != "collect")
 
     def fingerprint(self, item: WorkItem, stage_fingerprint: str) -> str:
         """The item's fingerprint: stage, key, parameters, and who made its inputs."""

@@ -84,8 +84,10 @@ def _message(**changes: Any) -> Fault:
     async def answer(faults: Faults, request: web.Request, good: Body) -> web.StreamResponse:
         bad = json.loads(json.dumps(good))
         choice = bad["choices"][0]
+        if "message" not in choice:  # log-probabilities: there is no message to spoil
+            return web.json_response(bad)
         for key, value in changes.items():
-            target = choice if key == "finish_reason" else choice.get("message", {})
+            target = choice if key == "finish_reason" else choice["message"]
             target[key] = value(target.get(key)) if callable(value) else value
         return web.json_response(bad)
 
@@ -161,6 +163,7 @@ class Faults:
         """The answer to everything, once the server has died."""
         if self.die_after is None or answered < self.die_after:
             return None
+        self.injected["dead"] += 1
         message = {401: "Incorrect API key provided", 404: "The model was unloaded: model not found"}
         error = {
             "error": {"message": message.get(self.die_with, "going down"), "type": "x", "param": None, "code": None}

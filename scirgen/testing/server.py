@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
@@ -70,7 +71,7 @@ class FakeServer:
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
         self.batches.add_routes(app, self._batched)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, logger=_LOG)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.host, self.port)
         await site.start()
@@ -168,6 +169,10 @@ class FakeServer:
         self.faults.last_good = good
         self.answered[name] += 1
         return response
+
+
+_LOG = logging.getLogger("scirgen.testing")
+_LOG.addFilter(lambda record: not (record.exc_info and record.exc_info[0] is ConnectionResetError))  # our own faults
 
 
 def request_hash(body: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -23,8 +22,12 @@ from scirgen.core.resources import builtin_root
 
 pytestmark = pytest.mark.timeout(900)
 
-KILLS = 10
+STOPS = 10
 CONCURRENCY = 8
+NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 11)]
+"""Each seed stops a run ten times, so that a night tries a hundred moments."""
+
+HOW = ("kill", "kill", "term", "interrupt", "twice")
 
 
 @dataclass
@@ -109,25 +112,59 @@ def undisturbed(server: Server, tmp_path: Path) -> tuple[Path, float]:
     return tmp_path / "undisturbed", seconds
 
 
-def test_killed_ten_times_the_release_is_byte_identical_and_no_received_reply_is_asked_for_again(
-    server: Server, undisturbed: tuple[Path, float], tmp_path: Path
+def stop(process: subprocess.Popen[bytes], how: str, draw: random.Random) -> None:
+    """SIGKILL; SIGTERM or Ctrl-C, after which what is in flight is finished; or Ctrl-C twice."""
+    if how == "kill":
+        process.kill()
+        return
+    process.send_signal(signal.SIGTERM if how == "term" else signal.SIGINT)
+    if how == "twice":
+        try:
+            process.wait(timeout=draw.uniform(0.0, 0.3))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("seed", [7, *NIGHTLY])
+def test_stopped_ten_times_anyhow_the_release_is_byte_identical_and_no_received_reply_is_asked_for_again(
+    server: Server, undisturbed: tuple[Path, float], tmp_path: Path, seed: int
 ) -> None:
     reference, seconds = undisturbed
-    before, out, draw = Counter(server.stats()), tmp_path / "killed", random.Random(7)
+    before, out, draw = Counter(server.stats()), tmp_path / "stopped", random.Random(seed)
     lost = 0
-    for _ in range(KILLS):
+    for _ in range(STOPS):
         process = subprocess.Popen(command(server, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        how = draw.choice(HOW)
         try:
             process.wait(timeout=draw.uniform(0.15, 0.5) * seconds)
         except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+            stop(process, how, draw)
+        process.wait(timeout=60)
         # Replies on their way to a process that is dead by now: the only ones that may be asked for again.
         lost = sum(asked_since(server, before).values()) - replies(out)
     assert run(server, out).returncode == 0
     assert release_bytes(out) == release_bytes(reference)
     assert replies(out) == replies(reference)
-    assert sum(asked_since(server, before).values()) - replies(out) <= lost <= KILLS * CONCURRENCY
+    assert sum(asked_since(server, before).values()) - replies(out) <= lost <= STOPS * CONCURRENCY
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_stop_a_run_finishes_what_is_in_flight_says_so_and_goes_on_later(
+    server: Server, undisturbed: tuple[Path, float], tmp_path: Path, number: signal.Signals
+) -> None:
+    reference, _ = undisturbed
+    out, before = tmp_path / "drained", Counter(server.stats())
+    process = subprocess.Popen(command(server, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while replies(out) < 20:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.send_signal(number)
+    said, noted = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.startswith("stopped:") and "finishing what is in flight" in noted
+    assert sum(asked_since(server, before).values()) == replies(out), "a reply on its way was waited for"
+    assert "Traceback" not in noted and not (out / "release").exists()
+    assert run(server, out).returncode == 0
+    assert release_bytes(out) == release_bytes(reference)
 
 
 def test_finished_run_asks_nothing_and_redoes_nothing(server: Server, undisturbed: tuple[Path, float]) -> None:

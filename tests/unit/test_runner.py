@@ -12,7 +12,7 @@ import pytest
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ModelAccessError, ReplyInvalidError
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Dataset, Paper, QAPair, Rejection
+from scirgen.core.records import Dataset, Failure, Paper, QAPair, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -75,6 +75,9 @@ class Counting(Stage):
         await asyncio.sleep(0)
         if (error := self.world.errors.get(f"{self.name} {item.key}")) is not None:
             raise error
+        if self.name == "generate" and item.key in self.world.partial:
+            half = QAPair(id=f"half-{item.key}", dataset_id=item.key, question="q", answer="a", question_type="t")
+            return StageResult((half,), failures=(Failure(stage="generate", code="reply_invalid", message="no"),))
         if self.name == "filter" and item.key in self.world.stop_at:
             self.world.runner.stop()
         if self.name in ("generate", "filter", "tag"):
@@ -94,6 +97,7 @@ class World:
         self.versions: dict[str, int] = {}
         self.errors: dict[str, Exception] = {}
         self.stop_at: set[str] = set()
+        self.partial: set[str] = set()
 
     def run(self, **flags: object) -> Outcome:
         self.calls.clear()
@@ -173,6 +177,15 @@ def test_failed_item_makes_the_run_partial_and_is_tried_again(world: World) -> N
     assert world.run().status == "success"
     assert set(world.calls) == {"tag d3", "release release"}
     assert len(world.pairs()) == 5
+
+
+def test_what_was_made_from_a_partial_result_is_made_anew_once_it_is_whole(world: World) -> None:
+    world.partial.add("d2")
+    assert world.run().status == "partial"
+    assert world.run().status == "partial" and set(world.calls) == {"generate d2"}, "the same half gives the same rest"
+    world.partial.clear()
+    assert world.run().status == "success"
+    assert set(world.calls) == {"generate d2", "filter d2", "tag d2", "release release"}
 
 
 def test_unexpected_exception_is_recorded_and_the_others_go_on(world: World) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError
+from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.records import Aspect, Dataset, Document, QAPair, Rejection, Span
+from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.generate.adaptive import AdaptiveStrategy
@@ -20,6 +20,7 @@ from scirgen.stages.generate.passages import passages
 from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy, Polarity, Task, Wish
 
 ADAPTIVE = "adaptive"
+_UNUSABLE = frozenset({ReplyInvalidError.code, ReplyTruncatedError.code})
 _PROMPTS = ("joint", "evidence", "question", "answer", "types")
 
 
@@ -87,7 +88,11 @@ class GenerateStage(Stage):
         name = f"{ADAPTIVE}+{_writer_name(ctx)}" if adaptive else strategy.name
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
+        failures: list[Failure] = []
         for number, draft in enumerate(written):
+            if isinstance(draft, Discard) and draft.code in _UNUSABLE:
+                failures.append(_failure(draft, task, number, ctx))
+                continue
             made = _candidate(draft, task, name, number, ctx)
             if isinstance(made, QAPair) and made.id not in pairs:
                 pairs[made.id] = made
@@ -95,7 +100,7 @@ class GenerateStage(Stage):
                 rejections.append(made)
             else:
                 rejections.append(_rejection(draft, task, number, "repeated", "the same pair was written before", ctx))
-        return StageResult(tuple(pairs.values()), tuple(rejections))
+        return StageResult(tuple(pairs.values()), tuple(rejections), tuple(failures))
 
 
 def _titles(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, dict[str, str]]:
@@ -173,6 +178,15 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
         note=draft.note,
         intended_bloom=draft.bloom,
         provenance=ctx.provenance(draft.prompt, draft.replies),
+    )
+
+
+def _failure(draft: Discard, task: Task, number: int, ctx: StageContext) -> Failure:
+    """A reply that could not be used says nothing about the pair it was to hold: the item is tried again on the next run."""
+    hint = "Run again to retry it; if it keeps failing, raise the prompt's max_tokens or take a stronger model."
+    record_id = content_id("cand", task.dataset.id, ctx.key, number)
+    return Failure(
+        stage=ctx.stage, code=draft.code, message=draft.reason, hint=hint, retryable=True, record_id=record_id
     )
 
 

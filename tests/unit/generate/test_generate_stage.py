@@ -69,10 +69,11 @@ async def test_joint_keeps_pairs_whose_quotes_are_verbatim_and_rejects_the_other
     assert len(chat.prompts) == 1
 
 
-async def test_joint_reply_that_is_no_pair_becomes_a_rejection_for_each_wanted_pair():
+async def test_joint_reply_that_is_no_pair_is_a_failure_of_each_wanted_pair_so_that_the_next_run_asks_again():
     result, _ = await run(one("definition"), lambda p, n: "I cannot do that.")
     assert result.outputs == ()
-    assert [r.code for r in result.rejections] == ["reply_invalid"] * 3
+    assert not result.rejections
+    assert [f.code for f in result.failures] == ["reply_invalid"] * 3
 
 
 async def test_the_same_pair_written_twice_is_kept_once():

@@ -1,0 +1,281 @@
+"""Whole runs against servers, disks and clocks that fail: nothing lost, nothing doubled, nothing silent."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+from scirgen.core.errors import ConfigError, ModelAccessError, ScirgenError, StoreError
+from scirgen.core.records import Failure
+from scirgen.pipeline import store as store_module
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.view import StoreView
+from scirgen.testing.faults import Faults
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import answered, release_bytes, run_small, write_records
+
+ITEMS = ("collect", "generate", "filter", "tag")
+THIRTY_PERCENT = (
+    "429", "500", "502", "503", "reset_before", "reset_in_body", "broken_json", "truncated_reply", "wrong_schema", "empty",
+    "refusal", "length",
+)  # fmt: skip
+
+
+def failures(out: Path) -> list[Failure]:
+    view = StoreView.open(out)
+    try:
+        return [f for stage in ITEMS for result in view.results(stage) for f in result.failures()]
+    finally:
+        view.close()
+
+
+async def test_of_five_thousand_items_with_thirty_percent_faulty_replies_each_is_accounted_for_and_the_next_run_mends_them(
+    tmp_path: Path,
+) -> None:
+    records = write_records(tmp_path / "records.jsonl", 1400)
+    fast = {"limits__concurrency": 64, "limits__datasets_in_flight": 128}
+    faults = Faults(dict.fromkeys(THIRTY_PERCENT, 0.3 / len(THIRTY_PERCENT)), seed=1, retry_after_s=0.01)
+    async with FakeServer(faults=faults) as server:
+        run = await run_small(server, records, tmp_path / "run", **fast)
+        assert max(answered(server).values()) == 1, "an answered request was sent again"
+    assert sum(faults.injected.values()) > 800 and set(faults.injected) == set(THIRTY_PERCENT)
+    funnel = run.funnel()
+    done = {stage: funnel[stage]["done"] for stage in ITEMS}
+    ill = {stage: funnel[stage]["failed"] + funnel[stage]["partial"] for stage in ITEMS}
+    # Each dataset has one item a stage; what failed in one stage has none in the next.
+    assert funnel["collect"]["done"] == funnel["generate"]["done"] + ill["generate"] == 1400
+    assert sum(done.values()) + sum(ill.values()) > 4500 and not any(funnel[s]["todo"] for s in ITEMS)
+    assert run.outcome is not None and run.outcome.status == "partial"
+    assert run.outcome.failed_items == sum(ill.values()) > 10
+    codes = {f.code for f in failures(tmp_path / "run")}
+    assert codes <= {"reply_truncated", "reply_invalid", "reply_refused", "rate_limited", "server_unavailable"}
+    assert "reply_truncated" in codes and all(
+        "max_tokens" in f.message for f in failures(tmp_path / "run") if "trunc" in f.code
+    )
+
+    async with FakeServer() as server:
+        again = await run_small(server, records, tmp_path / "run", **fast)
+        assert again.outcome is not None and again.outcome.status == "success"
+        assert sum(answered(server).values()) < 500, "only what failed is asked again"
+    assert not failures(tmp_path / "run")
+    third = await _finished(records, tmp_path / "run")
+    assert third == again.funnel()
+
+
+async def _finished(records: Path, out: Path) -> dict[str, dict[str, int]]:
+    async with FakeServer() as server:
+        run = await run_small(server, records, out)
+        assert not answered(server)
+    return run.funnel()
+
+
+@pytest.mark.parametrize(("status", "says"), [(401, "access denied"), (404, "not found")])
+async def test_a_key_revoked_or_a_model_unloaded_in_mid_run_stops_it_within_seconds(
+    tmp_path: Path, status: int, says: str
+) -> None:
+    records = write_records(tmp_path / "records.jsonl", 300)
+    faults = Faults(die_after=30, die_with=status)
+    async with FakeServer(faults=faults) as server:
+        began = time.monotonic()
+        with pytest.raises(ModelAccessError, match=says):
+            await run_small(server, records, tmp_path / "run")
+        assert time.monotonic() - began < 30
+        # 16 in flight, and those that took their places before the run was stopped.
+        assert faults.injected["dead"] <= 64
+    async with FakeServer() as server:
+        run = await run_small(server, records, tmp_path / "run", collect__limit=20)
+        assert run.outcome is not None and run.outcome.status == "success"
+
+
+def test_a_fatal_fault_is_one_message_on_the_command_line(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 40)
+    code = (
+        "import asyncio, sys\n"
+        "from scirgen.testing.faults import Faults\n"
+        "from scirgen.testing.server import FakeServer\n"
+        "async def main():\n"
+        "    async with FakeServer(faults=Faults(die_after=9, die_with=401)) as s:\n"
+        "        p = await asyncio.create_subprocess_exec(sys.executable, '-m', 'scirgen', 'generate', '--model',\n"
+        "            f'openai:fake@{s.url}', '--set', 'filter.faithfulness=[]', *sys.argv[1:])\n"
+        "        sys.exit(await p.wait())\n"
+        "asyncio.run(main())\n"
+    )
+    command = [sys.executable, "-c", code, "--input", str(records), "--out", str(tmp_path / "run"), "--quiet"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr.count("error [") == 1 and "error [model_access]" in ended.stderr and "hint:" in ended.stderr
+    assert "Traceback" not in ended.stderr and not (tmp_path / "run" / "release").exists()
+
+
+@pytest.mark.parametrize(("fault", "code"), [("refusal", "reply_refused"), ("length", "reply_truncated")])
+async def test_a_stage_that_yields_nothing_for_every_item_is_an_error_that_says_why(
+    tmp_path: Path, fault: str, code: str
+) -> None:
+    records = write_records(tmp_path / "records.jsonl", 6)
+    async with FakeServer(faults=Faults({fault: 1.0})) as server:
+        with pytest.raises(ConfigError, match=f"generate put out nothing.*{code}") as caught:
+            await run_small(server, records, tmp_path / "run")
+    assert caught.value.error_code == "nothing_made" and caught.value.exit_status != 0
+
+
+async def test_a_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = write_records(tmp_path / "records.jsonl", 40)
+    async with FakeServer() as server:
+        await run_small(server, records, tmp_path / "whole")
+        opened = Store._open
+
+        def small_disk(self: Store, writable: bool) -> sqlite3.Connection:
+            db = opened(self, writable)
+            if writable:
+                db.execute("PRAGMA max_page_count=60")
+            return db
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "_open", small_disk)
+            with pytest.raises(StoreError) as caught:
+                await run_small(server, records, tmp_path / "run")
+        assert caught.value.fatal and ("full" in caught.value.message or "space" in caught.value.hint)
+        view = StoreView.open(tmp_path / "run")
+        assert view.funnel()["generate"]["done"] > 0
+        view.close()
+        bought = sum(answered(server).values())
+        run = await run_small(server, records, tmp_path / "run")
+        assert run.outcome is not None and run.outcome.status == "success"
+        lost = sum(n > 2 for n in answered(server).values())
+        assert lost <= 32, "only replies that came when nothing could be written are bought again"
+        assert sum(answered(server).values()) - bought < bought / 2
+    assert release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
+
+
+def test_a_file_that_may_not_grow_is_one_error_without_a_traceback(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 60)
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+
+    serve = [sys.executable, "-m", "scirgen.testing", "serve", "--latency-ms", "0"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[2]
+        command = [
+            sys.executable, "-m", "scirgen", "generate", "--model", f"openai:fake@{url}", "--input", str(records), "--out",
+            str(tmp_path / "run"), "--set", "filter.faithfulness=[]", "--quiet",
+        ]  # fmt: skip
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=limited)
+        assert ended.returncode == 1, ended.stderr
+        assert ended.stderr.count("error [") == 1 and "hint:" in ended.stderr and "Traceback" not in ended.stderr
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        server.terminate()
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "run" / "release" / "train.jsonl").is_file()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+async def test_a_small_file_system_that_fills_up_keeps_a_sound_store(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no tmpfs may be mounted here")
+    records = write_records(tmp_path / "records.jsonl", 60)
+    try:
+        async with FakeServer() as server:
+            with pytest.raises(StoreError) as caught:
+                await run_small(server, records, disk / "run")
+            assert caught.value.fatal and caught.value.hint
+            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+            run = await run_small(server, records, disk / "run")
+            assert run.outcome is not None and run.outcome.status == "success"
+            await run_small(server, records, tmp_path / "whole")
+        assert release_bytes(disk / "run") == release_bytes(tmp_path / "whole")
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+async def test_a_clock_that_goes_backwards_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = write_records(tmp_path / "records.jsonl", 8)
+
+    def backwards() -> Iterator[float]:
+        now = 2e9
+        while True:
+            now -= 3600
+            yield now
+
+    clock = backwards()
+    async with FakeServer() as server:
+        await run_small(server, records, tmp_path / "whole")
+        with monkeypatch.context() as patch:
+            patch.setattr(store_module.time, "time", lambda: next(clock))
+            await run_small(server, records, tmp_path / "run", collect__limit=4)
+            await run_small(server, records, tmp_path / "run")
+        asked = sum(answered(server).values())
+        await run_small(server, records, tmp_path / "run")
+        assert sum(answered(server).values()) == asked
+    assert release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
+
+
+async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_the_same_release(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 60)
+    out = tmp_path / "run"
+    async with FakeServer() as server:
+        await run_small(server, records, tmp_path / "whole")
+        await run_small(server, records, out)
+        database = out / "run.db"
+        db = sqlite3.connect(database)
+        pages = [p for (p,) in db.execute("SELECT pageno FROM dbstat WHERE name='results' AND pagetype='leaf'")]
+        db.execute("UPDATE meta SET value='0' WHERE key='clean'")  # as after a crash: the file is checked when opened
+        db.commit()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
+        with database.open("r+b") as file:
+            file.seek((pages[len(pages) // 2] - 1) * 4096)
+            file.write(b"\xff" * 4096)
+        with pytest.raises(StoreError) as caught:
+            await run_small(server, records, out)
+        assert caught.value.error_code == "corrupt" and "--repair" in caught.value.hint
+        mended = CliRunner().invoke(cli, ["doctor", str(out), "--repair"])
+        assert mended.exit_code == 0 and "kept" in mended.output, mended.output
+        asked = sum(answered(server).values())
+        run = await run_small(server, records, out)
+        assert run.outcome is not None and run.outcome.status == "success"
+        assert sum(answered(server).values()) == asked, "the replies were intact, so nothing is bought again"
+    assert release_bytes(out) == release_bytes(tmp_path / "whole")
+
+
+def refused(out: Path, records: Path) -> ScirgenError:
+    model = ["--model", "openai:x@http://127.0.0.1:9/v1"]
+    command = ["generate", "--input", str(records), "--out", str(out), "--quiet", *model]
+    result = CliRunner().invoke(cli, command)
+    assert isinstance(result.exception, ScirgenError), result.output
+    return result.exception
+
+
+def test_a_second_process_on_the_run_is_refused_with_the_holders_pid(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 2)
+    with Store(tmp_path / "run" / "run.db"):
+        error = refused(tmp_path / "run", records)
+    assert error.error_code == "locked" and f"process {os.getpid()}" in error.message
+
+
+def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 2)
+    Store(tmp_path / "run" / "run.db").close()
+    db = sqlite3.connect(tmp_path / "run" / "run.db")
+    db.execute("PRAGMA user_version=999")
+    db.close()
+    before = (tmp_path / "run" / "run.db").read_bytes()
+    assert "newer scirgen" in refused(tmp_path / "run", records).message
+    assert (tmp_path / "run" / "run.db").read_bytes() == before
