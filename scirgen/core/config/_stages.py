@@ -83,7 +83,7 @@ class ParseConfig(Section):
     """Stage 2. The limits are fingerprinted: they decide which papers are set aside."""
 
     parser: str = Field(default="auto", description="auto: by the file's content; or a registered parser for all files")
-    timeout_s: float = Field(default=120.0, gt=0, description="for one file")
+    timeout_s: float = Field(default=120.0, gt=0, description="for one file; with ocr, ten times that")
     memory_mb: int = Field(default=2048, ge=64, description="what one file may take beyond the parser itself")
     # Not fingerprinted: how many files are parsed at a time changes no document.
     workers: int = Field(default=2, ge=1, json_schema_extra={"fingerprint": False})

@@ -15,7 +15,7 @@ from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import RawPage, analyse
 from scirgen.stages.parse.pdf.headings import Outline
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 _MAX_PAGES = 2000
 _MAY_COPY = 16  # ISO 32000-1, table 22, bit 5
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE

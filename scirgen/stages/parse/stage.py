@@ -20,6 +20,8 @@ from scirgen.stages.parse.sniff import FileKind, sniff
 
 _AUTO: dict[FileKind, str] = {"pdf": "pymupdf", "jats": "text", "tei": "text", "text": "text"}
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
+_OCR_SLOWNESS = 10
+"""How many times longer a scanned page may take than one with a text layer."""
 
 
 class ParseStage(Stage):
@@ -55,7 +57,7 @@ class ParseStage(Stage):
             ocr=config.ocr,
             ocr_language=config.ocr_language,
             grobid_url=config.grobid_url,
-            timeout_s=config.timeout_s,
+            timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
         )
         try:
             path = Path(paper.file or "")

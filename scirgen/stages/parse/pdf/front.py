@@ -42,6 +42,8 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
         return front
     title = _title(groups, head, body, known_title)
     if title is not None:
+        title = _with_its_other_lines(groups, title)
+        head = [i for i, g in enumerate(groups) if g.page <= 2]
         groups[title].kind = BlockKind.TITLE
         front.title = groups[title].text
     labelled = _labelled(groups, head)
@@ -77,6 +79,39 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         and not kind_of_heading(groups[i].text)
     ]
     return max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)), default=None)
+
+
+def _with_its_other_lines(groups: list[Group], title: int) -> int:
+    """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned unevenly."""
+    whole = groups[title]
+    while (part := next((g for g in groups if _continues(whole, g)), None)) is not None:
+        whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
+        whole.settle()
+        groups[:] = [g for g in groups if g is not part]
+    return groups.index(whole)
+
+
+def _continues(title: Group, group: Group) -> bool:
+    if group is title or group.page != title.page or kind_of_heading(group.text) or len(title.text + group.text) > 400:
+        return False
+    size = title.style.size
+    overlap = min(_x1(title), _x1(group)) - max(_x0(title), _x0(group))
+    gap = max(group.lines[0].y0 - title.lines[-1].y1, title.lines[0].y0 - group.lines[-1].y1)
+    return (
+        abs(group.style.size - size) <= 0.12 * size
+        and group.style.bold == title.style.bold
+        and -0.3 * size < gap < 0.9 * size
+        and overlap > 0.5 * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
+        and len(group.text.split()) >= 2
+    )
+
+
+def _x0(group: Group) -> float:
+    return min(line.x0 for line in group.lines)
+
+
+def _x1(group: Group) -> float:
+    return max(line.x1 for line in group.lines)
 
 
 def _labelled(groups: list[Group], head: Sequence[int]) -> dict[int, str]:

@@ -137,8 +137,47 @@ def _rows(lines: list[Line]) -> list[Line]:
             rows[-1] = join(last, line)
         else:
             rows.append(line)
+    rows = _rejustified(rows)
     _count_cells(rows)
     return rows
+
+
+def _rejustified(lines: list[Line]) -> list[Line]:
+    """A justified line that a long address in the next one left few words for is one line again, not a table's row.
+
+    Its words stand apart by equal gaps from edge to edge; a table's cells hold more than a word, or stand at unequal gaps,
+    or have another row of cells above or below them.
+    """
+    rows: list[list[Line]] = []
+    for line in lines:
+        if rows and same_row(rows[-1][-1], line) and line.x0 > rows[-1][-1].x1:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    whole = [row[0] for row in rows if len(row) == 1]
+    left = min((line.x0 for line in whole), default=0.0)
+    right = max((line.x1 for line in whole), default=0.0)
+    result: list[Line] = []
+    for index, row in enumerate(rows):
+        beside = [
+            r for r in (rows[index - 1] if index else None, rows[index + 1] if index + 1 < len(rows) else None) if r
+        ]
+        gaps = [b.x0 - a.x1 for a, b in pairwise(row)]
+        size = row[0].size
+        stretched = (
+            len(row) > 1
+            and all(len(other) == 1 and abs(other[0].size - size) < 0.6 for other in beside)
+            and all(" " not in piece.text and piece.style == row[0].style for piece in row)
+            and max(gaps) - min(gaps) < 0.5 * size
+            and row[0].x0 < left + 2.5 * size
+            and row[-1].x1 > right - 0.5 * size
+        )
+        if stretched:
+            for piece in row[1:]:
+                row[0] = join(row[0], piece)
+            row = row[:1]
+        result += row
+    return result
 
 
 def _count_cells(rows: list[Line]) -> None:
