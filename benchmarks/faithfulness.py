@@ -192,6 +192,18 @@ def print_tables(result: dict[str, Any]) -> None:
     for row in result["ablation"]:
         cells = [f"{_share(row['auc'][k])} / {_share(row['pairwise'][k])}" for k in KINDS]
         print(f"| {row['framing']} | {row['window']} | {row['form']} | " + " | ".join(cells) + " |")
+    chosen = result["configuration"]
+    others = [r for r in result["ablation"] if r["form"] == chosen["form"] and r["auc"] != result["auc"]]
+    if others:
+        print(f"\nAUC less that of {chosen['framing']}, {chosen['window']}, 95 % intervals (datasets drawn anew):\n")
+        print("| framing | window | " + " | ".join(KINDS) + " |\n" + "|---" * (2 + len(KINDS)) + "|")
+    for row in others:
+        cells = [_ends(row["over_default"]["auc"][k]) for k in KINDS]
+        print(f"| {row['framing']} | {row['window']} | " + " | ".join(cells) + " |")
+
+
+def _ends(ends: list[float] | None) -> str:
+    return "-" if ends is None else f"{ends[0]:+.2f} to {ends[1]:+.2f}"
 
 
 def _share(value: float | None) -> str:

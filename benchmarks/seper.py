@@ -52,14 +52,14 @@ def main() -> None:
 
 
 def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of two runs of the same pairs; ratios the later run could not give are to the earlier one's naive and floor."""
+    """Rows of two runs of the same pairs, an engine's first one; ratios the later run could not give are to the earlier one's."""
     known = {row["engine"]: row["seconds"] for row in earlier}
     for row in rows:
         if row["ratio_to_naive"] is None and "naive" in known:
             row["ratio_to_naive"] = known["naive"] / row["seconds"]
         if row["floor_ratio"] is None and "floor" in known:
             row["floor_ratio"] = row["seconds"] / known["floor"]
-    return earlier + rows
+    return earlier + [row for row in rows if row["engine"] not in known]
 
 
 class Clock:

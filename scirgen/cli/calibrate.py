@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -92,10 +93,21 @@ def as_text(found: Calibrated, precision: float) -> str:
             kept = f"  threshold {own:.3g}" if own is not None and kind != "*" else ""
             count = f"{group['rows']:>5} labels, {group['faithful']} faithful"
             lines.append(f"    {kind or 'type not given':26}{count:24}  AUC {shown}{kept}")
+        hopeless = [
+            kind for kind, g in scorer.by_type.items() if carries(g) and g["threshold_wanted"] is None and scorer.wanted
+        ]
+        if hopeless:
+            lines.append(f"  out of reach for {', '.join(hopeless)}, which fall back on the threshold for all")
         unknown = sorted(set(scorer.thresholds) - {"*"} - set(found.types))
         if unknown:
             lines.append(f"  not in the taxonomy, so --save leaves them out: {', '.join(unknown)}")
     return "\n".join(lines)
+
+
+def carries(group: Mapping[str, object]) -> bool:
+    """Whether a type has the labels for a threshold of its own."""
+    rows, good = group["rows"], group["faithful"]
+    return isinstance(rows, int) and isinstance(good, int) and min(good, rows - good) >= FEWEST
 
 
 def _line(name: str, at: Quality, auc: str) -> str:

@@ -175,6 +175,12 @@ def test_a_threshold_that_keeps_a_handful_is_called_what_it_is(tmp_path: Path) -
         calibrate, ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--precision", "0.99"], catch_exceptions=False
     )
     assert "keeps 3 of these labels: too few to rely on" in result.output
+    mixed = [label(i, i % 2 == 0, scores={"shift": 1.0 + i % 3}) for i in range(40)]
+    mixed += [label(i, True, scores={"shift": 9.0}, question_type="Verification") for i in range(40, 52)]
+    result = CliRunner().invoke(
+        calibrate, ["--labels", str(write(tmp_path / "m.jsonl", mixed)), "--precision", "0.9"], catch_exceptions=False
+    )
+    assert "out of reach for concept_completion, which fall back on the threshold for all" in result.output
 
 
 def test_calibrate_measures_what_the_file_does_not_hold(tmp_path: Path) -> None:
