@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from scirgen.benchmark.metrics import POOL_NDCG
 from scirgen.benchmark.qa import QAReport
 from scirgen.benchmark.retrieval import RetrievalReport
-from scirgen.benchmark.tables import SHOWN, markdown
+from scirgen.benchmark.tables import SHOWN, markdown, shown_spec
 from scirgen.core.errors import InputError, StoreError
 
 _HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
@@ -139,7 +139,7 @@ def _retrieval(report: RetrievalReport, run: str) -> Iterator[tuple[str, Entry]]
             f"Retrieval: {report.release}, {report.split}, {row.get('setting', '')}; {report.queries:,} questions, "
             f"{report.documents:,} documents, {report.judgements} judgements"
         )
-        yield title, Entry(str(row.get("retriever", "")), (run,), tuple(_number(row, m) for m in columns))
+        yield title, Entry(shown_spec(str(row.get("retriever", ""))), (run,), tuple(_number(row, m) for m in columns))
 
 
 def _qa(report: QAReport, run: str) -> Iterator[tuple[str, Entry]]:
@@ -149,7 +149,7 @@ def _qa(report: QAReport, run: str) -> Iterator[tuple[str, Entry]]:
             f"entailment by {report.entailment} at {report.threshold:g} and above"
         )
         values = tuple(getattr(row, name) for name in _QA)
-        yield title, Entry(f"{row.system}, k = {row.k}", (run,), values, row.failed)
+        yield title, Entry(f"{shown_spec(row.system)}, k = {row.k}", (run,), values, row.failed)
 
 
 def _add(entries: list[Entry], entry: Entry) -> None:

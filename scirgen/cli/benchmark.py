@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from scirgen.core.release import Release
 
 
 @click.group()
@@ -82,7 +86,11 @@ def retrieval(
 
 @benchmark.command()
 @click.argument("release", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for judgements, qrels and replies.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for judgements, qrels and replies.  [default: RELEASE-pool, beside the release]",
+)
 @click.option(
     "--model", required=True, help="The judge, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:..."
 )
@@ -94,7 +102,7 @@ def retrieval(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Questions, spread over the split."
 )
 def pool(
-    release: Path, out: Path, model: str, retrievers: str, setting: str, split: str, depth: int, limit: int
+    release: Path, out: Path | None, model: str, retrievers: str, setting: str, split: str, depth: int, limit: int
 ) -> None:
     """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels."""
     import asyncio
@@ -105,10 +113,11 @@ def pool(
     from scirgen.core.release import Release
     from scirgen.pipeline.plugins import load_registry
 
+    opened = Release(release)
     count = _Count("pairs judged")
     qrels, result = asyncio.run(
         run_pool(
-            Release(release), model, load_registry(), out, retrievers=split_specs(retrievers), setting=setting, split=split,
+            opened, model, load_registry(), out or beside(opened, "pool"), retrievers=split_specs(retrievers), setting=setting, split=split,
             depth=depth, limit=limit, started=lambda _, pairs: count.start(pairs), progress=count,
         )
     )  # fmt: skip
@@ -122,6 +131,12 @@ def pool(
     click.echo(f"Measure with them: scirgen benchmark retrieval {release} --split {split} --qrels {qrels}")
     if result.failed:
         raise SystemExit(3)
+
+
+def beside(release: Release, name: str) -> Path:
+    """Where results about a release go by default: next to it, since a release holds nothing but what it lists."""
+    place = release.folder.resolve()
+    return place.with_name(f"{place.name}-{name}")
 
 
 class _Count:
@@ -151,7 +166,9 @@ class _Count:
 )
 @click.option("--entailment", default="lexical:words", show_default=True, help="hf:NLI_MODEL_OR_DIR, or lexical:words.")
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="Folder for replies (a second run asks nothing anew)."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for replies, so that a second run asks nothing anew.  [default: RELEASE-qa, beside the release]",
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write all answers and figures to this file."
@@ -164,7 +181,7 @@ def qa(
     split: str,
     limit: int,
     entailment: str,
-    out: Path,
+    out: Path | None,
     json_file: Path | None,
 ) -> None:
     """Closed-book and retrieval-augmented answers, beside always-Yes and copy-the-context."""
@@ -181,10 +198,11 @@ def qa(
         raise click.BadParameter(f"{depths!r}: numbers, separated by commas", param_hint="--k") from None
     if ks[0] < 0:
         raise click.BadParameter(f"{depths!r}: a number of passages cannot be negative", param_hint="--k")
+    opened = Release(release)
     count = _Count("answers")
     report = asyncio.run(
         run_qa(
-            Release(release), model, load_registry(), out, retriever=retriever, ks=ks, split=split, limit=limit,
+            opened, model, load_registry(), out or beside(opened, "qa"), retriever=retriever, ks=ks, split=split, limit=limit,
             entailment=entailment, started=count.start, progress=count,
         )
     )  # fmt: skip

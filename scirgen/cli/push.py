@@ -17,9 +17,10 @@ import click
 def push(release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool) -> None:
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
     from scirgen.core.release import Release
-    from scirgen.pipeline.push import plan_upload
+    from scirgen.pipeline.push import check_repo, plan_upload
     from scirgen.pipeline.push import push as send
 
+    check_repo(repo)
     opened = Release(release)
     uploads = plan_upload(opened, without)
     total = sum(u.bytes for u in uploads)

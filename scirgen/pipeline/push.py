@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from scirgen.core.errors import InputError, MissingExtraError, SourceError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.release import Release
+
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,17 @@ class Upload:
     path: str
     bytes: int
     sha256: str
+
+
+def check_repo(repo: str) -> str:
+    """The repository's name, if it can be one.
+
+    Raises:
+        InputError: it is not of the form OWNER/NAME.
+    """
+    if not _REPO.fullmatch(repo):
+        raise InputError(f"{repo!r} is no dataset repository", hint="Write OWNER/NAME, e.g. my-group/snow-questions.")
+    return repo
 
 
 def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]:

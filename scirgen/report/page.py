@@ -37,7 +37,11 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         StoreError: the folder is neither, or the files cannot be written.
         InputError: the release is damaged.
     """
-    if not (folder / "run.db").is_file() and (folder / "release.json").is_file():
+    if not (folder / "run.db").is_file() and not (folder / "release.json").is_file():
+        raise StoreError(
+            f"{folder} is neither a run nor a release", hint="Give the folder that --out named, or a release's folder."
+        )
+    if not (folder / "run.db").is_file():
         data = gather_release(Release(folder))
         place = folder.resolve()
         out = out or place.with_name(f"{place.name}-report")

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 from content_factory import small_run
@@ -9,7 +13,9 @@ from scirgen.benchmark.qa import number_match, rouge_l
 from scirgen.benchmark.qa_run import run_qa
 from scirgen.benchmark.tables import qa_table
 from scirgen.cli.main import cli
+from scirgen.core.errors import ModelError
 from scirgen.pipeline.plugins import load_registry
+from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 
 
@@ -71,6 +77,28 @@ def test_a_number_of_passages_below_zero_is_refused(tmp_path):
     assert result.exit_code == 2 and "cannot be negative" in result.output
 
 
+def test_the_command_needs_no_folder_and_shows_both_baselines(tmp_path):
+    """In a process of its own: the fake server answers while the command runs."""
+    release = write(small_run(), tmp_path / "release")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "scirgen.testing", "serve", "--latency-ms", "0"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        url = re.search(r"http://\S+", server.stdout.readline())[0]
+        result = CliRunner().invoke(
+            cli, f"benchmark qa {release.folder} --model openai:fake@{url} --k 0,1 --split train --limit 3"
+        )
+    finally:
+        server.terminate()
+        server.wait(10)
+        server.stdout.close()
+    assert result.exit_code == 0, result.output
+    assert [line.split("|")[1].strip() for line in result.output.splitlines() if line.startswith("|")][2:] == [
+        "openai:fake", "openai:fake", "always Yes", "copy the context",
+    ]  # fmt: skip
+    assert (tmp_path / "release-qa" / "replies.db").is_file()
+
+
 async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):
     release = write(small_run(), tmp_path / "release")
 
@@ -85,3 +113,23 @@ async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):
     row, found = await score("s", 0, questions, ["By stations", None], judge)
     assert (row.questions, row.failed, row.exact) == (2, 1, 1.0)
     assert len(found) == 1
+
+
+async def test_what_was_answered_before_a_server_died_is_not_asked_for_again(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+
+    async def ask(server):
+        return await run_qa(
+            release, f"openai:fake@{server.url}", load_registry(), tmp_path / "out", ks=(0, 2), split="train", limit=20
+        )  # fmt: skip
+
+    async with FakeServer(faults=Faults(die_after=12)) as server:
+        with pytest.raises(ModelError):
+            await ask(server)
+        before = sum(server.answered.values())
+        port = int(server.url.rsplit(":", 1)[1].split("/")[0])
+    assert 0 < before < 40
+    async with FakeServer(port=port) as server:
+        report = await ask(server)
+        assert sum(server.answered.values()) == 40 - before
+    assert [r.failed for r in report.rows] == [0, 0, 0, 0]

@@ -29,6 +29,12 @@ def test_a_dry_run_lists_every_file_and_contacts_nobody(release, monkeypatch):
     assert "nothing was sent" in result.output
 
 
+@pytest.mark.parametrize("repo", ["snow", "me/snow/questions", "me/", "/snow", "../me/snow"])
+def test_a_name_that_is_no_repository_is_refused_also_in_a_dry_run(release, repo):
+    result = CliRunner().invoke(cli, ["push", str(release.folder), repo, "--dry-run"])
+    assert isinstance(result.exception, InputError) and "OWNER/NAME" in result.exception.hint
+
+
 def test_a_release_that_was_changed_or_added_to_is_not_sent(release):
     (release.folder / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"notes\.txt"):
