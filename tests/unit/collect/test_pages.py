@@ -85,7 +85,7 @@ async def test_pages_follow_the_cursors_and_a_later_start_gives_the_rest(kind: t
 async def test_a_limit_ends_the_walk_without_asking_for_more(file: Path) -> None:
     source = Plain(file)
     found = await walk(source, limit=4)
-    assert ids(found) == ["d0", "d1", "d2", "d3"] == source.asked
+    assert ids(found) == ["d0", "d1", "d2", "d3"] == sorted(source.asked)
     assert [(p.key, p.cursor_next) for p in found] == [("start#first4", "3"), ("3#first1", None)]
 
 
