@@ -70,7 +70,7 @@ class Runner:
         self._reason: Status = "stopped"
         self._message = ""
         self._task: asyncio.Task[None] | None = None
-        self._failed: set[tuple[str, str]] = set()
+        self._failed: dict[tuple[str, str], str] = {}
         self._count = 0
 
     # -- the run ---------------------------------------------------------------------------------------------------
@@ -159,8 +159,9 @@ class Runner:
         identity = (stage.name, item.key, fingerprint)
         running = self._in_flight.get(identity)
         stored = await asyncio.shield(running) if running else self._store.get(*identity)
-        if running or (stored is not None and stored.status == "done"):
-            assert stored is not None
+        # What failed in this run is tried again by the next one, not by each further dataset that shares the item.
+        tried = self._failed.get((stage.name, item.key)) == fingerprint
+        if stored is not None and (running or tried or stored.status == "done"):
             result, reused, seconds = stored, True, 0.0
             self._store.use(scope.dataset_id, stage.name, item.key, result.id)
         else:
@@ -168,7 +169,7 @@ class Runner:
             reused = False
         self._observer.finished(result, reused=reused, seconds=seconds)
         if result.status != "done":
-            self._failed.add((stage.name, item.key))
+            self._failed[stage.name, item.key] = fingerprint
         return result
 
     async def _work(
@@ -277,7 +278,7 @@ class Runner:
         self._store.use(dataset_id, "collect", dataset_id, result.id)
         self._observer.finished(result, reused=False, seconds=0.0)
         if result.status != "done":
-            self._failed.add(("collect", dataset_id))
+            self._failed["collect", dataset_id] = fingerprint
         return dataset_id
 
     # -- rounds and release ----------------------------------------------------------------------------------------

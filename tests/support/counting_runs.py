@@ -1,0 +1,126 @@
+"""A plan of counting stages over a list of datasets, and the knobs of a test: what fails, what stops, which stage has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from scirgen.core.config import Config, load_config
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Dataset, Failure, Paper, QAPair, Rejection
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.engines.local import LocalEngine
+from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.runner import Outcome, Runner
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.view import StoreView
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched
+
+
+class Killed(BaseException):
+    """Stands for a SIGKILL: nothing below the event loop catches it."""
+
+
+class ListSource:
+    """Datasets d0..dN, each with the one paper that all share."""
+
+    name = "list"
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.file = folder / "shared.txt"
+        self.file.write_text("A paper.")
+        self.count = count
+
+    def revision(self, cursor: str | None) -> str | None:
+        return None
+
+    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
+        for number in range(int(cursor or 0), self.count):
+            yield Dataset(id=f"d{number}", title=f"Dataset {number}")
+            yield Cursor(str(number + 1))
+
+    def papers(self, dataset: Dataset) -> Iterable[Candidate]:
+        return [Candidate(Paper(id="p", doi="10.1/x"), "doi")]
+
+    def fetch(self, paper: Paper) -> Fetched:
+        return Fetched(self.file, "text/plain")
+
+
+class Counting(Stage):
+    """Counts what it is asked to do; parse is per paper, the rest per dataset; generate and later pass a pair on."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.name = name  # type: ignore[misc]
+        self.version = world.versions.get(name, 1)  # type: ignore[misc]
+        self.world = world
+
+    def uses(self, config: Config) -> Uses:
+        return Uses()
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        if self.name == "release":
+            return [WorkItem("release")]
+        if self.name == "parse":
+            return [WorkItem(p.id, (p,)) for p in scope.outputs("collect", Paper)]
+        before = PLAN[[s.stage for s in PLAN].index(self.name) - 1].stage
+        return [WorkItem(scope.dataset.id, (scope.dataset, *scope.outputs(before, QAPair)))]
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        if self.world.calls.total() == self.world.kill_after:
+            raise Killed
+        self.world.calls[f"{self.name} {item.key}"] += 1
+        await asyncio.sleep(0)
+        if (error := self.world.errors.get(f"{self.name} {item.key}")) is not None:
+            raise error
+        if self.name == "generate" and item.key in self.world.partial:
+            half = QAPair(id=f"half-{item.key}", dataset_id=item.key, question="q", answer="a", question_type="t")
+            return StageResult((half,), failures=(Failure(stage="generate", code="reply_invalid", message="no"),))
+        if self.name == "filter" and item.key in self.world.stop_at:
+            self.world.runner.stop()
+        if self.name in ("generate", "filter", "tag"):
+            return StageResult(
+                (QAPair(id=f"qa-{item.key}", dataset_id=item.key, question="q", answer="a", question_type="t"),)
+            )
+        return StageResult()
+
+
+class World:
+    """A folder with a run in it, and the knobs of the test."""
+
+    def __init__(self, folder: Path, count: int = 5) -> None:
+        self.folder = folder
+        self.count = count
+        self.calls: Counter[str] = Counter()
+        self.versions: dict[str, int] = {}
+        self.errors: dict[str, Exception] = {}
+        self.stop_at: set[str] = set()
+        self.partial: set[str] = set()
+        self.kill_after: int | None = None
+
+    def run(self, **flags: object) -> Outcome:
+        self.calls.clear()
+        resources = Resources()
+        config = load_config(flags=flags).config
+        with Store(self.folder / "run.db") as store:
+            ctx = StageContext(
+                config, resources, PromptLibrary(resources), Taxonomies(resources), Registry(), self.folder
+            )
+            stages: dict[str, Stage] = {s.stage: Counting(s.stage, self) for s in PLAN}
+            self.runner = Runner(store, ctx, stages, LocalEngine(config), ListSource(self.folder, self.count), Silent())
+            return asyncio.run(self.runner.run())
+
+    def stages_called(self) -> set[str]:
+        return {name.split()[0] for name in self.calls}
+
+    def pairs(self) -> list[str]:
+        view = StoreView.open(self.folder)
+        try:
+            return [p.id for p in view.pairs()]
+        finally:
+            view.close()
