@@ -75,6 +75,8 @@ GATES = (
     Provided("gate", "type_question", f"{_G}.form:TypeQuestionGate"),
     Provided("gate", "type_answer", f"{_G}.form:TypeAnswerGate"),
     Provided("gate", "pointing", f"{_G}.reference:PointingGate"),
+    Provided("gate", "vague", f"{_G}.substance:VagueGate"),
+    Provided("gate", "unknown_name", f"{_G}.substance:UnknownNameGate"),
     Provided("gate", "metadata_echo", f"{_G}.reference:MetadataEchoGate"),
     Provided("gate", "example_leak", f"{_G}.reference:ExampleLeakGate"),
     Provided("gate", "not_supported", f"{_G}.evidence:NotSupportedGate"),

@@ -41,6 +41,9 @@ class QuestionExpectation(_Strict):
     unmarked: tuple[str, ...] = Field(
         default=(), description="of form question: what matches one of these needs no question mark (requests)"
     )
+    telling_words: int | None = Field(
+        default=None, ge=0, description="words that must say what it is about, where fewer than usual do (gate vague)"
+    )
 
 
 class AnswerExpectation(_Strict):
@@ -122,6 +125,10 @@ class LanguageWording(_Strict):
     pointing: tuple[str, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
     pointing_unless_introduced: tuple[str, ...] = Field(
         default=(), description="the same, for phrases that may refer back to something the question has named"
+    )
+    pointing_answers: tuple[str, ...] = Field(default=(), description="the same, for answers")
+    generic_words: tuple[str, ...] = Field(
+        default=(), description="content words that any question about data may hold; they do not say what it is about"
     )
     pointing_phrases: tuple[str, ...] = Field(
         default=(), description="phrases counted by an audit, without being held against a question"

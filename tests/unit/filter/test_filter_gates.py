@@ -19,6 +19,7 @@ from scirgen.stages.filter.gates.form import (
     TypeQuestionGate,
 )
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, MetadataEchoGate, PointingGate
+from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
 
 GOOD = pair()
 ROUNDED = Span(document_id="ds-1", start=0, end=21, text="merged 2400.4 gauges.")
@@ -68,6 +69,33 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (PointingGate, "zh", pair(question="该数据集为什么融合雨量计？", language="zh")),
     (PointingGate, "pt", pair(question="Qual é o objetivo deste estudo na Amazônia?", language="pt")),
     (PointingGate, "es", pair(question="¿Cuál es el objetivo de este estudio en los Andes?", language="es")),
+    (PointingGate, "the data", pair(question="Why was the data processed twice with one software?")),
+    (PointingGate, "the answer's text", pair(answer="The text suggests that satellites miss snowfall.")),
+    (PointingGate, "the answer's context", pair(answer="In the context provided, satellites miss snowfall.")),
+    (VagueGate, "any data", pair(question="Why is the method used to evaluate the quality of observation data?")),
+    (VagueGate, "any set", pair(question="Why is the process of the dataset important?")),
+    (UnknownNameGate, "elsewhere", pair(question="Why do satellites miss snowfall in the Central Valley?")),
+    (UnknownNameGate, "instrument", pair(question="Why does MODIS miss snowfall over mountains?")),
+    (
+        RepetitionGate,
+        "why without a because",
+        pair(
+            "Why do satellites miss snowfall over mountains?", "They miss snowfall over the mountains, satellites do."
+        ),
+    ),
+    (
+        NotSupportedGate,
+        "says the question again and invents the rest",
+        pair(
+            "Why do satellites miss snowfall?",
+            "Satellites miss snowfall because volcanic ash blocks infrared radiometers.",
+        ),
+    ),
+    (
+        MetadataEchoGate,
+        "title in the question",
+        pair("Why was the Third Pole daily gridded precipitation product merged?", "Because satellites miss snowfall."),
+    ),
     (MetadataEchoGate, "title", pair("Which product is it?", "The Third Pole daily gridded precipitation product")),
     (MetadataEchoGate, "asks title", pair("What is the title of the dataset?", "Precipitation", "quantification")),
     (
@@ -116,7 +144,19 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         "these two regions",
         pair(question="How do India and Nepal differ, and why do these regions matter?"),
     ),
+    (PointingGate, "data that are named", pair(question="Why were the data from 2,400 gauges processed twice?")),
+    (PointingGate, "text mining", pair(answer="Papers were found in the text of abstracts by mining.")),
+    (VagueGate, "a name", pair(question="Why is the CMFD dataset used in studies?")),
+    (VagueGate, "no words known", pair(question="为什么使用数据集？", language="ko")),
+    (UnknownNameGate, "possessive", pair(question="Why is the Third Pole's snowfall missed?")),
+    (UnknownNameGate, "ending", pair(question="Why is Gauged snowfall missed by satellites?")),
+    (RepetitionGate, "one phrase", pair("Is it gauges or satellites that miss snowfall?", "satellites", "disjunctive")),
     (MetadataEchoGate, "part of the title", pair("Where?", "The Third Pole")),
+    (
+        MetadataEchoGate,
+        "words of the title",
+        pair("Why is daily precipitation of the Third Pole a product of gauges?", "Because satellites miss snowfall."),
+    ),
     (
         ExampleLeakGate,
         "same stem",

@@ -16,6 +16,7 @@ from scirgen.stages.filter.gates.duplicate import DuplicateGate
 from scirgen.stages.filter.gates.evidence import NotSupportedGate, NotVerbatimGate
 from scirgen.stages.filter.gates.form import RepetitionGate, TypeAnswerGate, TypeQuestionGate, repeated_share
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, PointingGate, shown_examples
+from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
 
 TEXT = st.text(st.sampled_from("abcdefghij klm nop?,.éü的雨"), max_size=60)
 WORDS = st.lists(
@@ -61,6 +62,25 @@ async def test_pointing_never_accepts_a_pointer_wherever_it_stands(
 ) -> None:
     question = f"Why do {' '.join(before)} matter in {pointer} with {' '.join(after)}?"
     assert not (await verdict(PointingGate, pair(question=question), context)).accept
+
+
+@relaxed
+@given(
+    words=st.lists(
+        st.sampled_from(["data", "method", "quality", "process", "the", "used", "study", "feature"]), max_size=15
+    )
+)
+async def test_vague_never_accepts_a_question_of_generic_words_alone(context: StageContext, words: list[str]) -> None:
+    assert not (await verdict(VagueGate, pair(question=f"What is the {' '.join(words)}?"), context)).accept
+
+
+@relaxed
+@given(before=WORDS, after=WORDS, name=st.sampled_from(["Xanadu", "QZJ-7", "Ørsted", "WXZ"]))
+async def test_unknown_name_never_accepts_a_name_that_is_nowhere(
+    context: StageContext, before: list[str], after: list[str], name: str
+) -> None:
+    question = f"Why do {' '.join(before)} {name} {' '.join(after)}?"
+    assert not (await verdict(UnknownNameGate, pair(question=question), context)).accept
 
 
 @relaxed

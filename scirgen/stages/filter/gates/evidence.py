@@ -11,6 +11,10 @@ from scirgen.core.textmatch import content_words, coverage, numbers, states_numb
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
+_MANY_ADDED = 4
+_ADDED_SHARE = 0.5
+"""A long answer that says its question again looks supported; what it adds must be. Paraphrases of a word or two pass."""
+
 
 class NotVerbatimGate(PairGate):
     """Evidence is missing, or is not the text that stands at its place in the document."""
@@ -43,9 +47,11 @@ class NotSupportedGate(PairGate):
 
     code: ClassVar[str] = "not_supported"
     explanation: ClassVar[str] = (
-        "Fewer than the threshold of the answer's content words are in its evidence or question, or a number in it is not."
+        "Fewer than the threshold of the answer's content words are in its evidence or question, or a number in it is not, or "
+        "of the words it adds to its question more are missing from its own evidence than are there."
     )
     order: ClassVar[int] = 95
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
@@ -66,6 +72,9 @@ class NotSupportedGate(PairGate):
             share = known / (len(said) + stated_numbers)
         else:
             share = coverage(asked, stated)  # "Yes": what is claimed stands in the question
+        added = said - asked
+        if pair.evidence and len(added) >= _MANY_ADDED and (found := coverage(added, stated)) < _ADDED_SHARE:
+            return Verdict(False, f"only {found:.0%} of the words the answer adds are in its evidence", found)
         if share < self.threshold(ctx.config):
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
         return ACCEPT

@@ -141,6 +141,7 @@ class RepetitionGate(PairGate):
         "only says the question again."
     )
     order: ClassVar[int] = 40
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.2
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
@@ -154,7 +155,12 @@ class RepetitionGate(PairGate):
             return ACCEPT
         stop = ctx.taxonomies.wording.of(pair.language).stop_words
         said, asked = content_words(pair.answer, stop), set(content_words(pair.question, stop))
-        if len(said) >= 4 and set(said) <= asked and len(set(said)) >= 0.8 * len(asked):
+        new = set(said) - asked
+        again = len(said) >= 4 and not new and len(set(said)) >= 0.8 * len(asked)
+        # Of a whole sentence one word of its own is no answer yet; of a phrase it is.
+        if kind is None or kind.answer.kind == "text":
+            again = again or (len(set(said)) >= 4 and not new) or (len(set(said)) >= 8 and len(new) == 1)
+        if again:
             return Verdict(False, "the answer only says the question again", 1.0)
         return ACCEPT
 

@@ -12,32 +12,43 @@ from scirgen.core.conformance import matches, pointer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.core.textmatch import content_words, coverage, normalise
+from scirgen.core.textmatch import content_words, coverage, normalise, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
+_LONG_TITLE = 6
+"""Words from which a title is no longer just the name of a thing."""
+
 
 class PointingGate(PairGate):
-    """The question points at a text or dataset that its reader cannot see."""
+    """The question points at a text or dataset that its reader cannot see, or the answer at the text it was made from."""
 
     code: ClassVar[str] = "pointing"
-    explanation: ClassVar[str] = 'The question points at something its reader cannot see: "this dataset", "the study".'
+    explanation: ClassVar[str] = (
+        'The question points at something its reader cannot see: "this dataset", "the study"; or the answer: "the text says".'
+    )
     order: ClassVar[int] = 70
+    version: ClassVar[int] = 2
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        found = pointer(pair.question, ctx.taxonomies.wording.of(pair.language))
-        return Verdict(False, f"the question points at {found!r}") if found else ACCEPT
+        wording = ctx.taxonomies.wording.of(pair.language)
+        if found := pointer(pair.question, wording):
+            return Verdict(False, f"the question points at {found!r}")
+        if matches(wording.pointing_answers, normalise(pair.answer)):
+            return Verdict(False, "the answer points at the text it was made from")
+        return ACCEPT
 
 
 class MetadataEchoGate(PairGate):
-    """The pair asks for the catalogue entry's own words, or the answer is the title."""
+    """The pair asks for the catalogue entry's own words, or the title stands in the question, or is the answer."""
 
     code: ClassVar[str] = "metadata_echo"
     explanation: ClassVar[str] = (
-        "The question asks for the title, authors or identifier, or the answer is the title again (threshold: share of the "
-        "title's content words in the answer, and of the answer's in the title)."
+        "The question asks for the title, authors or identifier, or holds the whole title, or the answer is the title again "
+        "(threshold: share of the title's content words in the answer, and of the answer's in the title)."
     )
     order: ClassVar[int] = 80
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.8
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
@@ -46,6 +57,9 @@ class MetadataEchoGate(PairGate):
             return Verdict(False, "the question asks for the catalogue entry's own words", 1.0)
         if material.dataset is None:
             return ACCEPT
+        whole = words(material.dataset.title)
+        if len(whole) >= _LONG_TITLE and f" {' '.join(whole)} " in f" {' '.join(words(pair.question))} ":
+            return Verdict(False, "the dataset's whole title stands in the question", 1.0)
         title = set(content_words(material.dataset.title, wording.stop_words))
         said = set(content_words(pair.answer, wording.stop_words))
         share = min(coverage(title, said), coverage(said, title))
