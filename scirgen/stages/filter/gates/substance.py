@@ -56,23 +56,24 @@ class UnknownNameGate(PairGate):
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        evidence = "\n".join(s.text for s in pair.evidence)
+        asked = names(pair.question)
+        if not asked:
+            return ACCEPT
         title = material.dataset.title if material.dataset else ""
-        known = _known(material.context) | _known(evidence) | _known(title)
-        beginnings = {w[:_SHARED_BEGINNING] for w in known}
+        texts = (material.context, "\n".join(s.text for s in pair.evidence), title)
         # "Asian" is known where "Asia" is, "MODIS's" where "MODIS" is, "SSMI" where "SSM/I" is.
-        run = _run(material.context) + _run(evidence) + _run(title)
-        for name in sorted(names(pair.question)):
+        for name in sorted(asked):
             plain = stem(name.removesuffix("'s").removesuffix("'"))
-            if plain in known or plain[:_SHARED_BEGINNING] in beginnings or _run(plain) in run:
-                continue
-            return Verdict(False, f"{name!r} is nowhere in the material")
+            if not any(plain in _known(t) or plain[:_SHARED_BEGINNING] in _known(t) or plain in _run(t) for t in texts):
+                return Verdict(False, f"{name!r} is nowhere in the material")
         return ACCEPT
 
 
 @lru_cache(maxsize=64)
 def _known(text: str) -> frozenset[str]:
-    return frozenset(stem(w) for w in words(text))
+    """Stems of the words, and their first letters."""
+    found = {stem(w) for w in words(text)}
+    return frozenset(found | {w[:_SHARED_BEGINNING] for w in found})
 
 
 @lru_cache(maxsize=256)
