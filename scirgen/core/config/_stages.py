@@ -262,4 +262,13 @@ class ReleaseConfig(Section):
     decontaminate_similarity: float = Field(
         default=0.9, gt=0, le=1, description="cosine from which two questions count as the same"
     )
+    # Not fingerprinted: the hash of the model's files is.
+    duplicates_model: str = Field(
+        default="",
+        description="st:MODEL_OR_DIR: near-duplicates and answers that agree are found in other words too",
+        json_schema_extra={"fingerprint": False},
+    )
+    duplicates_similarity: float = Field(
+        default=0.95, gt=0, le=1, description="cosine from which two questions of one type count as the same"
+    )
     about: AboutConfig = AboutConfig()

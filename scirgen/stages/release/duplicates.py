@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from scirgen.core.neardup import Asked, near_duplicates, resolve
+from scirgen.core.neardup import Asked, Resolution, near_duplicates
+from scirgen.core.neardup import resolve as resolve_by_words
 from scirgen.core.records import QAPair, Rejection
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.release.contamination import Benchmarks
@@ -17,6 +18,9 @@ from scirgen.stages.release.paraphrases import Paraphrases
 
 Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]
 """Ids of the pairs that may be released -> ids of those that a target keeps, and notes for the card."""
+
+Resolve = Callable[[Iterable[Asked], LanguageWording], Resolution]
+"""Questions of a run -> what becomes of its near-duplicates."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ def settle(
     benchmarks: Benchmarks | None = None,
     choose: Choose | None = None,
     paraphrases: Paraphrases | None = None,
+    resolve: Resolve = resolve_by_words,
 ) -> Settled:
     """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
 
@@ -51,6 +56,7 @@ def settle(
         benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
         choose: a target; asked last, so that it counts only rows that can be released.
         paraphrases: the same benchmarks' questions in other words, looked at after `benchmarks`.
+        resolve: finds near-duplicates and decides about them; by words alone unless an embedding model is configured.
     """
     if content.keep_all:
         asked = [_asked(p) for p in content.pairs()]

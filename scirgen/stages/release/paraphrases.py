@@ -87,18 +87,26 @@ def model_fingerprint(uri: str, files: Sequence[Path]) -> str:
         ConfigError: no benchmarks, a malformed name, or a folder that is not there.
         MissingExtraError: sentence-transformers is not installed.
     """
-    if not uri:
-        return ""
-    name = model_of(uri)
-    if not files:
+    if uri and not files:
         raise ConfigError(
             "release.decontaminate_model is set, but there is nothing to compare with",
             hint="Name the benchmarks in release.decontaminate, or leave the model out.",
         )
+    return usable_model(uri, "release.decontaminate_model")
+
+
+def usable_model(uri: str, setting: str) -> str:
+    """What of an embedding model enters a fingerprint; "" for none.
+
+    Raises:
+        ConfigError: a malformed name, or a folder that is not there.
+        MissingExtraError: sentence-transformers is not installed.
+    """
+    if not uri:
+        return ""
+    name = model_of(uri)
     if name.startswith(("/", ".", "~")) and not Path(name).expanduser().is_dir():
-        raise ConfigError(f"release.decontaminate_model: {name} is no folder", hint="Write st:MODEL_OR_DIR.")
+        raise ConfigError(f"{setting}: {name} is no folder", hint="Write st:MODEL_OR_DIR.")
     if importlib.util.find_spec("sentence_transformers") is None:
-        raise MissingExtraError(
-            "release.decontaminate_model needs sentence-transformers", hint="pip install 'scirgen[dense]'"
-        )
+        raise MissingExtraError(f"{setting} needs sentence-transformers", hint="pip install 'scirgen[dense]'")
     return identity(name)

@@ -13,14 +13,17 @@ from typing import ClassVar
 from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.neardup import resolve
 from scirgen.core.quota_progress import progress, rejection_codes
 from scirgen.core.quotas import select, shortfall
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.release import Release, ReleaseInfo
+from scirgen.llm.embeddings import model_of, open_embedder
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.paraphrases import Paraphrases, describe, model_fingerprint
+from scirgen.stages.release.duplicates import Resolve
+from scirgen.stages.release.paraphrases import Paraphrases, describe, model_fingerprint, usable_model
 from scirgen.stages.release.write import write_release
 
 _FOLDER = "release"
@@ -43,6 +46,7 @@ class ReleaseStage(Stage):
                 digest(config.generate.quota),
                 fingerprint(_benchmarks(config)),
                 model_fingerprint(config.release.decontaminate_model, _benchmarks(config)),
+                usable_model(config.release.duplicates_model, "release.duplicates_model"),
             ),
         )
 
@@ -88,6 +92,9 @@ class ReleaseStage(Stage):
         settings, files = config.release, _benchmarks(config)
         if files:
             info = info.model_copy(update={"notes": tuple(_decontamination_notes(settings, files))})
+        if settings.duplicates_model:
+            note = f"Near-duplicates were also looked for by embeddings of {describe(settings.duplicates_model)}."
+            info = info.model_copy(update={"notes": (*info.notes, note)})
         return write_release(
             from_run(ctx.run, info),
             ctx.folder / _FOLDER,
@@ -100,8 +107,17 @@ class ReleaseStage(Stage):
             paraphrases=Paraphrases(files, settings.decontaminate_model, settings.decontaminate_similarity)
             if settings.decontaminate_model
             else None,
+            resolve=_resolver(settings),
             choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
         )
+
+
+def _resolver(settings: ReleaseConfig) -> Resolve:
+    """How near-duplicates are found and settled: by words, and by embeddings where a model is configured."""
+    if not settings.duplicates_model:
+        return resolve
+    model = open_embedder(model_of(settings.duplicates_model))
+    return partial(resolve, embed=model.embed, embed_threshold=settings.duplicates_similarity)
 
 
 def _benchmarks(config: Config) -> list[Path]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from scirgen.core.errors import StoreError
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.neardup import resolve as resolve_by_words
 from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
 from scirgen.core.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
@@ -21,7 +22,7 @@ from scirgen.stages.release.card import write_card
 from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.croissant import write_croissant
-from scirgen.stages.release.duplicates import Choose, Settled, settle
+from scirgen.stages.release.duplicates import Choose, Resolve, Settled, settle
 from scirgen.stages.release.format import ReleaseFormat
 from scirgen.stages.release.grouping import Grouping, group, leakage
 from scirgen.stages.release.paraphrases import Paraphrases
@@ -42,6 +43,7 @@ def write_release(
     benchmarks: Benchmarks | None = None,
     choose: Choose | None = None,
     paraphrases: Paraphrases | None = None,
+    resolve: Resolve = resolve_by_words,
 ) -> tuple[Release, list[Rejection]]:
     """Write ``folder``; what was there before stays until the new one is complete.
 
@@ -56,6 +58,7 @@ def write_release(
         benchmarks: whose questions must not be in the release.
         choose: which of the rows that can be released a target keeps; None: all.
         paraphrases: the benchmarks' questions, to be found in other words too.
+        resolve: finds near-duplicates and decides about them.
 
     Returns:
         The release, and the questions that were not released: another one says the same, or a benchmark has them.
@@ -69,7 +72,7 @@ def write_release(
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        settled = settle(content, wording, benchmarks, choose, paraphrases)
+        settled = settle(content, wording, benchmarks, choose, paraphrases, resolve)
         counts = _write_base(settled, making, ratios, seed)
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)

