@@ -111,7 +111,7 @@ def _funnel(data: ReportData) -> str:
 def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> str:
     alt = _altair()
     bars = alt.Chart(alt.Data(values=list(rows))).mark_bar(opacity=0.85).encode(
-        x=alt.X("value:Q", bin=alt.Bin(maxbins=40), title=name, axis=alt.Axis(tickCount=6)),
+        x=alt.X("value:Q", bin=alt.Bin(maxbins=40), title=name, axis=alt.Axis(tickCount=6, labelOverlap=True)),
         y=alt.Y("count():Q", title="pairs"),
         color=alt.Color(
             "verdict:N", title=None, scale=alt.Scale(domain=["kept", "rejected"], range=["#3b82c4", "#d98a3d"]),

@@ -146,7 +146,7 @@ def _sample(
         found = _rejected_pair(rejection)
         yield SampleRow(
             id=rejection.record_id, status="rejected", stage=rejection.stage, code=rejection.code, reason=rejection.reason,
-            question=found.question if found else rejection.record[:500], answer=found.answer if found else "",
+            question=found.question if found else rejection.record[:500] or f"(no question: {rejection.reason})", answer=found.answer if found else "",
             question_type=rejection.question_type or "", bloom="",
             dataset=titles.get(rejection.dataset_id or "", rejection.dataset_id or ""),
             evidence=tuple(texts.around(s) for s in found.evidence) if found else (),

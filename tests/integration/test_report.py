@@ -88,6 +88,35 @@ def test_evidence_is_shown_in_its_surroundings_with_its_page(run: Path) -> None:
     assert shown.text == TEXT[0:33] and shown.after.startswith(TEXT[33:40]) and shown.where.endswith("page 3")
 
 
+def test_a_rejection_without_a_question_shows_its_reason_in_its_place(run: Path) -> None:
+    nothing = Rejection(
+        stage="generate",
+        code="no_evidence",
+        reason="the metadata holds nothing",
+        record_kind="QAPair",
+        record_id="cand-1",
+    )
+    with Store(run / "run.db") as store:
+        store.use("d1", "generate", "k2", store.put("generate", "k2", "f", StageResult((), (nothing,)), 0.1).id)
+    shown = next(r for r in gather(run).sample if r.id == "cand-1")
+    assert shown.question == "(no question: the metadata holds nothing)"
+    assert gather(run).sample_of == 9
+
+
+def test_the_sample_has_some_of_every_type_and_reason_and_is_the_same_every_time(run: Path) -> None:
+    with Store(run / "run.db") as store:
+        common = tuple(
+            QAPair(id=f"c-{n}", dataset_id="d1", question=f"Q {n}?", answer="a", question_type="example")
+            for n in range(90)
+        )
+        store.use("d1", "tag", "common", store.put("tag", "common", "f", StageResult(common), 0.1).id)
+    first, again = gather(run, sample=12), gather(run, sample=12)
+    assert first == again
+    types = [r.question_type for r in first.sample if r.status == "accepted"]
+    assert len(types) == 12 and types.count("quantification") == 3 and types.count("definition") == 4
+    assert first.sample_of == 98
+
+
 def test_text_from_papers_is_escaped_in_the_file(run: Path) -> None:
     page = write_report(run).read_text()
     assert (
