@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.benchmark.retriever import make_retriever
 from scirgen.core.errors import InputError, ModelError
@@ -33,6 +33,15 @@ class Grade(BaseModel):
 
     reason: str
     grade: Literal[0, 1, 2, 3]
+
+
+class ShortGrade(Grade):
+    """The reply of a small model, which would go on about its reason until the reply is cut.
+
+    Not for every judge: some servers refuse schemas that limit the length of a text.
+    """
+
+    reason: str = Field(max_length=200)
 
 
 class Judgement(BaseModel):
@@ -97,6 +106,7 @@ async def judge(
     """
     texts = {d.id: d for d in documents}
     gate = asyncio.Semaphore(concurrency)
+    schema = ShortGrade if chat.pack == "small" else Grade
     done = 0
 
     async def one(row: ReleaseRow, document: str, found_by: Sequence[str]) -> Judgement | tuple[str, str, str]:
@@ -108,7 +118,7 @@ async def judge(
         )
         async with gate:
             try:
-                answer = await chat.ask(prompt, Grade, seed=derived_seed(seed, "relevance", row.id, document))
+                answer = await chat.ask(prompt, schema, seed=derived_seed(seed, "relevance", row.id, document))
             except ModelError as error:
                 if error.fatal:
                     raise

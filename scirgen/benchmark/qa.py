@@ -191,9 +191,11 @@ async def question_entails(
 ) -> list[Entailment | None]:
     """Whether answers entail references, for (question, answer, reference); None where the model failed.
 
-    Both sides carry the question, so that "Yes" means something.
+    Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
     """
-    judged = await entailment.entail([(f"{q} {answer}", f"{q} {reference}") for q, answer, reference in asked])
+    alone = getattr(entailment, "counts_words", False)
+    pairs = [(a, r) if alone else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
+    judged = await entailment.entail(pairs)
     return [e if isinstance(e, Entailment) else None for e in judged]
 
 

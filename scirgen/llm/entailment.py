@@ -40,7 +40,11 @@ class Entailment:
 
 @runtime_checkable
 class EntailmentModel(Protocol):
-    """Judges (premise, hypothesis) pairs. Made as ``cls(uri, options, scorer, prompt)``; cheap until first used."""
+    """Judges (premise, hypothesis) pairs. Made as ``cls(uri, options, scorer, prompt)``; cheap until first used.
+
+    One that only counts words says so with an attribute ``counts_words = True``: words that both texts repeat, such as a
+    question put before two answers, would make it agree with anything.
+    """
 
     @property
     def identity(self) -> str:
@@ -222,6 +226,8 @@ _EMPTY = frozenset(
 
 class LexicalEntailment(_Entailment):
     """The share of the hypothesis's words, without the commonest, that the premise holds. No model; a baseline."""
+
+    counts_words = True
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """See `EntailmentModel`."""

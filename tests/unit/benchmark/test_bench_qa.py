@@ -9,11 +9,14 @@ from click.testing import CliRunner
 from content_factory import small_run
 from test_release_write import write
 
-from scirgen.benchmark.qa import number_match, rouge_l
+from scirgen.benchmark.qa import Question, number_match, question_entails, rouge_l, score
 from scirgen.benchmark.qa_run import run_qa
 from scirgen.benchmark.tables import qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.resources import Resources
+from scirgen.llm.entailment import Entailment, open_entailment
 from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
@@ -99,14 +102,32 @@ def test_the_command_needs_no_folder_and_shows_both_baselines(tmp_path):
     assert (tmp_path / "release-qa" / "replies.db").is_file()
 
 
+async def test_shared_words_of_the_question_make_no_answer_right():
+    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
+    judge = open_entailment("lexical:words", load_registry(), {}, None, prompt)
+    question = "At how many stations of the valley was snow depth measured?"
+    asked = [
+        (question, "Yes", "40 stations"),
+        (question, "At 40 stations", "40 stations"),
+        (question, question, "in 1999"),
+    ]
+    judged = await question_entails(asked, judge)
+    assert [round(e.entailment, 2) for e in judged] == [0, 1, 0]
+
+
+async def test_both_sides_carry_the_question_for_a_model_that_reads():
+    class Reader:
+        async def entail(self, pairs):
+            self.pairs = pairs
+            return [Entailment(0.9, 0.1) for _ in pairs]
+
+    reader = Reader()
+    await question_entails([("Is it?", "Yes", "It is")], reader)
+    assert reader.pairs == [("Is it? Yes", "Is it? It is")]
+
+
 async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):
     release = write(small_run(), tmp_path / "release")
-
-    from scirgen.benchmark.qa import Question, score
-    from scirgen.core.prompts import PromptLibrary
-    from scirgen.core.resources import Resources
-    from scirgen.llm.entailment import open_entailment
-
     prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
     judge = open_entailment("lexical:words", load_registry(), {}, None, prompt)
     questions = [Question(r, True, ()) for r in list(release.rows("train"))[:2]]
