@@ -34,6 +34,9 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 
+THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3)
+"""Where the share of answers that would be kept is given, for the default configuration."""
+
 WORDS = (300, 2200)
 """Contexts of this many words: long enough to be searched, short enough for a model with 4,096 tokens."""
 
@@ -45,6 +48,9 @@ def main() -> None:
         "--split", default="dev", choices=("train", "dev"), help="choices were made on train; dev is for reporting"
     )
     parser.add_argument("--datasets", type=int, default=40)
+    parser.add_argument(
+        "--first", type=int, help="score the answers of so many of them only; corruptions stay the same"
+    )
     parser.add_argument("--per-dataset", type=int, default=4)
     parser.add_argument("--framings", default="plain", help="plain,chat")
     parser.add_argument("--windows", default="full", help="full,evidence,max")
@@ -67,8 +73,9 @@ def main() -> None:
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     chosen = [e for e in entries(arguments.split) if WORDS[0] < len(e.context.split()) < WORDS[1]][: arguments.datasets]
     items = build(chosen, arguments.per_dataset, arguments.seed)
+    items = [i for i in items if arguments.first is None or i.entry < arguments.first]
     counts = {kind: sum(i.kind == kind for i in items) for kind in ("faithful", *KINDS)}
-    print(f"{len(chosen)} datasets of the {arguments.split} split; answers: {counts}", flush=True)
+    print(f"{len({i.entry for i in items})} datasets of the {arguments.split} split; answers: {counts}", flush=True)
     rows = []
     base = Config(models={"generator": arguments.model})  # type: ignore[arg-type]
     model = await open_scoring(arguments.model, base, load_registry())
@@ -98,9 +105,9 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.labels:
         write_labels(arguments.labels, chosen, items, base_values)
     return {
-        "model": str(model.identity), "split": arguments.split, "datasets": len(chosen), "counts": counts,
+        "model": str(model.identity), "split": arguments.split, "datasets": len({i.entry for i in items}), "counts": counts,
         "configuration": {k: shown[k] for k in ("framing", "window", "form")},
-        "auc": shown["auc"], "pairwise": shown["pairwise"], "ablation": rows,
+        "auc": shown["auc"], "pairwise": shown["pairwise"], "kept": kept(items, base_values), "ablation": rows,
     }  # fmt: skip
 
 
@@ -144,6 +151,17 @@ def _judge(items: Sequence[Item], values: Sequence[float | None], chosen: Sequen
         won = [float(o > v) + 0.5 * (o == v) for i, v in bad if (o := values[i.of]) is not None]
         pairwise[kind] = sum(won) / len(won) if won else None
     return {"auc": auc, "pairwise": pairwise}
+
+
+def kept(items: Sequence[Item], values: Sequence[float | None]) -> dict[str, dict[str, float | None]]:
+    """Threshold -> kind -> share of the answers above it."""
+    groups = {
+        k: [v for i, v in zip(items, values, strict=True) if i.kind == k and v is not None]
+        for k in ("faithful", *KINDS)
+    }
+    return {
+        f"{t:g}": {k: sum(v > t for v in vs) / len(vs) if vs else None for k, vs in groups.items()} for t in THRESHOLDS
+    }
 
 
 def differences(
@@ -193,6 +211,10 @@ def print_tables(result: dict[str, Any]) -> None:
         cells = [f"{_share(row['auc'][k])} / {_share(row['pairwise'][k])}" for k in KINDS]
         print(f"| {row['framing']} | {row['window']} | {row['form']} | " + " | ".join(cells) + " |")
     chosen = result["configuration"]
+    print(f"\nShare kept above a threshold ({chosen['framing']}, {chosen['window']}, {chosen['form']}):\n")
+    print("| threshold | faithful | " + " | ".join(KINDS) + " |\n" + "|---" * (2 + len(KINDS)) + "|")
+    for threshold, shares in result["kept"].items():
+        print(f"| {threshold} | " + " | ".join(_share(shares[k]) for k in ("faithful", *KINDS)) + " |")
     others = [r for r in result["ablation"] if r["form"] == chosen["form"] and r["auc"] != result["auc"]]
     if others:
         print(f"\nAUC less that of {chosen['framing']}, {chosen['window']}, 95 % intervals (datasets drawn anew):\n")
