@@ -129,7 +129,7 @@ async def run(url: str, datasets: int, items: int, concurrency: int, out: Path) 
     )
     resources, registry = Resources(), load_registry()
     folder = Path(f"{out}.run")
-    folder.mkdir()  # noqa: ASYNC240
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240
     with Store(folder / "run.db") as store:
         sessions = await open_sessions(config, registry, store.db, needs_scores=False)
         ctx = StageContext(

@@ -1,26 +1,31 @@
 """How much of a model server's speed a client lets through: scirgen's whole stack beside two bare loops, in the same run.
 
-    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--faults] [--json FILE]
+    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--faults | --kill] [--json FILE]
 
 A fake server on loopback answers each request after 100 ms. A request is a prompt of 4 kB; a reply is three question-answer pairs,
 parsed and written. Each row runs in a process of its own; its time begins before the interpreter starts. "bare aiohttp" and
 "openai SDK" post, parse and append to a JSONL file. "scirgen" is the real runner, store, prompt (generate/joint), session,
 reply cache, validation, and the gates that need no model. With ``--faults`` the server answers 10 % of attempts with 429 (Retry-After 0.2 s),
-5 % with 500 and 5 % with malformed replies, and the rows must still be complete.
+5 % with 500 and 5 % with malformed replies, and the rows must still be complete. With ``--kill`` scirgen's process gets SIGKILL when half of the requests are
+answered and is started again; the server tells how many answers it had to give twice: those that were on their way when the
+process died, and no stored one.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
-import os
 import random
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -164,37 +169,35 @@ async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> N
 CLIENTS = {"bare aiohttp": bare_aiohttp, "openai SDK + semaphore": bare_sdk, "scirgen": whole_stack}
 
 
-def measure(client: str, concurrency: int, requests: int, faulty: bool) -> dict[str, object]:
-    """One row, with a server and a client process of its own."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.throughput", "--serve", *(["--faults"] if faulty else [])],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+@contextlib.contextmanager
+def _served(faulty: bool) -> Iterator[str]:
+    """A server in a process of its own; its address."""
+    command = [sys.executable, "-m", "benchmarks.throughput", "--serve", *(["--faults"] if faulty else [])]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
-    url = server.stdout.readline().strip()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            command = [
-                sys.executable,
-                "-m",
-                "benchmarks.throughput",
-                "--client",
-                client,
-                url,
-                str(requests),
-                str(concurrency),
-            ]
-            began = time.perf_counter()
-            done = subprocess.run(
-                [*command, f"{folder}/out"], capture_output=True, text=True, check=False, env=dict(os.environ)
-            )
-            wall = time.perf_counter() - began
-        if done.returncode != 0:
-            raise SystemExit(f"{client} failed:\n{done.stdout}\n{done.stderr[-3000:]}")
-        cpu, start_cpu, peak, rows = json.loads(done.stdout.splitlines()[-1])
+        yield server.stdout.readline().strip()
     finally:
         server.terminate()
         server.wait()
+
+
+def _command(client: str, url: str, requests: int, concurrency: int, folder: str) -> list[str]:
+    own = [sys.executable, "-m", "benchmarks.throughput", "--client"]
+    return [*own, client, url, str(requests), str(concurrency), f"{folder}/out"]
+
+
+def measure(client: str, concurrency: int, requests: int, faulty: bool) -> dict[str, object]:
+    """One row, with a server and a client process of its own."""
+    with _served(faulty) as url, tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        done = subprocess.run(
+            _command(client, url, requests, concurrency, folder), capture_output=True, text=True, check=False
+        )
+        wall = time.perf_counter() - began
+    if done.returncode != 0:
+        raise SystemExit(f"{client} failed:\n{done.stdout}\n{done.stderr[-3000:]}")
+    cpu, start_cpu, peak, rows = json.loads(done.stdout.splitlines()[-1])
     ideal = requests / concurrency * LATENCY_S
     return {
         "client": client, "concurrency": concurrency, "requests": requests, "wall_s": round(wall, 2),
@@ -203,12 +206,50 @@ def measure(client: str, concurrency: int, requests: int, faulty: bool) -> dict[
     }  # fmt: skip
 
 
+def measure_kill(concurrency: int, requests: int) -> dict[str, object]:
+    """scirgen killed at half and run to its end.
+
+    ``sent_again``: answers that the server gave a second time; ``stored_sent_again``: those beyond the ones that had left the
+    server and were not in the store when the process died.
+    """
+    with _served(faulty=False) as url, tempfile.TemporaryDirectory() as folder:
+        stats = url.removesuffix("/v1") + "/stats"
+        command = _command("scirgen", url, requests, concurrency, folder)
+        victim = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while victim.poll() is None and _read(stats)["answered"] < requests // 2:
+            time.sleep(0.02)
+        victim.kill()
+        victim.communicate()
+        time.sleep(2 * LATENCY_S)
+        at_kill = _read(stats)["answered"]
+        with contextlib.closing(sqlite3.connect(f"{folder}/out.run/run.db")) as db:
+            stored = db.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"the second run failed:\n{done.stderr[-3000:]}")
+        answered = _read(stats)["requests"]
+        rows = json.loads(done.stdout.splitlines()[-1])[3]
+    again = sum(n - 1 for n in answered.values())
+    return {
+        "client": "scirgen, killed at half", "concurrency": concurrency, "requests": requests,
+        "answered_before_the_kill": at_kill, "stored_before_the_kill": stored, "sent_again": again,
+        "stored_sent_again": again - (at_kill - stored), "rows": rows,
+    }  # fmt: skip
+
+
+def _read(address: str) -> dict[str, Any]:
+    with urllib.request.urlopen(address) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
 def main() -> None:
     """Measure all rows and print them as a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--concurrency", default="64,128")
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--kill", action="store_true")
     parser.add_argument("--only", choices=CLIENTS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -223,6 +264,15 @@ def main() -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         rows = len(Path(out).read_text().splitlines())
         print(json.dumps([used.ru_utime + used.ru_stime, START_CPU.get("s", 0.0), peak_mb(), rows]))
+        return
+    if arguments.kill:
+        rows = [measure_kill(int(c), arguments.requests) for c in arguments.concurrency.split(",")]
+        print("| client | concurrency | answered | stored | sent again | stored and sent again | rows |")
+        print("|---|---|---|---|---|---|---|")
+        for row in rows:
+            print("|", " | ".join(str(row[k]) for k in row if k != "requests"), "|")
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"kill": True, "rows": rows}, indent=2) + "\n")
         return
     rows = []
     print("| client | concurrency | wall/ideal | CPU ms/request | start-up CPU s | peak MB | replies written |")

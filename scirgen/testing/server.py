@@ -157,6 +157,8 @@ class FakeServer:
             fault = self.faults.draw(name)
             if self.latency_s:
                 await asyncio.sleep(self.latency_s)
+            if request.transport is None:  # the client has gone: nobody gets this answer, so it is not counted as given
+                raise ConnectionResetError
             good = make()
             if fault is not None:
                 answer = await FAULTS[fault](self.faults, request, good)
