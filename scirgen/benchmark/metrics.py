@@ -28,9 +28,13 @@ MEASURES: dict[str, str] = {
 }
 
 
+RELEVANT = 2
+"""Grades from here up count as relevant in the binary metrics."""
+
+
 def _with_level(measure: str) -> str:
     name, at, cut = measure.partition("@")
-    return f"{name}(rel=2){at}{cut}"
+    return f"{name}(rel={RELEVANT}){at}{cut}"
 
 
 POOL_SHARE = 20

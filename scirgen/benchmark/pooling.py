@@ -13,6 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scirgen.benchmark.metrics import RELEVANT
 from scirgen.benchmark.retriever import make_retriever
 from scirgen.core.errors import InputError, ModelError
 from scirgen.core.fingerprint import derived_seed
@@ -22,8 +23,6 @@ from scirgen.core.release import CorpusDocument, ReleaseRow
 from scirgen.llm.session import ChatSession
 
 _WORDS = 400
-RELEVANT = 2
-"""Grades from here up count as relevant in the binary metrics."""
 
 
 class Grade(BaseModel):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.metrics import PerQuery, means, per_query
+from scirgen.benchmark.metrics import RELEVANT, PerQuery, means, per_query
 from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, complete_specs, make_retriever
 from scirgen.benchmark.significance import Clusters, holm
@@ -163,7 +163,7 @@ def evaluate(
         tests=tests,
         breakdown=breakdown,
         judgements="gold" if qrels is None else "graded",
-        notes=_notes(rows, questions),
+        notes=_notes(rows, questions, graded=qrels is not None),
     )
 
 
@@ -240,7 +240,7 @@ def _tests(setting: str, measured: dict[str, PerQuery], clusters: Clusters) -> l
     ]
 
 
-def _notes(rows: Sequence[dict[str, object]], questions: _Questions) -> list[str]:
+def _notes(rows: Sequence[dict[str, object]], questions: _Questions, *, graded: bool) -> list[str]:
     judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
     notes = []
     if judged and max(judged) < 1:
@@ -248,6 +248,13 @@ def _notes(rows: Sequence[dict[str, object]], questions: _Questions) -> list[str
             f"Only {min(judged):.1%} to {max(judged):.1%} of the first ten documents are judged; an unjudged one counts as "
             "wrong though it may answer the question. Pool and judge with: scirgen benchmark pool"
         )
+    if graded:
+        without = sum(max(questions.qrels[q].values(), default=0) < RELEVANT for q in questions.ids)
+        if without:
+            notes.append(
+                f"For {without} of {len(questions.ids)} questions no dataset is graded {RELEVANT} or higher: recall, MRR, MAP and "
+                "precision are 0 for them, whatever is found."
+            )
     asked: dict[str, set[str]] = {}
     for row in questions.rows:
         asked.setdefault(row.question, set()).add(row.dataset_id)

@@ -126,8 +126,13 @@ def pool(
         click.echo(f"  {query}, {document}: {why}")
     grades = Counter(j.grade for j in result.judgements)
     click.echo("grades: " + ", ".join(f"{grade}: {grades[grade]}" for grade in (3, 2, 1, 0)))
-    for name, value in agreement(result.judgements).items():
+    seen = agreement(result.judgements)
+    for name, value in seen.items():
         click.echo(f"{name.replace('_', ' ')}: {value:.3f}")
+    if seen.get("gold_mean_grade", 3.0) <= seen.get("other_mean_grade", 0.0):
+        click.echo(
+            "note: the judge grades gold datasets no higher than the others; take a stronger model before using this."
+        )
     click.echo(f"Measure with them: scirgen benchmark retrieval {release} --split {split} --qrels {qrels}")
     if result.failed:
         raise SystemExit(3)

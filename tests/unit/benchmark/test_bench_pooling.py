@@ -128,3 +128,11 @@ def test_a_malformed_line_of_qrels_is_named(tmp_path):
     (tmp_path / "q.tsv").write_text("query-id\tcorpus-id\tscore\na\tb\n")
     with pytest.raises(InputError, match="line 2"):
         read_qrels(tmp_path / "q.tsv")
+
+
+def test_questions_without_a_relevant_dataset_are_pointed_out(release):
+    rows = list(release.rows("train"))[:3]
+    qrels = {r.id: {r.dataset_id: 1} for r in rows[:2]} | {rows[2].id: {rows[2].dataset_id: 3}}
+    report = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train", qrels=qrels)
+    assert any(n.startswith("For 2 of 3 questions no dataset is graded 2 or higher") for n in report.notes)
+    assert report.rows[0]["R@100"] == pytest.approx(1 / 3, abs=1e-5)
