@@ -177,6 +177,9 @@ def diff(run_a: Path, run_b: Path, samples: int, as_json: bool) -> None:
     for name, a, b in (("type", found.a.by_type, found.b.by_type), ("level", found.a.by_level, found.b.by_level)):
         for key in sorted({*a, *b}):
             _row(f"{name} {key}", a.get(key, 0), b.get(key, 0))
+    if any(side.no_share is not None for side in (found.a, found.b)):
+        shares = (f"{s.no_share:.0%}" if s.no_share is not None else "-" for s in (found.a, found.b))
+        click.echo(f"{'share of No in Verification':34}{''.join(f'{share:>8}' for share in shares)}")
     for sample in found.samples:
         click.secho(f"\n{sample.question_type}  {sample.dataset_id}", bold=True)
         for side, (question, answer) in (("A", sample.a), ("B", sample.b)):

@@ -24,6 +24,7 @@ from scirgen.pipeline.view import StoreView
 from scirgen.stages.base import Stage, StageContext, WorkItem
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate
+from scirgen.stages.generate.stage import paper_titles
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T", bound=BaseModel)
@@ -165,10 +166,11 @@ async def _run(
         parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
         items = [WorkItem(f"{scope.dataset.id}|adaptive", (scope.dataset,), parameters)]
     else:
-        inputs = (scope.dataset, *scope.outputs("verify", Aspect))
+        aspects = scope.outputs("verify", Aspect)
+        inputs, titles = (scope.dataset, *aspects), paper_titles(scope, aspects)
         shares = [count // len(kinds) + (n < count % len(kinds)) for n in range(len(kinds))]
         items = [
-            WorkItem(f"{scope.dataset.id}|{k.id}", inputs, {"types": [k.id], "count": n})
+            WorkItem(f"{scope.dataset.id}|{k.id}", inputs, {"types": [k.id], "count": n, **titles})
             for k, n in zip(kinds, shares, strict=True)
             if n
         ]

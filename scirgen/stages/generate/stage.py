@@ -43,7 +43,7 @@ class GenerateStage(Stage):
         aspects = scope.outputs("verify", Aspect)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
         kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
-        titles = _titles(scope, aspects)
+        titles = paper_titles(scope, aspects)
         if scope.round:
             yield from self._later(scope, inputs, titles, ctx)
         elif aspects:
@@ -103,7 +103,7 @@ class GenerateStage(Stage):
         return StageResult(tuple(pairs.values()), tuple(rejections), tuple(failures))
 
 
-def _titles(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, dict[str, str]]:
+def paper_titles(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, dict[str, str]]:
     """Titles of the papers that aspects come from, as a parameter of items; empty where there are none."""
     wanted = {a.paper_id for a in aspects}
     documents = scope.outputs("parse", Document) if wanted else ()
