@@ -132,7 +132,7 @@ def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_to
     # A variant for small models must declare what its standard prompt does, and may leave some of it out.
     for name in sorted(set(prompt.file.variables) - used) if not prompt.id.endswith(".small") else ():
         yield Finding("warning", where, f"declares {name!r} and does not use it")
-    if prompt.file.examples and "examples" not in used:
+    if prompt.file.examples and "examples" not in used and turns is None:  # a stage may show them as turns
         yield Finding("warning", where, "holds examples and does not show them")
     try:
         kinds = taxonomies.graesser.types if used & {"kind", "samples"} else taxonomies.graesser.types[:1]

@@ -127,6 +127,7 @@ class LanguageWording(_Strict):
         default=(), description="the same, for phrases that may refer back to something the question has named"
     )
     pointing_answers: tuple[str, ...] = Field(default=(), description="the same, for answers")
+    unfinished: tuple[str, ...] = Field(default=(), description="words no whole question ends with")
     generic_words: tuple[str, ...] = Field(
         default=(), description="content words that any question about data may hold; they do not say what it is about"
     )

@@ -16,11 +16,11 @@ from typing import Literal
 from scirgen.core.textmatch import numbers as stated
 
 _UNIT = (
-    r"(?:°\s?[CNSEW]?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
+    r"(?:°(?:\s?[CNSEW](?!\w))?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
     r"percent|degrees?(?: Celsius)?|arc-?(?:seconds?|minutes?)|m a\.s\.l\.|[a-z]+meters?|[a-z]+metres?)"
 )
 _NUMBER = re.compile(
-    rf"(?<![\w.,/-])(?P<value>[-−]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|[-−]?\d+(?:\.\d+)?)"
+    rf"(?<![\w.,/–−-])(?P<value>[-–−]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|[-–−]?\d+(?:\.\d+)?)"
     rf"(?:(?P<unit>\s?{_UNIT}(?:[/·⋅ ]?(?:{_UNIT}(?:[-−]\d)?|s|d|day|year|yr|h)(?:[-−⁻]?[\d¹²])?)?(?![\w]))|(?P<noun>[\s-][a-z]{{3,}}(?:\s[a-z]{{3,}})?))?"
     r"(?![\w/]|\.\d)"
 )
@@ -68,7 +68,7 @@ _VERBS = frozenset(
 _FOLLOWED = re.compile(r"\s([a-z]{3,})")
 _PRECEDED = re.compile(r"(\w+)\s(?:the\s)?$")
 _PLACED = frozenset(("in", "at", "over", "across", "throughout", "near"))
-_LEADING = frozenset((*_PLACED, "by", "from", "using", "with", "via", "called", "named", "on", "between"))
+_LEADING = frozenset((*_PLACED, "by", "from", "using", "via", "called", "named"))
 """Words after which a name stands by itself, as what is asked for."""
 _AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will)\b")
 _NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
@@ -123,6 +123,17 @@ _MONTHS = frozenset(
 )
 
 
+_MARKS = re.compile(
+    r"\s?\[\d{1,3}(?:\s?[,–-]\s?\d{1,3})*\]|\s?\((?:see )?(?:figs?|figures?|tables?|eqs?|equations?)\b\.?[^()]{0,30}\)",
+    re.IGNORECASE,
+)
+
+
+def readable(sentence: str) -> str:
+    """The sentence without marks that lead out of it: "[17,18]", "(Fig. 3)". A question must not repeat them."""
+    return _MARKS.sub("", sentence)
+
+
 @dataclass(frozen=True)
 class Fact:
     """A piece of a sentence, [start, end), that can be the answer to a question about the rest of it."""
@@ -150,6 +161,8 @@ def numbers(sentence: str) -> list[Fact]:
     years = {m.start("year") for m in _SOME_YEAR.finditer(sentence)}
     for match in _NUMBER.finditer(sentence):
         unit = match.group("unit")
+        if _listed(sentence, match.start()):
+            continue
         if match.start() in years or (not unit and _REFERENCE.search(sentence, 0, match.start())):
             continue
         words = _counted((match.group("noun") or "").strip(" -").split())
@@ -158,6 +171,17 @@ def numbers(sentence: str) -> list[Fact]:
         end = match.end("unit") if unit else match.start("noun") + 1 + len(" ".join(words))
         found.append(Fact("number", match.start(), end, sentence[match.start() : end], counted=not unit))
     return found
+
+
+def _listed(sentence: str, at: int) -> bool:
+    """Whether a number stands in a parenthesis with others, "(10 cm, 20 cm)", or restates one, "(about 25 km)"."""
+    opened = sentence.rfind("(", 0, at)
+    if opened < 0 or ")" in sentence[opened:at]:
+        return False
+    inside = sentence[opened + 1 :].partition(")")[0]
+    return len(re.findall(r"\d+(?:\.\d+)?", inside)) > 1 or inside.casefold().startswith(
+        ("about", "approximately", "i.e", "~")
+    )
 
 
 def _counted(following: Sequence[str]) -> list[str]:

@@ -15,6 +15,14 @@ from scirgen.stages.generate.strategy import Passage
 
 _LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")
 _MIN_WORDS, _MAX_WORDS = 6, 90
+_MAX_SEMICOLONS = 2
+"""More of them make a list of instruments or columns, about which nothing can be asked as of a sentence."""
+_VAGUE = re.compile(
+    r"(?:the|these|this|those|it|they|its|their|data)\s(?:\w+\s)?(?:data|dataset|files?|is|are|was|were|can|has|have|includes?|provides?)\b",
+    re.I,
+)
+_VAGUE_COST = 0.4
+"""A sentence that begins with "This dataset ..." gives a question that does not say what it is about."""
 
 
 def passages(
@@ -65,12 +73,13 @@ def fitness(passage: Passage, kind: QuestionType) -> float:
     """How well a passage suits a type: cues found (at most 3 count), a preferred aspect, a handy length. 0: it does not."""
     words = len(passage.text.split())
     cues = sum(min(len(p.findall(passage.text)), 2) for p in _cues(kind.evidence_cues))
-    if words < _MIN_WORDS or (kind.evidence_cues and not cues):
+    if words < _MIN_WORDS or passage.text.count(";") > _MAX_SEMICOLONS or (kind.evidence_cues and not cues):
         return 0.0
     score = min(cues, 3) / 3 if kind.evidence_cues else 0.5
     if passage.category in kind.aspects:
         score += 0.5 - 0.1 * kind.aspects.index(passage.category)
-    return score + (0.3 if words <= _MAX_WORDS else 0.0)
+    score += 0.3 if words <= _MAX_WORDS else 0.0
+    return max(score - _VAGUE_COST, 0.01) if _VAGUE.match(passage.text) else score
 
 
 def choose_evidence(
@@ -117,10 +126,13 @@ def _crowding(passage: Passage, places: Counter[object]) -> float:
     return 0.15 * sum(places[p] for p in _places(passage))
 
 
+_SHARED_WORDS = 3
+
+
 def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, seed: int) -> Passage | None:
     """A second piece of evidence that belongs with the first: it shares rare words with it and lies elsewhere.
 
-    Preferred are other papers, then other aspects. None where nothing shares at least two content words.
+    Preferred are other papers, then other aspects. None where nothing shares at least three content words.
     """
     mine = _content(chosen.text)
     best: tuple[float, int] | None = None
@@ -128,7 +140,7 @@ def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, 
         if other.span == chosen.span or fitness(other, kind) == 0:
             continue
         shared = len(mine & _content(other.text))
-        if shared < 2 or other.text == chosen.text:
+        if shared < _SHARED_WORDS or other.text == chosen.text:
             continue
         elsewhere = 2.0 * (other.paper_id != chosen.paper_id) + 1.0 * (other.category != chosen.category)
         score = min(shared, 5) + elsewhere + derived_seed(seed, other.span.document_id, other.span.start) / 2**31

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from scirgen.core.language_names import language_name
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.taxonomy import QuestionType
+from scirgen.core.textmatch import stem as stem_of
+from scirgen.core.textmatch import words
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate import facts
 from scirgen.stages.generate.replies import yes_no
@@ -69,7 +71,7 @@ class SmallWriter:
 
     @property
     def _fact(self) -> str:
-        return " ".join(p.text for p in self._evidence)
+        return facts.readable(" ".join(p.text for p in self._evidence))
 
     async def _yes_no(self) -> Draft | Discard:
         if self._wish.polarity == "no":
@@ -88,7 +90,8 @@ class SmallWriter:
         asked: list[Discard] = []
         for evidence in (self._evidence, *([p] for p in self._further)):
             others = [p.text for p in self._task.passages]
-            change = facts.change(" ".join(p.text for p in evidence), others, self._opposites, self._random)
+            sentence = facts.readable(" ".join(p.text for p in evidence))
+            change = facts.change(sentence, others, self._opposites, self._random)
             if change is None:
                 continue
             self._evidence = evidence
@@ -146,6 +149,9 @@ class SmallWriter:
             return self._discard("answer_given_away", "the question holds its own answer")
         if not self._substantial(question):
             return self._discard("off_topic", "the question says nothing of the evidence")
+        counted = fact.text.split()[-1]
+        if fact.counted and stem_of(counted.casefold().rpartition("-")[2]) not in {stem_of(w) for w in words(question)}:
+            return self._discard("other_quantity", f"the question does not ask for the number of {counted!r}")
         return self._draft(question, fact.text, "")
 
     def _stem(self, fact: facts.Fact) -> str | None:
@@ -159,12 +165,15 @@ class SmallWriter:
     async def _question(
         self, fact: str, answer: str, options: Sequence[str] = (), stem: str | None = None
     ) -> str | None:
-        template, stems = self._ctx.prompt("question"), self._kind.stems or ("What",)
+        template = self._ctx.prompt("question")
+        # A small model does not fill a gap in the middle of a stem ("How does ... compare with"); it copies the dots.
+        whole = tuple(s for s in self._kind.stems if "..." not in s)
+        stems = whole or self._kind.stems or ("What",)
         prompt = template.render(
             kind=self._kind,
             fact=fact,
             topic=self._evidence[0].topic or self._task.dataset.title,
-            stem=stem or stems[self._seed % len(stems)],
+            stem=stems[self._seed % len(stems)] if stem is None else stem,
             answer=answer,
             options=list(options),
             shots=shots(self._kind, self._ctx.config.domain, template.file.examples),
@@ -222,6 +231,7 @@ class SmallWriter:
 
 def holds_answer(text: str, kind: QuestionType) -> bool:
     """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it."""
+    text = facts.readable(text)
     if kind.answer.kind == "number":
         return bool(facts.numbers(text))
     if kind.answer.kind == "option":

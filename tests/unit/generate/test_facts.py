@@ -94,6 +94,33 @@ def test_a_number_counts_only_what_is_named_in_the_plural(sentence, found):
 
 
 @pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("the rate being –1.15% since 1960–2005.", ["–1.15%"]),
+        ("soil was measured (10 cm, 20 cm, 40 cm) and air at 2 m.", ["2 m"]),
+        ("a resolution of 0.25° (about 25 km) and a span (23 years).", ["0.25°", "23 years"]),
+        ("snow between 10–20 cm.", []),
+    ],
+)
+def test_a_number_keeps_its_sign_and_is_not_taken_out_of_a_list_or_a_range(sentence, found):
+    assert [f.text for f in facts.numbers(sentence)] == found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("Dry ANPP was studied [3,4] and [17-19].", "Dry ANPP was studied and."),
+        (
+            "Areas were larger (Fig 3) than those (Table S2) of 1990 (n = 4).",
+            "Areas were larger than those of 1990 (n = 4).",
+        ),
+    ],
+)
+def test_marks_that_lead_out_of_a_sentence_are_not_shown(sentence, shown):
+    assert facts.readable(sentence) == shown
+
+
+@pytest.mark.parametrize(
     ("question", "why"),
     [
         ("Is the snow cover of 14 sites higher in winter?", ""),
@@ -156,6 +183,12 @@ def test_a_year_is_changed_only_where_an_earlier_one_is_false(sentence, years):
 )
 def test_one_question_is_freed_of_labels(reply, question):
     assert one_question(reply) == question
+
+
+def test_one_answer_is_no_list():
+    assert one_answer("The strengths are:\n- 144 data a day\n- every 10 min", cut=False) is None
+    assert one_answer("1. Cut it.\n2. Weigh it.", cut=False) is None
+    assert one_answer("It has 2 parts. - One is old.", cut=False) == "It has 2 parts. - One is old."
 
 
 def test_one_answer_of_a_cut_reply_without_a_whole_sentence_is_none():

@@ -197,3 +197,32 @@ async def test_a_reply_without_a_question_is_rejected_with_its_text():
     (rejected,) = result.rejections
     assert rejected.code == "no_question"
     assert rejected.record == "The data are sparse."
+
+
+async def test_a_question_for_the_number_of_other_things_is_rejected():
+    texts = ("the runoff was verified in 6 sub basins of the river.",)
+    answers = {
+        "How many years was the runoff of the river verified?": 0,
+        "In how many basins was the runoff of the river verified?": 1,
+    }
+    for question, kept in answers.items():
+        ctx, _ = make_context(lambda p, n, q=question: q, pack="small")
+        item = WorkItem(
+            "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["quantification"], "count": 1}
+        )
+        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        assert len(result.outputs) == kept
+        assert {r.code for r in result.rejections} == (set() if kept else {"other_quantity"})
+
+
+async def test_a_list_of_instruments_is_no_evidence():
+    texts = (
+        "the wind is measured (10 m); the air is measured (2 m); the rain is measured (1 m); the soil is dry at 5 cm.",
+    )
+    ctx, chat = make_context(lambda p, n: "How deep?", pack="small")
+    item = WorkItem(
+        "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["quantification"], "count": 1}
+    )
+    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    assert [r.code for r in result.rejections] == ["no_evidence"]
+    assert chat.prompts == []

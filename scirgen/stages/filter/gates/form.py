@@ -33,8 +33,11 @@ class SchemaGate(PairGate):
     """Empty parts, debris of the reply's format, or a placeholder for an answer."""
 
     code: ClassVar[str] = "schema"
-    explanation: ClassVar[str] = "An empty part, debris of the reply's format, or no real answer."
+    explanation: ClassVar[str] = (
+        "An empty part, debris of the reply's format, a question that breaks off, or no real answer."
+    )
     order: ClassVar[int] = 10
+    version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("answer",)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
@@ -45,7 +48,10 @@ class SchemaGate(PairGate):
             debris = _DEBRIS.search(text)
             if debris:
                 return Verdict(False, f"the {part} holds debris of the reply's format: {debris.group().strip()!r}")
-        if matches(ctx.taxonomies.wording.of(pair.language).placeholders, normalise(answer)):
+        wording = ctx.taxonomies.wording.of(pair.language)
+        if words(question)[-1] in wording.unfinished:
+            return Verdict(False, f"the question breaks off after {words(question)[-1]!r}")
+        if matches(wording.placeholders, normalise(answer)):
             return Verdict(False, f"the answer is none: {answer[:60]!r}")
         return ACCEPT
 
