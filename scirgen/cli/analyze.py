@@ -39,10 +39,19 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(Analysis(sets=profiles, notes=notes).model_dump_json(indent=2) + "\n", encoding="utf-8")
     for p in profiles:
-        click.echo(f"# {p.name} ({p.kind}): {p.questions:,} questions; labels: {p.labels}\n")
+        click.echo(
+            f"# {p.name} ({p.kind}): {p.questions:,} questions, {p.question_words:.1f} words each; labels: {p.labels}\n"
+        )
         if p.table_3a:
             rows: list[list[object]] = [
-                [r.question_type, r.count, f"{r.share:.1%}", r.question_words, r.answer_words] for r in p.table_3a
+                [
+                    r.question_type,
+                    r.count,
+                    f"{r.share:.1%}",
+                    r.question_words,
+                    r.answer_words if p.answer_words else "-",
+                ]
+                for r in p.table_3a
             ]
             click.echo(markdown(["type", "questions", "share", "words asked", "words answered"], rows) + "\n")
         if p.table_3b:

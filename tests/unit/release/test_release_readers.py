@@ -52,11 +52,12 @@ def test_datasets_loads_every_configuration_offline_with_the_columns_of_the_card
     }  # fmt: skip
 
 
-def test_mlcroissant_accepts_the_metadata_and_reads_the_rows(release):
+def test_mlcroissant_accepts_the_metadata_and_reads_the_rows(release, caplog):
     import mlcroissant
 
     dataset = mlcroissant.Dataset(str(release.folder / "croissant.json"))
     assert not dataset.metadata.ctx.issues.errors
+    assert "context` is not standard" not in caplog.text
     rows = list(dataset.records("questions-train"))
     assert [r["questions-train/id"].decode() for r in rows] == [r.id for r in release.rows("train")]
     assert len(list(dataset.records("passages"))) == release.info.counts["passages"]
