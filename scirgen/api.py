@@ -21,7 +21,8 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.engines.base import Engine
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
-from scirgen.pipeline.estimate import Estimate, Known, estimate
+from scirgen.pipeline.estimate import Known, estimate
+from scirgen.pipeline.expected import Estimate
 from scirgen.pipeline.history import read_history
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
@@ -230,7 +231,8 @@ async def estimate_run(
         for lean in LEANS:
             made = await rehearse(config, registry, resources, stages, opened, facts, drawn, lean, Path(scratch))
             rehearsals.append(made)
-    return estimate(rehearsals, Known(config, drawn, learnt, tokens_per_second, facts.notes))
+    pack = facts.generator[1].pack if config.models.pack == "auto" else config.models.pack
+    return estimate(rehearsals, Known(config, drawn, learnt, tokens_per_second, pack == "small", facts.notes))
 
 
 def build_stages(registry: Registry) -> dict[str, Stage]:

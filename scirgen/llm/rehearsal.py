@@ -100,7 +100,9 @@ class StandInChat:
     async def chat(self, request: ChatRequest) -> ChatReply:
         """A plausible reply; noted under the item at hand."""
         prompt = "\n".join(m.content for m in request.messages)
-        plausible = Plausible(prompt, random.Random(digest(prompt, request.sampling.seed)), self._lean)
+        plausible = Plausible(
+            _asked(request.messages), random.Random(digest(prompt, request.sampling.seed)), self._lean
+        )
         schema = request.schema
         if schema is None:
             text = plausible.plain()
@@ -122,6 +124,13 @@ class StandInChat:
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+def _asked(messages: Sequence[Message]) -> str:
+    """What a reply is to be about: turns before the last one with data are worked examples."""
+    with_data = [n for n, m in enumerate(messages) if m.role == "user" and "<data-" in m.content]
+    first = with_data[-1] if with_data else 0
+    return "\n".join(m.content for n, m in enumerate(messages) if n >= first or m.role == "system")
 
 
 class StandInScoring:

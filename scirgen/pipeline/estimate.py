@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 from scirgen.core.config import Config
 from scirgen.core.quotas import budget
 from scirgen.llm.rehearsal import PREFILL_SHARE, Call
 from scirgen.llm.uri import ModelURI
+from scirgen.pipeline.expected import Estimate, Figure, StageEstimate
 from scirgen.pipeline.history import History
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
 from scirgen.pipeline.rehearse import Rehearsal, Sample
@@ -33,80 +34,29 @@ KNOWN_ERROR: Final = (0.9, 1.1)
 PASSED_LEAST: Final = 0.2
 """Of what made-up candidates ask of the filter's models and of tag, a weak model's may ask so little: rules reject the rest."""
 
-PASSED_KNOWN: Final = (0.7, 1.4)
+PASSED_USUAL: Final = 0.3
+"""And usually at least so much of what they ask when all of them pass."""
+
+PASSED_KNOWN: Final = (0.5, 1.6)
 """The same, as a range around what a run of before shows."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Low, usual, high."""
+SMALL_CALLS_A_PAIR: Final = 2.5
+"""With the small prompt pack: question, answer, and further tries where a rule refuses them. No made-up reply shows how many."""
 
-    low: float = 0.0
-    usual: float = 0.0
-    high: float = 0.0
-
-    def __add__(self, other: Figure) -> Figure:
-        return Figure(self.low + other.low, self.usual + other.usual, self.high + other.high)
-
-    def times(self, factor: float) -> Figure:
-        """All three scaled."""
-        return Figure(self.low * factor, self.usual * factor, self.high * factor)
-
-    def widened(self, share: float) -> Figure:
-        """More uncertain on both sides, by a factor of ``1 + share``."""
-        return Figure(self.low / (1 + share), self.usual, self.high * (1 + share))
-
-
-@dataclass(frozen=True)
-class StageEstimate:
-    """One stage's share; ``kind`` is "chat" (the generator's) or "score" (the scorer's)."""
-
-    stage: str
-    kind: str
-    items: Figure
-    calls: Figure
-    prompt_tokens: Figure
-    completion_tokens: Figure
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The whole.
-
-    Attributes:
-        ceiling_tokens: if every reply ran to its ``max_tokens`` in the high case.
-        cost: by the configured prices; None where one is missing.
-        hours: None where nothing is known of the model's speed.
-        own_minutes: work of scirgen's own (fetching, parsing, gates, store), on this machine.
-    """
-
-    datasets: int
-    sampled: int
-    stages: tuple[StageEstimate, ...]
-    calls: Figure
-    prompt_tokens: Figure
-    completion_tokens: Figure
-    ceiling_tokens: float
-    cost: Figure | None
-    ceiling_cost: float | None
-    hours: Figure | None
-    own_minutes: float
-    notes: tuple[str, ...] = ()
-
-    def data(self) -> dict[str, object]:
-        """As plain data, numbers rounded."""
-        found: dict[str, object] = _rounded(asdict(self))  # type: ignore[assignment]
-        return found
+LEAST_KNOWN: Final = 10
+"""Calls of a stage in a run of before, so that their number an item is believed rather than the rehearsal's."""
 
 
 @dataclass
 class Known:
-    """What is known beside the rehearsals."""
+    """What is known beside the rehearsals. ``small``: the generator gets the small prompt pack."""
 
     config: Config
     sample: Sample
     history: History | None = None
     tokens_per_second: float | None = None
+    small: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -147,35 +97,74 @@ def _stage_estimates(rehearsals: Sequence[Rehearsal], known: Known) -> Iterable[
             repeat = more if step.stage in rounds else 1.0
             made = {lean: _sums(calls, known).scaled(scaled[lean]) for lean, calls in found.items()}
             figures = []
+            usual = _usual(rehearsals)
+            learnt = _learnt(step.stage, kind, rehearsals, known)
             for name in ("calls", "prompts", "replies"):
-                spread = _spread({lean: getattr(made[lean], name) for lean in made})
-                passed = _as_passed(spread, step.stage, passing)
+                spread = _around_usual(_spread({lean: getattr(made[lean], name) for lean in made}), learnt)
+                if step.stage == "generate" and learnt is None and known.small:
+                    spread = Figure(spread.low, spread.usual, max(spread.high, spread.usual * _tries(usual)))
+                passed = _as_passed(spread, step.stage, passing, rehearsals)
                 figures.append(Figure(passed.low, passed.usual, passed.high * repeat))
             yield StageEstimate(step.stage, kind, items, *figures)
 
 
+def _learnt(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
+    """Calls an item in the run of before (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
+    history, usual = known.history, _usual(rehearsals)
+    calls = [c for c in usual.calls if (c.stage, c.kind) == (stage, kind)]
+    if history is None or stage in ("filter", "tag") or not calls:
+        return None
+    asked = sum(history.shapes[s].asked for s in {c.shape for c in calls} if s in history.shapes)
+    of, here = (
+        (history.pairs, usual.pairs)
+        if stage == "generate"
+        else (history.items.get(stage, 0), len(usual.owners.get(stage, {})))
+    )
+    return (asked / of) / (len(calls) / here) if asked >= LEAST_KNOWN and of and here else None
+
+
+def _around_usual(figure: Figure, factor: float | None) -> Figure:
+    if factor is None:
+        return figure
+    usual = figure.usual * factor
+    return Figure(min(figure.low, usual * PASSED_KNOWN[0]), usual, max(figure.high, usual * PASSED_KNOWN[1]))
+
+
 def _passing(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
-    """How many of the candidates reach the scorer, or tag, beside as many made-up ones; None where no run has shown it."""
-    usual = _usual(rehearsals)
-    candidates = usual.outputs.get("generate", 0)
-    if known.history is None or not candidates:
+    """Of what the richest rehearsal asked of filter's models or of tag, the share that real pairs ask; None: no run has shown it."""
+    rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
+    if known.history is None or not rich.pairs:
         return None
     if stage == "tag":
-        made_up, real = usual.outputs.get("filter", 0) / candidates, known.history.accepted_share
+        most, real = rich.outputs.get("filter", 0) / rich.pairs, known.history.accepted_per_pair
     else:
-        scored = sum(1 for c in usual.calls if (c.stage, c.kind) == (stage, kind))
-        made_up, real = scored / candidates, known.history.scores_per_candidate if kind == "score" else None
-    return real / made_up if real is not None and made_up else None
+        scored = sum(1 for c in rich.calls if (c.stage, c.kind) == (stage, kind))
+        most, real = scored / rich.pairs, known.history.scores_per_pair if kind == "score" else None
+    return real / most if real is not None and most else None
 
 
-def _as_passed(figure: Figure, stage: str, passing: float | None) -> Figure:
-    """What filter's models and tag are asked, corrected by what is known of how many candidates get so far."""
+def _tries(usual: Rehearsal) -> float:
+    """How many times the usual calls of generate the small pack may need."""
+    calls = sum(1 for c in usual.calls if c.stage == "generate")
+    return SMALL_CALLS_A_PAIR * usual.pairs / calls if calls else 1.0
+
+
+def _all_of_them(rehearsals: Sequence[Rehearsal]) -> float:
+    """How many times as much is asked if each pair that was asked for becomes a candidate."""
+    rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
+    candidates = rich.outputs.get("generate", 0)
+    return max(1.0, rich.pairs / candidates) if candidates else 1.0
+
+
+def _as_passed(figure: Figure, stage: str, passing: float | None, rehearsals: Sequence[Rehearsal]) -> Figure:
+    """What filter's models and tag are asked: the figure holds what made-up pairs ask, of which real ones may ask less."""
     if stage not in ("filter", "tag"):
         return figure
     if passing is None:
-        return Figure(figure.low * PASSED_LEAST, figure.usual, figure.high)
-    usual = figure.usual * passing
-    return Figure(usual * PASSED_KNOWN[0], usual, max(usual, min(figure.high, usual * PASSED_KNOWN[1])))
+        most = figure.high * _all_of_them(rehearsals)
+        return Figure(figure.low * PASSED_LEAST, max(figure.usual, most * PASSED_USUAL), most)
+    usual = figure.high * passing
+    return Figure(usual * PASSED_KNOWN[0], usual, usual * PASSED_KNOWN[1])
 
 
 @dataclass(frozen=True)
@@ -376,14 +365,8 @@ def _notes(rehearsals: Sequence[Rehearsal], known: Known, tokens: float) -> Iter
             f"rounds: how many a target of {config.generate.quota.total} needs depends on what is rejected; "
             f"the high figure uses the whole budget of {budget(config.generate.quota)} candidates."
         )
+    if known.small and known.history is None:
+        yield "how often a small model's question is refused by rule and another is tried is only guessed; --history knows."
     yield "not known beforehand: how many papers the model links, what gates reject, and repair turns or retries."
     if config.limits.max_tokens is not None and tokens > config.limits.max_tokens:
         yield f"--max-tokens stops the run after about {config.limits.max_tokens / tokens:.0%} of it."
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, float):
-        return round(value, 4) if abs(value) < 100 else round(value)
-    if isinstance(value, dict):
-        return {k: _rounded(v) for k, v in value.items()}
-    return [_rounded(v) for v in value] if isinstance(value, list | tuple) else value

@@ -6,7 +6,8 @@ import json
 import sqlite3
 import zlib
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -21,9 +22,13 @@ _PAUSE_S: Final = 120.0
 
 @dataclass(frozen=True)
 class Shape:
-    """Means over the replies of one shape (see `scirgen.llm.rehearsal.Call`); ``repairs``: further turns an answer took."""
+    """Means over the replies of one shape (see `scirgen.llm.rehearsal.Call`).
+
+    ``asked``: those that were no repair turns; ``repairs``: further turns an answer took.
+    """
 
     replies: int
+    asked: int
     tokens_per_character: float
     completion_tokens: float
     repairs: float
@@ -37,15 +42,19 @@ class History:
         shapes: means over alike replies.
         models: that answered.
         units_per_second: written tokens, a read one counted as a tenth; None where not known.
-        scores_per_candidate: measured log-probabilities for each candidate written.
-        accepted_share: of the candidates, those the filter accepted.
+        scores_per_pair: measured log-probabilities for each pair that was asked for, whether anything came of it or not.
+        accepted_per_pair: of the pairs asked for, those the filter accepted.
+        pairs: asked for in all.
+        items: stage -> items that were worked on.
     """
 
     shapes: dict[str, Shape]
     models: frozenset[str]
     units_per_second: float | None
-    scores_per_candidate: float | None = None
-    accepted_share: float | None = None
+    scores_per_pair: float | None = None
+    accepted_per_pair: float | None = None
+    pairs: int = 0
+    items: dict[str, int] = field(default_factory=dict)
 
     def of(self, shape: str) -> Shape | None:
         """The shape's own means, else those of all replies with the same cap on new tokens."""
@@ -63,11 +72,14 @@ def read_history(folder: Path) -> History:
         sums: dict[str, _Sums] = defaultdict(_Sums)
         models: set[str] = set()
         units = 0.0
+        asked = {_name(messages) for _, _, request, _, _ in _replies(store.db) if (messages := request.get("messages"))}
         for kind, model, request, prompt, completion in _replies(store.db):
             if prompt is None or completion is None:
                 continue
             models.add(model)
-            shape, characters, repair = _shape_of(kind, json.loads(zlib.decompress(request)))
+            shape, characters = _shape_of(kind, request)
+            # A repair turn is a request of before, its reply, and what was wrong with it; worked examples are turns, too.
+            repair = _name(request.get("messages", [])[:-2]) in asked
             for name in {shape, alike(shape)}:
                 sums[name].add(characters, prompt, completion, repair)
             units += prompt * PREFILL_SHARE + completion * (PREFILL_SHARE if kind == "score" else 1)
@@ -76,28 +88,35 @@ def read_history(folder: Path) -> History:
     finally:
         store.close()
     speed = units / seconds if units and seconds else None
-    candidates = funnel["generate"]["outputs"]
-    scores = sums[SCORE_SHAPE].count / candidates if candidates and SCORE_SHAPE in sums else None
-    accepted = funnel["filter"]["outputs"] / candidates if candidates else None
-    return History({n: s.means() for n, s in sums.items()}, frozenset(models), speed, scores, accepted)
+    written = funnel["generate"]
+    pairs = written["outputs"] + written["rejected"]
+    scores = sums[SCORE_SHAPE].count / pairs if pairs and SCORE_SHAPE in sums else None
+    items = {stage: row["done"] + row["partial"] + row["failed"] for stage, row in funnel.items()}
+    accepted = funnel["filter"]["outputs"] / pairs if pairs else None
+    return History({n: s.means() for n, s in sums.items()}, frozenset(models), speed, scores, accepted, pairs, items)
 
 
-def _replies(db: sqlite3.Connection) -> list[Any]:
+def _replies(db: sqlite3.Connection) -> Iterator[tuple[str, str, dict[str, Any], int | None, int | None]]:
+    """Kind, model, request, and tokens of prompt and reply, one reply at a time."""
     there = db.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
-    if not there:
-        return []
-    return db.execute("SELECT kind, model, request, prompt_tokens, completion_tokens FROM replies").fetchall()
+    rows = db.execute("SELECT kind, model, request, prompt_tokens, completion_tokens FROM replies") if there else ()
+    for kind, model, request, prompt, completion in rows:
+        yield kind, model, json.loads(zlib.decompress(request)), prompt, completion
 
 
-def _shape_of(kind: str, request: dict[str, Any]) -> tuple[str, int, bool]:
-    """Shape, characters of the prompt, and whether it is a repair turn."""
+def _name(messages: list[list[str]]) -> int:
+    return hash(tuple((role, content) for role, content in messages))
+
+
+def _shape_of(kind: str, request: dict[str, Any]) -> tuple[str, int]:
+    """Shape, and characters of the prompt."""
     if kind == "score":
         prompt = request["prompt"]
         text = prompt if isinstance(prompt, str) else "\n".join(m[1] for m in prompt)
-        return SCORE_SHAPE, len(text), False
+        return SCORE_SHAPE, len(text)
     messages = request["messages"]
     shape = chat_shape(request["schema"], request["sampling"]["max_tokens"])
-    return shape, sum(len(m[1]) for m in messages) + len(messages) - 1, any(m[0] == "assistant" for m in messages)
+    return shape, sum(len(m[1]) for m in messages) + len(messages) - 1
 
 
 class _Sums:
@@ -115,7 +134,7 @@ class _Sums:
     def means(self) -> Shape:
         asked = max(1, self.count - self.repairs)
         per_character = self.prompt / self.characters if self.characters else 0.0
-        return Shape(self.count, per_character, self.completion / self.count, self.repairs / asked)
+        return Shape(self.count, asked, per_character, self.completion / self.count, self.repairs / asked)
 
 
 def _active_seconds(db: sqlite3.Connection) -> float:

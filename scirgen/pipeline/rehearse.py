@@ -61,6 +61,7 @@ class Rehearsal:
         owners: stage -> item's key -> the sampled datasets whose path holds it.
         calls: every request that would have been paid for.
         outputs: stage -> records put out.
+        pairs: that generate was asked for, whether anything came of them or not.
         stage_seconds: stage -> seconds of work on its items, one after the other.
         seconds: wall time of the whole rehearsal.
     """
@@ -69,6 +70,7 @@ class Rehearsal:
     owners: dict[str, dict[str, set[str]]]
     calls: list[Call]
     outputs: dict[str, int]
+    pairs: int
     failed: dict[str, int]
     stage_seconds: dict[str, float]
     seconds: float
@@ -177,6 +179,7 @@ async def rehearse(
     return Rehearsal(
         lean, owners, log.calls,
         {stage: row["outputs"] for stage, row in funnel.items()},
+        funnel["generate"]["outputs"] + funnel["generate"]["rejected"],
         {stage: row["failed"] + row["partial"] for stage, row in funnel.items() if row["failed"] + row["partial"]},
         seconds, time.monotonic() - started,
     )  # fmt: skip

@@ -31,7 +31,7 @@ def call(key: str, *, prompt: int = 100, reply: int = 20, kind: str = "chat") ->
 
 def rehearsal(calls: list[Call], lean: str = "usual", datasets: int = 4) -> Rehearsal:
     owners = {"generate": {f"d{n}|t": {f"d{n}"} for n in range(datasets)}}
-    return Rehearsal(lean, owners, calls, {"generate": len(calls)}, {}, {"generate": 1.0}, 2.0)  # type: ignore[arg-type]
+    return Rehearsal(lean, owners, calls, {"generate": len(calls)}, len(calls), {}, {"generate": 1.0}, 2.0)  # type: ignore[arg-type]
 
 
 def test_items_of_one_dataset_grow_with_the_datasets() -> None:
@@ -99,8 +99,11 @@ def test_history_teaches_reply_lengths_tokens_and_repairs(tmp_path: Path) -> Non
         store.put("generate", "k", "f", StageResult(), 10.0)
         cache = ReplyCache(store.db)
         sampling = {"max_tokens": 50}
-        turns = [["user", "x" * 100]]
-        for n, messages in enumerate([turns, turns, [*turns, ["assistant", "?"], ["user", "again"]]]):
+        # A worked example is no repair turn; a turn after one's own reply is.
+        turns = [["user", "like"], ["assistant", "this"], ["user", "x" * 100]]
+        for n, messages in enumerate(
+            [turns, [*turns[:2], ["user", "y" * 100]], [*turns, ["assistant", "?"], ["user", "again"]]]
+        ):
             body = {"messages": messages, "sampling": sampling, "schema": None}
             cache.put(f"k{n}", body, "reply", model="openai:m", usage=Usage(50, 30))
     learnt = read_history(tmp_path)
