@@ -67,8 +67,18 @@ class Highlight(_Frozen):
     where: str
 
 
+SHOWN_TEXT = 2000
+SHOWN_SPAN = 600
+SHOWN_SPANS = 4
+
+
+def shown(text: str, most: int = SHOWN_TEXT) -> str:
+    """A text as the sample shows it: its beginning, where it is very long; the row's own record has all of it."""
+    return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text):,} characters in all)"
+
+
 class SampleRow(_Frozen):
-    """A row to look at: accepted, or rejected with its reason."""
+    """A row to look at: accepted, or rejected with its reason. Very long texts are cut, and the first spans are shown."""
 
     id: str
     status: str

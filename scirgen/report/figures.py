@@ -10,7 +10,18 @@ from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair,
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.view import StoreView
 from scirgen.report.counting import cross, diversity_index, drawn, histogram, mean, type_rows
-from scirgen.report.data import LEVELS, AspectRow, Highlight, ReportData, SampleRow, ScoreRow, StageRow
+from scirgen.report.data import (
+    LEVELS,
+    SHOWN_SPAN,
+    SHOWN_SPANS,
+    AspectRow,
+    Highlight,
+    ReportData,
+    SampleRow,
+    ScoreRow,
+    StageRow,
+    shown,
+)
 
 _AROUND = 240
 
@@ -138,18 +149,18 @@ def _sample(
     texts = _Texts(view)
     for pair in drawn(pairs, size, lambda p: p.question_type):
         yield SampleRow(
-            id=pair.id, status="accepted", stage="tag", code="", reason="", question=pair.question, answer=pair.answer,
+            id=pair.id, status="accepted", stage="tag", code="", reason="", question=shown(pair.question), answer=shown(pair.answer),
             question_type=pair.question_type, bloom=pair.bloom or "", dataset=titles.get(pair.dataset_id, pair.dataset_id),
-            evidence=tuple(texts.around(s) for s in pair.evidence), scores={s.name: s.value for s in pair.scores},
+            evidence=tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS]), scores={s.name: s.value for s in pair.scores},
         )  # fmt: skip
     for rejection in drawn([r for r in rejections if r.record_kind == "QAPair"], size, lambda r: r.code):
         found = _rejected_pair(rejection)
         yield SampleRow(
-            id=rejection.record_id, status="rejected", stage=rejection.stage, code=rejection.code, reason=rejection.reason,
-            question=found.question if found else rejection.record[:500] or f"(no question: {rejection.reason})", answer=found.answer if found else "",
+            id=rejection.record_id, status="rejected", stage=rejection.stage, code=rejection.code, reason=shown(rejection.reason),
+            question=shown(found.question) if found else rejection.record[:500] or f"(no question: {rejection.reason})", answer=shown(found.answer) if found else "",
             question_type=rejection.question_type or "", bloom="",
             dataset=titles.get(rejection.dataset_id or "", rejection.dataset_id or ""),
-            evidence=tuple(texts.around(s) for s in found.evidence) if found else (),
+            evidence=tuple(texts.around(s) for s in found.evidence[:SHOWN_SPANS]) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
         )  # fmt: skip
 
@@ -172,10 +183,10 @@ class _Texts:
         text, name = self._text(span.document_id)
         where = name + (f", page {span.page}" if span.page else "")
         if text[span.start : span.end] != span.text:
-            return Highlight(before="", text=span.text, after="", where=where)
+            return Highlight(before="", text=shown(span.text, SHOWN_SPAN), after="", where=where)
         return Highlight(
             before=text[max(0, span.start - _AROUND) : span.start],
-            text=span.text,
+            text=shown(span.text, SHOWN_SPAN),
             after=text[span.end : span.end + _AROUND],
             where=where,
         )

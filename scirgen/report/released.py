@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 from scirgen.core.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
 from scirgen.report.counting import cross, diversity_index, drawn, histogram, mean, type_rows
-from scirgen.report.data import LEVELS, AspectRow, Highlight, ReportData, SampleRow, ScoreRow
+from scirgen.report.data import (
+    LEVELS,
+    SHOWN_SPAN,
+    SHOWN_SPANS,
+    AspectRow,
+    Highlight,
+    ReportData,
+    SampleRow,
+    ScoreRow,
+    shown,
+)
 
 _AROUND = 240
 _WITH_PAPER = "with-paper"
@@ -109,10 +119,10 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
     for row in rows:
         document = documents.get(row.dataset_id)
         yield SampleRow(
-            id=row.id, status="accepted", stage=row.split, code="", reason="", question=row.question, answer=row.answer,
+            id=row.id, status="accepted", stage=row.split, code="", reason="", question=shown(row.question), answer=shown(row.answer),
             question_type=row.question_type, bloom=row.bloom or "",
             dataset=document.title if document else row.dataset_id,
-            evidence=tuple(_highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence),
+            evidence=tuple(_highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]),
             scores={s.name: s.value for s in row.scores},
         )  # fmt: skip
 
@@ -130,7 +140,10 @@ def _highlight(
         where = f"paper {titles.get(evidence.document_id, evidence.document_id)}{page}"
     end = at + len(evidence.text)
     if text[at:end] != evidence.text:
-        return Highlight(before="", text=evidence.text, after="", where=where)
+        return Highlight(before="", text=shown(evidence.text, SHOWN_SPAN), after="", where=where)
     return Highlight(
-        before=text[max(0, at - _AROUND) : at], text=evidence.text, after=text[end : end + _AROUND], where=where
+        before=text[max(0, at - _AROUND) : at],
+        text=shown(evidence.text, SHOWN_SPAN),
+        after=text[end : end + _AROUND],
+        where=where,
     )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from scirgen.benchmark.leaderboard import write_leaderboard
 from scirgen.cli.main import cli
 from scirgen.core.records import (
     Aspect,
@@ -115,6 +116,30 @@ def test_the_sample_has_some_of_every_type_and_reason_and_is_the_same_every_time
     types = [r.question_type for r in first.sample if r.status == "accepted"]
     assert len(types) == 12 and types.count("quantification") == 3 and types.count("definition") == 4
     assert first.sample_of == 98
+
+
+def test_a_page_full_of_long_rows_stays_under_five_megabytes(run: Path) -> None:
+    filler = " ".join(f"word{n}" for n in range(400))
+    text = ". ".join(f"{n} {filler}" for n in range(5))
+    document = Document(id="long", paper_id="10.1/y", title="Long", text=text, blocks=())
+    spans = tuple(document.span(n * 500, n * 500 + 400) for n in range(4))
+    pairs = tuple(
+        QAPair(id=f"l-{n}", dataset_id="d1", question=f"Q {n}?", answer=text, question_type="example", evidence=spans)
+        for n in range(400)
+    )
+    refused = tuple(
+        Rejection(
+            stage="filter", code="shift", reason="too low", record_kind="QAPair", record_id=f"r-{n}", dataset_id="d1",
+            question_type="example", record=p.model_dump_json(),
+        )
+        for n, p in enumerate(pairs)
+    )  # fmt: skip
+    with Store(run / "run.db") as store:
+        for stage, result in (("parse", StageResult((document,))), ("tag", StageResult(pairs)), ("filter", StageResult((), refused))):  # fmt: skip
+            store.use("d1", stage, "long", store.put(stage, "long", "f", result, 0.1).id)
+    page = write_report(run)
+    assert gather(run).sample_of == 808 and len(gather(run).sample) == 600
+    assert page.stat().st_size < 5_000_000
 
 
 def test_text_from_papers_is_escaped_in_the_file(run: Path) -> None:
@@ -229,6 +254,36 @@ def test_coloured_text_can_be_read_in_light_and_dark(run: Path, scheme: str) -> 
         page.click("#open")
         for selector in ("body", "a", ".accepted summary strong", ".rejected summary strong", ".why", "mark"):
             assert page.evaluate(CONTRAST, selector) >= 4.5, selector
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_that_keeps_people_out(run: Path, tmp_path: Path, scheme: str) -> None:
+    """axe-core's rules (WCAG 2 A and AA, best practices) over the report with all rows open, and over a leaderboard."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    results = tmp_path / "bm25.json"
+    row = {"retriever": "bm25", "setting": "with-paper", "split": "dev", "MRR@100": 0.5}
+    results.write_text(
+        json.dumps(
+            {
+                "release": "x",
+                "split": "dev",
+                "documents": 3,
+                "queries": 2,
+                "rows": [row],
+                "tests": [],
+                "breakdown": [],
+                "notes": [],
+            }
+        )
+    )
+    _, board = write_leaderboard([results], tmp_path / "board")
+    for file in (write_report(run), board):
+        for page, _ in _opened(file, color_scheme=scheme, bypass_csp=True):
+            page.evaluate("document.querySelector('#open')?.click()")
+            found = Axe().run(page).response["violations"]
+            assert [(v["id"], v["nodes"][0]["html"]) for v in found] == []
 
 
 @pytest.mark.browser
