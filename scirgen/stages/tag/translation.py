@@ -19,6 +19,13 @@ _DIGITS = re.compile(r"\d+")
 _TELLABLE = frozenset({"en", "es", "pt", "zh"})
 """Languages that `detect_language` tells apart."""
 _ATTEMPTS = 2
+_FENCE = re.compile(r"</?data-[0-9a-f]{6,}>")
+"""What `scirgen.core.prompts.fence` puts around data; small models return it instead of what is in it."""
+_LEAST = {"zh": 0.08, "ja": 0.12, "ko": 0.15}
+_LEAST_OTHERS = 0.35
+"""Least length of a translation, as a share of the source's characters; faithful ones are two to three times as long."""
+_SENTENCE_WORDS = 6
+_HAN, _LETTER, _HAN_SHARE = re.compile(r"[㐀-䶿一-鿿]"), re.compile(r"[^\W\d_]"), 0.2
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,10 @@ async def _one(pair: QAPair, code: str, ctx: StageContext) -> tuple[Translation,
             if error.fatal:
                 raise
             return _failure(pair, error.error_code, f"into {code}: {error.message}", ctx, error.hint)
-        found = _problem(pair, reply.value, code)
+        made = Translation(question=_unfenced(reply.value.question), answer=_unfenced(reply.value.answer))
+        found = _problem(pair, made, code)
         if found is None:
-            return reply.value, reply.reply_key
+            return made, reply.reply_key
         problem = found
     return _failure(pair, "translation_invalid", f"into {code}: {problem}", ctx)
 
@@ -82,15 +90,34 @@ def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
     for part, source, text in (("question", pair.question, made.question), ("answer", pair.answer, made.answer)):
         if not text.strip():
             return f"the {part} is empty"
+        if _FENCE.search(text):
+            return f"the {part} holds a tag of the prompt"
+        if len(text.strip()) < len(source) * _LEAST.get(code.split("-")[0], _LEAST_OTHERS):
+            return f"the {part} is too short to say the same"
         lost = set(_digits(source)) - set(_digits(text))
         if lost:
             return f"the {part} lost the numbers {sorted(lost)}"
     if normalise(made.question) == normalise(pair.question):
         return "the question is the same as before"
     language = code.split("-")[0]
+    if normalise(made.answer) == normalise(made.question):
+        return "the answer is the question again"
+    if len(pair.answer.split()) >= _SENTENCE_WORDS and normalise(made.answer) == normalise(pair.answer):
+        return "the answer is the same as before"
+    if language == "zh":
+        # Names and units may stay as they are; a sentence without characters was not translated.
+        long = len(pair.answer.split()) >= _SENTENCE_WORDS
+        for part, text in (("question", made.question), ("answer", made.answer if long else "")):
+            if text and len(_HAN.findall(text)) < max(1.0, _HAN_SHARE * len(_LETTER.findall(text))):
+                return f"the {part} is not in Chinese characters"
     if language in _TELLABLE and (seen := detect_language(made.question, language)) != language:
         return f"the question seems to be in {seen!r}"
     return None
+
+
+def _unfenced(text: str) -> str:
+    """The text between the prompt's tags, where a model copied them along with it."""
+    return _FENCE.sub("", text).strip() if _FENCE.sub("", text).strip() else text
 
 
 def _digits(text: str) -> list[str]:

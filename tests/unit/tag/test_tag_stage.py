@@ -103,9 +103,23 @@ async def test_translations_are_added_under_the_same_ids():
         {"question": "术语 3 是什么？", "answer": " "},
         {"question": "What is term 3?", "answer": "An answer."},
         {"question": "What is the third term, term 3, of the list?", "answer": "An answer."},
+        {"question": "<data-0a1b2c3d>", "answer": "<data-0a1b2c3d>"},
+        {"question": "term 3: ?", "answer": "一个答案。"},
+        {"question": "3 ？", "answer": "一"},
+        {"question": "术语 3 是什么？", "answer": "术语 3 是什么？"},
         "I cannot do that.",
     ],
-    ids=["number lost", "empty", "unchanged", "other language", "no reply"],
+    ids=[
+        "number lost",
+        "empty",
+        "unchanged",
+        "other language",
+        "tags",
+        "no characters",
+        "no words",
+        "question again",
+        "no reply",
+    ],
 )
 async def test_a_failed_translation_is_a_failure_and_its_pair_is_kept_without_it(wrong):
     result, _ = await translated(lambda text: wrong if number_of(text) == "3" else chinese(text))
@@ -115,6 +129,34 @@ async def test_a_failed_translation_is_a_failure_and_its_pair_is_kept_without_it
     assert failure.record_id == without[0].id
     assert failure.retryable
     assert len(result.outputs) == 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "kept"),
+    [
+        ("Access is hard in winter, so gauges are rare.", "冬季难以进入，因此雨量计稀少。", True),
+        ("Access is hard in winter, so gauges are rare.", "Access is hard in winter, so gauges are rare.", False),
+        ("Access is hard in winter, so gauges are rare.", "Access is difficult, so gauges are rare 的.", False),
+        ("Access is hard in winter, so gauges are rare.", "雪", False),
+        ("SMMR and AMSR-E", "SMMR 和 AMSR-E", True),
+        ("MODIS", "MODIS", True),
+    ],
+)
+async def test_an_answer_must_be_in_the_other_language_unless_it_is_a_name(answer, said, kept):
+    one = (pair("Why are gauges rare in the mountains?", "causal_antecedent", answer),)
+    result, _ = await translated(lambda text: {"question": "山区的雨量计为何稀少？", "answer": said}, pairs=one)
+    assert [bool(p.translations) for p in result.outputs] == [kept]
+    assert len(result.failures) == (not kept)
+
+
+async def test_tags_that_came_along_with_a_translation_are_taken_off():
+    def reply(text):
+        made = chinese(text)
+        return {"question": f"<data-0a1b2c3d>\n{made['question']}\n</data-0a1b2c3d>", "answer": made["answer"]}
+
+    result, _ = await translated(reply)
+    assert result.failures == ()
+    assert all("data-" not in text for p in result.outputs for _, _, text in p.translations)
 
 
 async def test_a_wrong_translation_is_asked_for_once_more():

@@ -16,7 +16,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
 _DEBRIS = re.compile(
-    r"<\|[a-z_]+\|>|\[/?INST\]|^\s*```|^\s*[{\[]\s*\"|\{\{|\}\}|\\u[0-9a-f]{4}|�|[\x00-\x08\x0b\x0c\x0e-\x1f]"
+    r"</?data-[0-9a-f]{6,}>|<\|[a-z_]+\|>|\[/?INST\]|^\s*```|^\s*[{\[]\s*\"|\{\{|\}\}|\\u[0-9a-f]{4}|�|[\x00-\x08\x0b\x0c\x0e-\x1f]"
     r"|^\s*(?:question|answer|q|a|evidence|context)\s*\d*\s*[:：]|\n\s*(?:question|answer|q|a)\s*\d*\s*[:：]",
     re.IGNORECASE,
 )
