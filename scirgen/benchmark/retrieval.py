@@ -244,8 +244,9 @@ def _notes(rows: Sequence[dict[str, object]], questions: _Questions, *, graded: 
     judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
     notes = []
     if judged and max(judged) < 1:
+        low, high = f"{min(judged):.1%}", f"{max(judged):.1%}"
         notes.append(
-            f"Only {min(judged):.1%} to {max(judged):.1%} of the first ten documents are judged; an unjudged one counts as "
+            f"Only {low if low == high else f'{low} to {high}'} of the first ten documents are judged; an unjudged one counts as "
             "wrong though it may answer the question. Pool and judge with: scirgen benchmark pool"
         )
     if graded:

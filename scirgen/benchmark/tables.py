@@ -10,6 +10,7 @@ from scirgen.benchmark.metrics import POOL_NDCG
 
 if TYPE_CHECKING:
     from scirgen.benchmark.qa import SystemRow
+    from scirgen.benchmark.retrieval import BreakdownRow
 
 _PATH = re.compile(r"(?<![^:+])/(?:[^/+]+/){2,}[^/+]+/?")
 SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
@@ -50,6 +51,17 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
             ]
         )
     return markdown(["setting", "retriever", *shown, "MRR@100 95 %", "s"], body)
+
+
+def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
+    """One line a setting, retriever and value of ``by``."""
+    shown = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
+    body = [
+        [r.setting, shown_spec(r.retriever), r.value, r.queries, *(r.metrics[m] for m in shown)]
+        for r in rows
+        if r.by == by
+    ]
+    return markdown(["setting", "retriever", by, "questions", *shown], body)
 
 
 def shown_spec(spec: str) -> str:

@@ -41,6 +41,11 @@ def benchmark() -> None:
     type=click.Path(path_type=Path),
     help="Graded judgements (from: benchmark pool) instead of the gold ones.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["question_type", "bloom", "hops", "has_paper"]),
+    help="Show a table broken down by this too (the file of --json has all of them).",
+)
 @click.option("--quiet", is_flag=True, help="Only the table.")
 def retrieval(
     release: Path,
@@ -51,13 +56,14 @@ def retrieval(
     json_file: Path | None,
     runs: Path | None,
     qrels: Path | None,
+    by: str | None,
     quiet: bool,
 ) -> None:
     """Which dataset was a question asked about? Recall, MRR, NDCG and more, with intervals and tests."""
     from scirgen.benchmark.pooling import read_qrels
     from scirgen.benchmark.retrieval import evaluate
     from scirgen.benchmark.retriever import split_specs
-    from scirgen.benchmark.tables import retrieval_table, shown_spec
+    from scirgen.benchmark.tables import breakdown_table, retrieval_table, shown_spec
     from scirgen.core.release import Release
     from scirgen.pipeline.plugins import load_registry
 
@@ -77,6 +83,8 @@ def retrieval(
         json_file.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
     click.echo(f"{report.release}, {report.split}: {report.queries:,} questions, {report.documents:,} documents\n")
     click.echo(retrieval_table(report.rows))
+    if by:
+        click.echo(f"\n{breakdown_table(report.breakdown, by)}\n")
     for test in report.tests:
         pair = f"{shown_spec(test.left)} - {shown_spec(test.right)}"
         click.echo(f"{test.setting}: {pair} = {test.difference:+.3f} {test.metric}, p = {test.p_holm:.4f} (Holm)")

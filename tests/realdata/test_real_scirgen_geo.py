@@ -115,3 +115,36 @@ def analysis(release, tmp_path_factory):
     result = CliRunner().invoke(cli, ["analyze", str(release.folder), "--json", str(out)])
     assert result.exit_code == 0, result.output
     return json.loads(out.read_text())
+
+
+def test_released_files_in_every_layout_give_the_same_test_split(tmp_path):
+    """The released format as it is: one file a record, in full/, train/, dev/ and test/, or all in one folder."""
+    files = sorted((RECORDS.parent / "released").glob("*.json"))
+    repository = tmp_path / "clone" / "ScIRGen-Geo"
+    for number, file in enumerate(files):
+        for folder in ("full", ("train", "dev", "test")[number % 3]):
+            (repository / folder).mkdir(parents=True, exist_ok=True)
+            (repository / folder / file.name).symlink_to(file)
+    held = [json.loads(f.read_text()) for f in files[2::3]]
+    asked = sum(len(items) for record in held for items in record["query"].values())
+    (tmp_path / "flat").mkdir()
+    for record in map(json.loads, (f.read_text() for f in files)):
+        split = "test" if record["id"] in {r["id"] for r in held} else "train"
+        (tmp_path / "flat" / f"{record['id']}.json").write_text(json.dumps(record | {"split": split}))
+    figures = []
+    for src in (tmp_path / "clone", repository, tmp_path / "flat"):
+        out, result = tmp_path / f"out-{len(figures)}", tmp_path / f"{len(figures)}.json"
+        for command in (
+            ["import", "scirgen-geo", str(src), str(out)],
+            ["benchmark", "retrieval", str(out), "--split", "test", "--json", str(result), "--quiet"],
+        ):
+            done = CliRunner().invoke(cli, command)
+            assert done.exit_code == 0, done.output
+        report = json.loads(result.read_text())
+        assert (report["queries"], report["documents"]) == (asked, len(files))
+        figures.append([{k: v for k, v in row.items() if k != "seconds"} for row in report["rows"]])
+    assert figures[0] == figures[1] == figures[2]
+    assert {(r["retriever"], r["setting"], r["split"]) for r in figures[0]} == {
+        ("bm25", "without-paper", "test"), ("bm25", "with-paper", "test"),
+    }  # fmt: skip
+    assert all(0 < r["R@1"] <= r["MRR@100"] <= r["R@100"] <= 1 for r in figures[0])

@@ -72,6 +72,16 @@ def test_a_split_without_questions_is_refused(tmp_path):
         evaluate(empty, ["bm25"], registry=load_registry(), settings=["with-paper"])
 
 
+def test_a_breakdown_is_shown_on_request(release):
+    words = f"benchmark retrieval {release.folder} --split train --setting with-paper --by bloom --quiet"
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    table = [line.split("|") for line in result.output.split("\n\n")[2].splitlines()]
+    assert [cell.strip() for cell in table[0][1:5]] == ["setting", "retriever", "bloom", "questions"]
+    rows = [r for r in release.rows("train") if r.bloom == "C2"]
+    assert ["with-paper", "bm25", "C2", str(len(rows))] in [[cell.strip() for cell in line[1:5]] for line in table]
+
+
 def test_an_empty_split_says_which_ones_have_questions(tmp_path):
     src = tmp_path / "records.jsonl"
     record = {"id": "a", "query": {"Definition": [{"QuestionEn": "What?", "AnswerEn": "It."}]}, "split": "dev"}
