@@ -49,8 +49,8 @@ async def test_scores_through_the_prefix_cache_equal_prompt_logprobs_and_transfo
     reference = TransformersScoring(ModelURI("hf", MODEL), ModelsConfig(), LimitsConfig())
     await reference.start()
     expected = await reference.score(requests)
-    for way in ("prefix_cache", "prompt_logprobs"):
-        scoring = await opened(VLLMScoring, vllm_scoring=way)
+    both = [await opened(VLLMScoring, vllm_scoring=way) for way in ("prefix_cache", "prompt_logprobs")]
+    for scoring in both:
         assert scoring.capabilities.logprobs and scoring.identity.backend == "vllm"
         replies = await scoring.score(requests)
         again = await scoring.score(requests)
@@ -61,7 +61,8 @@ async def test_scores_through_the_prefix_cache_equal_prompt_logprobs_and_transfo
             assert second.logprobs == pytest.approx(reply.logprobs, abs=1e-4)
     long = await scoring.score([ScoreRequest(CONTEXT * 9, " Yes"), requests[0]])
     assert isinstance(long[0], ContextTooLongError) and isinstance(long[1], ScoreReply)
-    await scoring.aclose()
+    for scoring in both:
+        await scoring.aclose()
 
 
 async def test_an_answer_that_is_in_the_cache_itself_is_computed_again() -> None:
