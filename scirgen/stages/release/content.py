@@ -89,17 +89,9 @@ def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple
     writers: dict[str, tuple[str | None, str | None]] = {}
     made: dict[tuple[str, str, str], None] = {}
     same: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}
-    for stage, kind in _STAGES:
-        for record in run.records(stage, kind):
-            origin: Provenance | None = getattr(record, "provenance", None)
-            if origin is None:
-                continue
-            if origin.model:
-                made[origin.stage or stage, origin.model, origin.prompt or ""] = None
-            if isinstance(record, QAPair):
-                key = (origin.model, origin.prompt)
-                writers[record.id] = same.setdefault(key, key)
+    accepted: set[str] = set()
     for pair in run.pairs():
+        accepted.add(pair.id)
         if pair.provenance is not None and pair.provenance.model:
             made[pair.provenance.stage, pair.provenance.model, pair.provenance.prompt or ""] = None
         for score in pair.scores:
@@ -107,6 +99,16 @@ def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple
                 made["filter", score.model, f"{score.name} #{score.prompt_hash[:12]}" if score.prompt_hash else ""] = (
                     None
                 )
+    for stage, kind in _STAGES:
+        for record in run.records(stage, kind):
+            origin: Provenance | None = getattr(record, "provenance", None)
+            if origin is None:
+                continue
+            if origin.model:
+                made[origin.stage or stage, origin.model, origin.prompt or ""] = None
+            if isinstance(record, QAPair) and record.id in accepted:
+                key = (origin.model, origin.prompt)
+                writers[record.id] = same.setdefault(key, key)
     order = {stage: n for n, stage in enumerate([*(s for s, _ in _STAGES), "filter", "tag"])}
     rows = sorted(made, key=lambda m: (order.get(m[0], len(order)), m))
     return writers, tuple(MadeRow(stage=s, model=m, prompt=p) for s, m, p in rows)

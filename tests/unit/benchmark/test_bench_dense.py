@@ -17,7 +17,7 @@ from scirgen.benchmark.retriever import Ranking, complete_specs, make_retriever,
 from scirgen.benchmark.tables import shown_spec
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelAccessError, PluginError
-from scirgen.llm.embeddings import identity, open_embedder
+from scirgen.llm.embeddings import Embedder, identity, open_embedder
 from scirgen.pipeline.plugins import load_registry
 
 DOCUMENTS = [
@@ -99,6 +99,24 @@ def test_a_text_is_embedded_once_a_process_however_many_retrievers_use_it(minilm
     assert (embedder.embed(texts, "query") == first).all()
     assert first.shape == (3, 384) and (first[0] == first[2]).all()
     assert sorted(t for batch in encoded for t in batch) == sorted(set(texts))
+
+
+def test_a_model_trained_with_prefixes_gets_them_for_questions_and_for_documents(monkeypatch):
+    asked = []
+
+    class Prefixed:
+        prompts = {"query": "query: ", "passage": "passage: "}  # noqa: RUF012
+        max_seq_length = 8
+
+        def encode(self, texts, prompt_name=None, **more):
+            asked.append((texts, prompt_name))
+            return np.ones((len(texts), 2), dtype=np.float32)
+
+    monkeypatch.setattr("scirgen.llm.embeddings.load", lambda kind, name: Prefixed())
+    embedder = Embedder("prefixed")
+    embedder.embed(["snow"], "query")
+    embedder.embed(["snow"], "document")
+    assert asked == [(["snow"], "query"), (["snow"], "passage")]
 
 
 def test_a_model_is_known_by_its_files_not_by_its_place(minilm, tmp_path):
