@@ -112,7 +112,8 @@ def _learnt(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known
     """Calls an item in the run of before (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
     history, usual = known.history, _usual(rehearsals)
     calls = [c for c in usual.calls if (c.stage, c.kind) == (stage, kind)]
-    if history is None or stage in ("filter", "tag") or not calls:
+    # The standard pack's calls follow from the items alone; the small pack asks again where a rule refuses a reply.
+    if history is None or not known.small or stage in ("filter", "tag") or not calls:
         return None
     asked = sum(history.shapes[s].asked for s in {c.shape for c in calls} if s in history.shapes)
     of, here = (
