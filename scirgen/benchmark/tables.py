@@ -55,13 +55,12 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
 
 def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
     """One line a setting, retriever and value of ``by``."""
-    shown = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
     body = [
-        [r.setting, shown_spec(r.retriever), r.value, r.queries, *(r.metrics[m] for m in shown)]
+        [r.setting, shown_spec(r.retriever), r.value, r.queries, *(r.metrics[m] for m in SHOWN)]
         for r in rows
         if r.by == by
     ]
-    return markdown(["setting", "retriever", by, "questions", *shown], body)
+    return markdown(["setting", "retriever", by, "questions", *SHOWN], body)
 
 
 def shown_spec(spec: str) -> str:

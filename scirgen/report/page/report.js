@@ -54,7 +54,7 @@
   };
 
   const follow = () => {
-    const row = rows.find((r) => r.id && r.id === decodeURIComponent(location.hash.slice(1)));
+    const row = rows.find((r) => r.id && [r.id, encodeURIComponent(r.id)].includes(location.hash.slice(1)));
     if (!row) return;
     controls.forEach((c) => { c.value = ""; });
     fitting = rows;

@@ -72,6 +72,25 @@ def test_a_split_without_questions_is_refused(tmp_path):
         evaluate(empty, ["bm25"], registry=load_registry(), settings=["with-paper"])
 
 
+def test_run_files_and_released_qrels_give_the_same_figures_to_somebody_elses_tool(release, tmp_path):
+    """ir_measures over the files, as its command line reads them; trec_eval's order of ties may move a figure a little."""
+    import ir_measures
+
+    report = evaluate(
+        release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train", runs=tmp_path / "runs"
+    )
+    lines = [f"{q} 0 {d} {s}" for q, found in release.qrels("train").items() for d, s in found.items()]
+    (tmp_path / "qrels.txt").write_text("\n".join(lines) + "\n")
+    measures = {name: ir_measures.parse_measure(name) for name in ("R@1", "R@5", "RR@100", "nDCG@10")}
+    found = ir_measures.calc_aggregate(
+        measures.values(),
+        ir_measures.read_trec_qrels(str(tmp_path / "qrels.txt")),
+        ir_measures.read_trec_run(str(tmp_path / "runs" / "bm25.with-paper.train.run")),
+    )
+    for theirs, ours in (("R@1", "R@1"), ("R@5", "R@5"), ("RR@100", "MRR@100"), ("nDCG@10", "NDCG@10")):
+        assert found[measures[theirs]] == pytest.approx(report.rows[0][ours], abs=0.01)
+
+
 def test_a_breakdown_is_shown_on_request(release):
     words = f"benchmark retrieval {release.folder} --split train --setting with-paper --by bloom --quiet"
     result = CliRunner().invoke(cli, words)
