@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scirgen.core.textmatch import content_words
 from scirgen.core.textmatch import numbers as stated
 
 _UNIT = (
@@ -192,6 +193,33 @@ def _counted(following: Sequence[str]) -> list[str]:
         if word in _SPANS or (word.endswith("s") and not word.endswith(("ss", "us", "is"))):
             return list(following[: position + 1])
     return []
+
+
+def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
+    """Words that say which of several values of one unit is meant: those of its own clause that are nowhere else in the sentence.
+
+    Empty where it is the only value of its unit, or where no word tells them apart.
+    """
+    unit = _unit_of(fact.text)
+    others = [f for f in found if f.start != fact.start and _unit_of(f.text) == unit]
+    if not others:
+        return set()
+    edges = [m.start() for m in re.finditer(r"[,;()]", sentence)]
+    start = max([e + 1 for e in edges if e < fact.start], default=0)
+    end = min([e for e in edges if e >= fact.end], default=len(sentence))
+    if sentence[: fact.start].rstrip().endswith("("):  # "... dominated by forbs (35 %)": what it is of stands before
+        start = max([e + 1 for e in edges if e < start - 1], default=0)
+    # What a value is of follows it ("5 % for sedges") or, where nothing does, stands before it ("sedges 5 %").
+    own = _telling(sentence[fact.end : end]) or _telling(sentence[start : fact.start])
+    return own - _telling(sentence[:start] + " " + sentence[end:])
+
+
+def _telling(text: str) -> set[str]:
+    return {w for w in content_words(text) if len(w) > 3 and not w[0].isdigit()}
+
+
+def _unit_of(text: str) -> str:
+    return text.lstrip("-–−0123456789,. ")
 
 
 def names(sentence: str) -> list[Fact]:

@@ -152,6 +152,10 @@ class SmallWriter:
         counted = fact.text.split()[-1]
         if fact.counted and stem_of(counted.casefold().rpartition("-")[2]) not in {stem_of(w) for w in words(question)}:
             return self._discard("other_quantity", f"the question does not ask for the number of {counted!r}")
+        if fact.kind == "number":
+            apart = facts.telling_apart(self._fact, fact, found)
+            if apart and not apart & {stem_of(w) for w in words(question)}:
+                return self._discard("ambiguous", f"several values fit; none of {sorted(apart)} says which is meant")
         return self._draft(question, fact.text, "")
 
     def _stem(self, fact: facts.Fact) -> str | None:

@@ -28,10 +28,11 @@ class GenerateStage(Stage):
     """Writes candidates. With papers: every type, ``pairs_per_type`` each; without: the types the metadata can answer."""
 
     name = "generate"
-    version = 3
+    version = 4
 
     def uses(self, config: Config) -> Uses:
-        """Types are not listed: each item's salt holds the definitions it uses, so that editing one type redoes only that."""
+        """Types and the strategy are not listed: each item's salt holds what it uses of them, so that editing one type redoes
+        only that."""
         return Uses(
             config=("generate", "language", "domain", "seed"),
             prompts=tuple(f"generate/{name}" for name in _PROMPTS),
@@ -50,12 +51,15 @@ class GenerateStage(Stage):
             for kind in kinds:
                 key = f"{scope.dataset.id}|{kind.id}"
                 yield WorkItem(
-                    key, inputs, {"types": [kind.id], "count": ctx.config.generate.pairs_per_type, **titles}, kind.hash
+                    key,
+                    inputs,
+                    {"types": [kind.id], "count": ctx.config.generate.pairs_per_type, **titles},
+                    _salt(ctx, kind.hash),
                 )
         else:
             count = min(ctx.config.generate.types_without_paper, len(kinds))
             parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
-            yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, digest([k.hash for k in kinds]))
+            yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, _salt(ctx, *(k.hash for k in kinds)))
 
     def _later(
         self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], titles: Mapping[str, object], ctx: StageContext
@@ -67,7 +71,7 @@ class GenerateStage(Stage):
             kind = ctx.taxonomies.question_type(id)
             key = f"{scope.dataset.id}|{id}#{scope.round}"
             parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **titles}
-            yield WorkItem(key, inputs, parameters, kind.hash)
+            yield WorkItem(key, inputs, parameters, _salt(ctx, kind.hash))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
@@ -109,6 +113,14 @@ def paper_titles(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, dict[str,
     documents = scope.outputs("parse", Document) if wanted else ()
     titles = {d.paper_id: " ".join(d.title.split()) for d in documents if d.paper_id in wanted and d.title.strip()}
     return {"titles": dict(sorted(titles.items()))} if titles else {}
+
+
+def _salt(ctx: StageContext, *definitions: str) -> str:
+    """Hash of the types at hand and of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
+    found = ctx.registry.get("generation_strategy", _writer_name(ctx))
+    at = ctx.at("generate", "", "")
+    version, prompts = getattr(found, "version", 1), getattr(found, "prompts", ())
+    return digest([*definitions, _writer_name(ctx), version, [at.prompt(name).hash for name in prompts]])
 
 
 def _writer_name(ctx: StageContext) -> str:

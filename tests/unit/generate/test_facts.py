@@ -194,3 +194,24 @@ def test_one_answer_is_no_list():
 def test_one_answer_of_a_cut_reply_without_a_whole_sentence_is_none():
     assert one_answer("Because the", cut=True) is None
     assert one_answer("low permeability, slow hardening", cut=False) == "low permeability, slow hardening"
+
+
+VALUES = "Changes were –1.15% for the whole community, 5.67% for sedges, –1.55% for graminoids within 3 years."
+SHARES = "The area where all groups grow had the largest share (39.12%), followed by areas dominated by forbs (35.01%)."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value", "apart"),
+    [
+        (VALUES, "5.67%", {"sedg"}),
+        (VALUES, "–1.55%", {"graminoid", "within", "year"}),
+        (VALUES, "3 years", set()),
+        (SHARES, "35.01%", {"follow", "dominat", "forb"}),
+    ],
+)
+def test_values_of_one_unit_are_told_apart_by_the_words_of_their_own_clause(sentence, value, apart):
+    found = facts.numbers(sentence)
+    (fact,) = [f for f in found if f.text == value]
+    got = facts.telling_apart(sentence, fact, found)
+    assert apart <= got
+    assert bool(apart) == bool(got)

@@ -157,3 +157,29 @@ async def test_the_same_item_gives_the_same_prompts_each_time():
     first = await run(one("definition"), lambda p, n: {"pairs": []})
     again = await run(one("definition"), lambda p, n: {"pairs": []})
     assert [p.messages for p in first[1].prompts] == [p.messages for p in again[1].prompts]
+
+
+class Louder:
+    """A plugin's strategy."""
+
+    name = "louder"
+    version = 1
+    prompts = ("joint",)
+
+    async def generate(self, task, ctx):
+        return []
+
+
+def test_raising_a_strategy_s_version_or_editing_its_prompts_redoes_its_items(monkeypatch):
+    def salts():
+        ctx, _ = make_context(generate={"strategy": "louder", "types": ("definition",)})
+        monkeypatch.setattr(ctx.registry, "get", lambda kind, name: Louder)
+        return [i.salt for i in GenerateStage().items(FakeScope({"verify": ASPECTS}), ctx)]
+
+    first = salts()
+    assert salts() == first
+    monkeypatch.setattr(Louder, "version", 2)
+    second = salts()
+    assert second != first
+    monkeypatch.setattr(Louder, "prompts", ("joint", "answer"))
+    assert salts() not in (first, second)

@@ -226,3 +226,18 @@ async def test_a_list_of_instruments_is_no_evidence():
     result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     assert [r.code for r in result.rejections] == ["no_evidence"]
     assert chat.prompts == []
+
+
+async def test_a_question_that_fits_several_values_is_rejected():
+    texts = ("the changes of cover were 1.15 % for sedges, 5.67 % for forbs, 1.55 % for mosses in all.",)
+    for question, kept in (
+        ("How large were the changes of cover?", 0),
+        ("How large were changes of cover for sedges, forbs or mosses?", 1),
+    ):
+        ctx, _ = make_context(lambda p, n, q=question: q, pack="small")
+        item = WorkItem(
+            "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["quantification"], "count": 1}
+        )
+        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        assert len(result.outputs) == kept
+        assert {r.code for r in result.rejections} == (set() if kept else {"ambiguous"})
