@@ -38,6 +38,8 @@ class Answered(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     query: str
+    question_type: str = ""
+    bloom: str | None = None
     system: str
     k: int
     answer: str
@@ -51,7 +53,8 @@ class Answered(BaseModel):
 class SystemRow(BaseModel):
     """One line of the table: means over the questions a metric applies to; None where it applies to none.
 
-    ``interval`` is the 95 % bootstrap interval of the accuracy, datasets redrawn.
+    ``failed`` answers were never given; ``unjudged`` ones the entailment model could not read (too long for its window), and
+    accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy, datasets redrawn.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,6 +67,7 @@ class SystemRow(BaseModel):
     rouge_l: float | None
     exact: float | None
     number: float | None
+    unjudged: int = 0
     interval: tuple[float, float] | None = None
 
 
@@ -153,6 +157,8 @@ async def score(
     found = [
         Answered(
             query=q.row.id,
+            question_type=q.row.question_type,
+            bloom=q.row.bloom,
             system=system,
             k=k,
             answer=answer,
@@ -173,6 +179,7 @@ async def score(
         rouge_l=_mean([a.rouge_l for a in found if a.rouge_l is not None]),
         exact=_mean([a.exact for a in found if a.exact is not None]),
         number=_mean([a.number for a in found if a.number is not None]),
+        unjudged=sum(a.entailment is None for a in found),
         interval=_interval(usable, found),
     )
     return row, found

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-from scirgen.benchmark.qa import Answered, QAReport, SystemRow, answers, baselines, questions_of, score
+from scirgen.benchmark.qa import (
+    Answered,
+    QAReport,
+    SystemRow,
+    answers,
+    baselines,
+    question_entails,
+    questions_of,
+    score,
+)
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
@@ -40,12 +49,15 @@ async def run_qa(
     Raises:
         InputError: the split has no answered questions.
         ConfigError: an unknown model, retriever or entailment model.
+        ModelAccessError: the entailment model cannot be loaded; nothing was asked then.
     """
     resources = Resources()
     prompts = PromptLibrary(resources)
     forms = {t.id: t.answer_form for t in Taxonomies(resources).graesser.types}
     config = Config.model_validate({"models": {"generator": model}})
     judge = open_entailment(entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard"))
+    # Loads it: one that cannot be loaded should not be found out after the answers were paid for.
+    await question_entails([("Is it so?", "Yes", "Yes")], judge)
     questions = questions_of(release, split, limit, forms, retriever, registry, max(*ks, 1))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
     started(len(questions) * len(ks))

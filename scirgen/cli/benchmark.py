@@ -230,5 +230,10 @@ def qa(
         click.echo(
             "note: lexical:words counts shared words; give an NLI model to --entailment for figures worth quoting."
         )
+    for row in report.rows:
+        if row.unjudged:
+            click.echo(
+                f"note: {row.unjudged} answer(s) of {row.system}, k = {row.k}, do not fit {report.entailment}: not in its accuracy."
+            )
     if any(row.failed for row in report.rows):
         raise SystemExit(3)

@@ -126,6 +126,23 @@ async def test_both_sides_carry_the_question_for_a_model_that_reads():
     assert reader.pairs == [("Is it? Yes", "Is it? It is")]
 
 
+async def test_an_answer_too_long_to_judge_is_counted_and_left_out_of_the_accuracy(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+
+    class Narrow:
+        async def entail(self, pairs):
+            return [
+                ModelError("too long", code="context_too_long") if "endless" in answer else Entailment(0.9, 0.1)
+                for answer, _ in pairs
+            ]
+
+    questions = [Question(r, True, ()) for r in list(release.rows("train"))[:3]]
+    row, found = await score("s", 1, questions, ["Yes", "endless " * 900, "No"], Narrow())
+    assert (row.questions, row.failed, row.unjudged, row.accuracy) == (3, 0, 1, 1.0)
+    assert [a.entailment is None for a in found] == [False, True, False]
+    assert found[0].question_type == questions[0].row.question_type
+
+
 async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):
     release = write(small_run(), tmp_path / "release")
     prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
