@@ -297,6 +297,16 @@ def test_a_page_without_javascript_lists_every_row(long_run: Path) -> None:
 
 
 @pytest.mark.browser
+def test_a_run_without_rows_says_so(tmp_path: Path) -> None:
+    with Store(tmp_path / "run.db") as store:
+        store.see_datasets(["d1"], 0, 1)
+    for page, problems in _opened(write_report(tmp_path)):
+        assert page.inner_text("#rows p") == "There are none yet: no candidate was accepted or rejected."
+        assert page.locator("nav.pager, .controls").count() == 0
+        assert problems == []
+
+
+@pytest.mark.browser
 def test_a_release_has_a_report_too(tmp_path: Path) -> None:
     record = {
         "id": "r1",

@@ -8,6 +8,7 @@
   const count = document.getElementById("count");
   const open = document.getElementById("open");
   const list = document.getElementById("list");
+  if (!list) return;
   let fitting = rows;
   let page = 0;
 
