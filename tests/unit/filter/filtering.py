@@ -77,7 +77,7 @@ def taxonomy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "id": "causal_antecedent",
             "name": "Causal antecedent",
-            "definition": "Why?",
+            "definition": "Asks what state or event caused or led to another, why or how something came about.",
             "answer_form": "long",
             "question": {"any_of": [r"\bwhy\b", r"\bwhat causes\b"]},
             "answer": {"kind": "text", "min_words": 4, "max_words": 120},

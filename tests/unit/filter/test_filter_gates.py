@@ -108,6 +108,11 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
         "copy",
         pair("Is a glacier inventory useful for estimating sea-level rise?", "Yes", "verification"),
     ),
+    (
+        ExampleLeakGate,
+        "the type's own definition",
+        pair("What state or event caused or led to another, why or how something came about?"),
+    ),
     (NotVerbatimGate, "none", pair(evidence=())),
     (NotVerbatimGate, "moved", pair(evidence=(span(DESCRIPTION).model_copy(update={"start": 1, "end": 30}),))),
     (NotVerbatimGate, "elsewhere", pair(evidence=(span(DESCRIPTION).model_copy(update={"document_id": "x"}),))),

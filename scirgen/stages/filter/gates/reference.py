@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar
@@ -16,6 +17,7 @@ from scirgen.core.textmatch import content_words, coverage, normalise, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
+_ASKS = re.compile(r"^asks (?:for )?", re.IGNORECASE)
 _LONG_TITLE = 6
 """Words from which a title is no longer just the name of a thing."""
 
@@ -73,10 +75,11 @@ class ExampleLeakGate(PairGate):
 
     code: ClassVar[str] = "example_leak"
     explanation: ClassVar[str] = (
-        "A near-copy of an example in the taxonomy or in a prompt (threshold: rapidfuzz ratio of the questions or of "
+        "A near-copy of an example or instruction in the taxonomy or in a prompt (threshold: rapidfuzz ratio of the questions or of "
         "answers of five words and more, 0 to 100)."
     )
     order: ClassVar[int] = 90
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 85
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
@@ -91,10 +94,12 @@ class ExampleLeakGate(PairGate):
 
 @lru_cache(maxsize=8)
 def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Normalised questions, and answers, of all examples a model may have been shown."""
+    """Normalised questions (type definitions and instructions among them), and answers, that a model may have been shown."""
     questions: set[str] = set()
     answers: set[str] = set()
     for kind in taxonomies.graesser.types:
+        # Small models ask what they were told to ask: "What state or event caused or led to another?".
+        questions.update((normalise(_ASKS.sub("", kind.definition)), normalise(kind.ask)))
         for pairs in kind.examples.values():
             questions.update(normalise(e.question) for e in pairs)
             answers.update(normalise(e.answer) for e in pairs)
