@@ -1,6 +1,6 @@
 """How much of a model server's speed a client lets through: scirgen's whole stack beside two bare loops, in the same run.
 
-    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--faults | --kill] [--json FILE]
+    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--faults | --kill] [--peer curator=PYTHON] [--json FILE]
 
 A fake server on loopback answers each request after 100 ms. A request is a prompt of 4 kB; a reply is three question-answer pairs,
 parsed and written. Each row runs in a process of its own; its time begins before the interpreter starts. "bare aiohttp" and
@@ -166,6 +166,9 @@ async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> N
     await run(url, requests // PER_DATASET, PER_DATASET, concurrency, out)
 
 
+PEERS = {"curator": "benchmarks._peer_curator"}
+"""What `--peer NAME=PYTHON` can measure: the module that the given interpreter, which has the peer installed, runs."""
+
 CLIENTS = {"bare aiohttp": bare_aiohttp, "openai SDK + semaphore": bare_sdk, "scirgen": whole_stack}
 
 
@@ -187,13 +190,16 @@ def _command(client: str, url: str, requests: int, concurrency: int, folder: str
     return [*own, client, url, str(requests), str(concurrency), f"{folder}/out"]
 
 
-def measure(client: str, concurrency: int, requests: int, faulty: bool) -> dict[str, object]:
-    """One row, with a server and a client process of its own."""
+def measure(
+    client: str, concurrency: int, requests: int, faulty: bool, peer_python: str | None = None
+) -> dict[str, object]:
+    """One row, with a server and a client process of its own; a peer's in the interpreter that has it."""
     with _served(faulty) as url, tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        done = subprocess.run(
-            _command(client, url, requests, concurrency, folder), capture_output=True, text=True, check=False
-        )
+        command = _command(client, url, requests, concurrency, folder)
+        if peer_python is not None:
+            command = [peer_python, "-m", PEERS[client], url, str(requests), str(concurrency), f"{folder}/out"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         wall = time.perf_counter() - began
     if done.returncode != 0:
         raise SystemExit(f"{client} failed:\n{done.stdout}\n{done.stderr[-3000:]}")
@@ -251,6 +257,9 @@ def main() -> None:
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--only", choices=CLIENTS)
+    parser.add_argument(
+        "--peer", action="append", default=[], metavar="NAME=PYTHON", help=f"known: {', '.join(PEERS)}; repeatable"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--client", nargs=5, help=argparse.SUPPRESS)
@@ -278,8 +287,10 @@ def main() -> None:
     print("| client | concurrency | wall/ideal | CPU ms/request | start-up CPU s | peak MB | replies written |")
     print("|---|---|---|---|---|---|---|")
     for concurrency in map(int, arguments.concurrency.split(",")):
-        for client in [arguments.only] if arguments.only else CLIENTS:
-            row = measure(client, concurrency, arguments.requests, arguments.faults)
+        clients: dict[str, str | None] = dict.fromkeys([arguments.only] if arguments.only else CLIENTS)
+        clients |= dict(peer.split("=", 1) for peer in arguments.peer)
+        for client, python in clients.items():
+            row = measure(client, concurrency, arguments.requests, arguments.faults, python)
             rows.append(row)
             print(
                 f"| {client} | {concurrency} | {row['wall_over_ideal']} | {row['cpu_ms_per_request']} |"

@@ -13,6 +13,8 @@ from scirgen.pipeline.serial import unpack
 from scirgen.pipeline.store import Store
 
 _STEP = 256
+_OF_MODELS = ("replies", "batches", "batch_requests", "batch_replies")
+"""Kept by `scirgen.llm.cache` and `batch_journal`: what was paid for."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def repair(folder: Path) -> Salvaged:
     kept: dict[str, int] = {}
     lost = 0
     with Store(fresh_path) as fresh:
-        tables = ("results", "members", "rows", "datasets", "pages", "meta", "replies")
+        tables = ("results", "members", "rows", "datasets", "pages", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
             for columns, row in _intact_rows(old, table):

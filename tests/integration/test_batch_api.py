@@ -15,11 +15,13 @@ from scirgen.api import resolve_config, run_pipeline
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
 from scirgen.core.prompts import fence
-from scirgen.llm.batch_journal import BatchJournal
+from scirgen.llm.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plugins import load_registry
+from scirgen.pipeline.repair import repair
+from scirgen.pipeline.store import Store
 from scirgen.testing.batches import Batches
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
@@ -114,6 +116,20 @@ async def test_a_process_killed_while_creating_a_batch_finds_it_again() -> None:
         async with opened(config, cache) as sessions:
             assert all(isinstance(v, Pairs) for v in values(await ask(sessions, 2)))
         assert len(server.batches.made) == 1 and not journal.open_batches()
+
+
+def test_a_repaired_store_still_knows_its_batches(tmp_path: Path) -> None:
+    with Store(tmp_path / "run.db") as store:
+        journal = BatchJournal(store.db, "server")
+        for name, requests in (("open", ["a", "b"]), ("ended", ["c"])):
+            journal.intend(name, requests)
+        journal.created("open", "batch_1")
+        journal.collected("ended", {"c": Arrived(200, {"text": "reply"})})
+    repair(tmp_path)
+    with Store(tmp_path / "run.db") as store:
+        journal = BatchJournal(store.db, "server")
+        assert journal.open_batches() == [OpenBatch("open", "batch_1", frozenset("ab"))]
+        assert journal.reply("c") == Arrived(200, {"text": "reply"})
 
 
 @pytest.mark.parametrize("fault", ["429_bare", "500", "503"])
