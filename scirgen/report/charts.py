@@ -6,6 +6,8 @@ Colours of text and axes are ``currentColor``, so that one SVG reads well in lig
 from __future__ import annotations
 
 import importlib
+import math
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -45,7 +47,11 @@ def draw(data: ReportData) -> dict[str, str]:
         charts["heat"] = _heat(data)
     if data.funnel:
         charts["funnel"] = _funnel(data)
-    scores = [{"name": s.name, "value": s.value, "verdict": "kept" if s.accepted else "rejected"} for s in data.scores]
+    scores: list[Row] = [
+        {"name": s.name, "value": s.value, "verdict": "kept" if s.accepted else "rejected"}
+        for s in data.scores
+        if math.isfinite(s.value)
+    ]
     for name in sorted({str(s["name"]) for s in scores}):
         limits = sorted({s.threshold for s in data.scores if s.name == name and s.threshold is not None})
         charts[f"score {name}"] = _histogram([s for s in scores if s["name"] == name], name, limits)
@@ -110,9 +116,10 @@ def _funnel(data: ReportData) -> str:
 
 def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> str:
     alt = _altair()
-    bars = alt.Chart(alt.Data(values=list(rows))).mark_bar(opacity=0.85).encode(
-        x=alt.X("value:Q", bin=alt.Bin(maxbins=40), title=name, axis=alt.Axis(tickCount=6, labelOverlap=True)),
-        y=alt.Y("count():Q", title="pairs"),
+    bars = alt.Chart(alt.Data(values=binned(rows))).mark_bar(opacity=0.85).encode(
+        x=alt.X("from:Q", bin="binned", title=name, axis=alt.Axis(tickCount=6, labelOverlap=True)),
+        x2=alt.X2("to:Q"),
+        y=alt.Y("pairs:Q", title="pairs", stack=True),
         color=alt.Color(
             "verdict:N", title=None, scale=alt.Scale(domain=["kept", "rejected"], range=["#3b82c4", "#d98a3d"]),
             legend=alt.Legend(orient="top"),
@@ -123,6 +130,23 @@ def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> s
     )
     chart = bars + lines.encode(x=alt.X("at:Q")) if thresholds else bars
     return _svg(chart.properties(width=300, height=180, description=f"Distribution of {name}, with the threshold"))
+
+
+def binned(rows: Sequence[Row]) -> list[Row]:
+    """Counts of values in at most some 40 steps of 1, 2 or 5 times a power of ten, for each verdict.
+
+    Counted here, since drawing 60,000 single values takes Vega twenty seconds and 700 MB.
+    """
+    values = [float(r["value"]) for r in rows]
+    wide = (max(values) - min(values)) / 40 or 0.01
+    power = 10.0 ** math.floor(math.log10(wide))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= wide * 0.999)
+    # A value on a border belongs to the step that begins there, whatever its last digit says.
+    counts = Counter((math.floor(v / step + 1e-9), str(r["verdict"])) for v, r in zip(values, rows, strict=True))
+    return [
+        {"from": round(n * step, 12), "to": round((n + 1) * step, 12), "verdict": verdict, "pairs": count}
+        for (n, verdict), count in sorted(counts.items())
+    ]
 
 
 def _svg(chart: Any) -> str:

@@ -27,6 +27,7 @@ from scirgen.core.records import (
 )
 from scirgen.pipeline.store import Store
 from scirgen.report import gather, write_report
+from scirgen.report.charts import binned
 from scirgen.stages.base import StageResult
 
 EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7*7 }} </script>"
@@ -116,6 +117,17 @@ def test_the_sample_has_some_of_every_type_and_reason_and_is_the_same_every_time
     types = [r.question_type for r in first.sample if r.status == "accepted"]
     assert len(types) == 12 and types.count("quantification") == 3 and types.count("definition") == 4
     assert first.sample_of == 98
+
+
+def test_scores_are_counted_in_steps_that_lose_nothing_and_keep_borders_apart() -> None:
+    rows = [{"value": n / 1000, "verdict": "kept" if n % 3 else "rejected"} for n in range(-200, 1001)]
+    steps = binned(rows)
+    assert sum(s["pairs"] for s in steps) == 1201
+    assert len({s["from"] for s in steps}) <= 41
+    assert {round(s["to"] - s["from"], 9) for s in steps} == {0.05}
+    zero = [s for s in steps if s["from"] == 0.0]
+    assert sum(s["pairs"] for s in zero) == 50, "0.000 to 0.049; a value on a border begins the next step"
+    assert binned([{"value": 0.3, "verdict": "kept"}])[0]["pairs"] == 1
 
 
 def test_a_page_full_of_long_rows_stays_under_five_megabytes(run: Path) -> None:
