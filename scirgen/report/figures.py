@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Span
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Score, Span
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.view import StoreView
 from scirgen.report.counting import cross, diversity_index, drawn, histogram, mean, type_rows
@@ -47,7 +47,8 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
 def _gather(view: StoreView, sample: int) -> ReportData:
     pairs = list(_slim(view.pairs()))
     datasets = {d.id: d.title for d in view.datasets()}
-    rejections = list(view.rejections())
+    scores = [score for pair in pairs for score in _scores(pair.scores, pair.question_type, accepted=True)]
+    rejections = list(_light(view.rejections(), scores))
     links = [link for link in view.records("match", Link) if link.used]
     per_dataset = Counter(link.dataset_id for link in links)
     by_type = view.rejected_by_type()
@@ -73,7 +74,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
         diversity=diversity_index(bloom) if bloom else None,
         hops=histogram(p.hops for p in pairs),
-        scores=tuple(_scores(pairs, rejections)),
+        scores=tuple(scores),
         defects=dict(Counter(r.code for r in rejections if r.stage in ("generate", "filter")).most_common()),
         candidates=funnel["generate"]["outputs"],
         usage=usage if isinstance(usage, dict) else {},
@@ -123,24 +124,23 @@ def _aspect_rows(view: StoreView) -> Iterator[AspectRow]:
         )
 
 
-def _scores(pairs: list[QAPair], rejections: list[Rejection]) -> Iterator[ScoreRow]:
-    for pair in pairs:
-        for score in pair.scores:
-            yield ScoreRow(
-                name=score.name,
-                value=score.value,
-                threshold=score.threshold,
-                accepted=True,
-                question_type=pair.question_type,
-            )
+def _light(rejections: Iterable[Rejection], scores: list[ScoreRow]) -> Iterator[Rejection]:
+    """Rejections without the records they reject, which are most of a store; scores of rejected pairs are added to ``scores``."""
     for rejection in rejections:
-        if rejection.stage == "filter" and rejection.score is not None:
-            pair_scores = _rejected_pair(rejection)
-            for score in pair_scores.scores if pair_scores else ():
-                yield ScoreRow(
-                    name=score.name, value=score.value, threshold=score.threshold, accepted=False,
-                    question_type=rejection.question_type or "",
-                )  # fmt: skip
+        if rejection.stage == "filter" and rejection.score is not None and (pair := _rejected_pair(rejection)):
+            scores += _scores(pair.scores, rejection.question_type or "", accepted=False)
+        yield rejection.model_copy(update={"record": ""})
+
+
+def _scores(scores: Iterable[Score], question_type: str, *, accepted: bool) -> Iterator[ScoreRow]:
+    for score in scores:
+        yield ScoreRow(
+            name=score.name,
+            value=score.value,
+            threshold=score.threshold,
+            accepted=accepted,
+            question_type=question_type,
+        )
 
 
 def _sample(
@@ -153,7 +153,14 @@ def _sample(
             question_type=pair.question_type, bloom=pair.bloom or "", dataset=titles.get(pair.dataset_id, pair.dataset_id),
             evidence=tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS]), scores={s.name: s.value for s in pair.scores},
         )  # fmt: skip
-    for rejection in drawn([r for r in rejections if r.record_kind == "QAPair"], size, lambda r: r.code):
+    chosen = {
+        (r.stage, r.code, r.record_id)
+        for r in drawn([r for r in rejections if r.record_kind == "QAPair"], size, lambda r: r.code)
+    }
+    for rejection in view.rejections() if chosen else ():
+        if (rejection.stage, rejection.code, rejection.record_id) not in chosen:
+            continue
+        chosen.remove((rejection.stage, rejection.code, rejection.record_id))
         found = _rejected_pair(rejection)
         yield SampleRow(
             id=rejection.record_id, status="rejected", stage=rejection.stage, code=rejection.code, reason=shown(rejection.reason),
