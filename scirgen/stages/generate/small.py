@@ -233,13 +233,16 @@ class SmallWriter:
         return Discard(self._kind, code, reason, self._last, self._prompt, tuple(self._replies))
 
 
-def holds_answer(text: str, kind: QuestionType) -> bool:
-    """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it."""
+def holds_answer(text: str, kind: QuestionType, others: Sequence[str] = ()) -> bool:
+    """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it.
+
+    ``others`` are the other sentences, of which the second option between two names comes.
+    """
     text = facts.readable(text)
     if kind.answer.kind == "number":
         return bool(facts.numbers(text))
     if kind.answer.kind == "option":
-        return bool(facts.numbers(text) or facts.names(text))
+        return bool(_optional(text, others))
     return kind.id != "concept_completion" or bool(_askable_names(text))
 
 

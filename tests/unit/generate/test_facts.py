@@ -215,3 +215,30 @@ def test_values_of_one_unit_are_told_apart_by_the_words_of_their_own_clause(sent
     got = facts.telling_apart(sentence, fact, found)
     assert apart <= got
     assert bool(apart) == bool(got)
+
+
+NAMES = st.sampled_from(["ERA5", "JRA55", "MODIS", "AVHRR", "Heihe River", "Yarlung River", "Tibet", "Nepal"])
+NOUNS = st.sampled_from(["reanalysis", "data", "basin", "sensor"])
+SENTENCES = st.tuples(NAMES, NOUNS, st.sampled_from(["in", "by", "over", "from"])).map(
+    lambda t: f"the snow was seen {t[2]} {t[0]} {t[1]} and {t[2]} the {t[0]}."
+)
+
+
+@given(SENTENCES, st.lists(SENTENCES, max_size=4), st.integers(0, 50))
+def test_a_change_puts_in_what_the_sentence_does_not_hold_and_what_looks_like_what_it_takes_out(sentence, others, seed):
+    change = facts.change(sentence, others, [], random.Random(seed))
+    if change is None:
+        return
+    assert change.new.lower() not in sentence.lower()
+    assert any(change.new in other for other in others)
+    assert change.text == sentence.replace(change.old, change.new, 1) or change.text.count(change.new) == 1
+    assert change.new.isupper() == change.old.isupper()
+    assert (" " in change.new) == (" " in change.old)
+
+
+@given(SENTENCES, st.integers(0, 50))
+def test_a_sentence_does_not_depart_from_itself_and_a_changed_number_does(sentence, seed):
+    assert facts.departure(sentence, sentence, [("higher", "lower")]) == ""
+    counted = sentence.rstrip(".") + " with 14 km of ice."
+    changed = facts.change(counted, [], [], random.Random(seed))
+    assert facts.departure(changed.text, counted, []) != ""

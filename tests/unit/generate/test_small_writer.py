@@ -241,3 +241,16 @@ async def test_a_question_that_fits_several_values_is_rejected():
         result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
         assert len(result.outputs) == kept
         assert {r.code for r in result.rejections} == (set() if kept else {"ambiguous"})
+
+
+async def test_options_are_asked_of_a_sentence_that_has_a_second_one():
+    texts = (
+        "the wind of the valley is low and is weak in all.",
+        "the lake of the valley is 14 km long in all and deep.",
+    )
+    for order in (1, -1):
+        ctx, _ = make_context(lambda p, n: f"Is it so that {fact_of(p).rstrip('.')}?", pack="small")
+        given = statements(*texts[::order])
+        item = WorkItem("x", (Dataset(id="ds-1", title="V"), *given), {"types": ["disjunctive"], "count": 1})
+        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        assert [p.answer for p in result.outputs] == ["14 km"]
