@@ -74,6 +74,7 @@ GATES = (
     Provided("gate", "repetition", f"{_G}.form:RepetitionGate"),
     Provided("gate", "type_question", f"{_G}.form:TypeQuestionGate"),
     Provided("gate", "type_answer", f"{_G}.form:TypeAnswerGate"),
+    Provided("gate", "type_opinion", f"{_G}.opinion:TypeOpinionGate"),
     Provided("gate", "pointing", f"{_G}.reference:PointingGate"),
     Provided("gate", "vague", f"{_G}.substance:VagueGate"),
     Provided("gate", "unknown_name", f"{_G}.substance:UnknownNameGate"),

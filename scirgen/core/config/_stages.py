@@ -172,6 +172,12 @@ class FilterConfig(Section):
 
     gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that are on by default")
     gate_options: dict[str, GateOptions] = Field(default={}, description="gate code -> its options")
+    # Not fingerprinted: the hash of what is in the folder is, instead of its path.
+    type_tagger: str | None = Field(
+        default=None,
+        description="folder of a type classifier (scirgen tagger train --target question_type); none: no second opinion",
+        json_schema_extra={"fingerprint": False},
+    )
     faithfulness: tuple[str, ...] = Field(default=("shift",), description="scorers, in order; empty: none")
     combine: Literal["all", "any", "weighted"] = Field(
         default="all",

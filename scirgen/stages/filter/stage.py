@@ -14,6 +14,7 @@ from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rej
 from scirgen.core.registry import Registry
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.filter.base import Faithfulness, Gate, Material, usual_threshold
+from scirgen.stages.filter.gates.opinion import type_tagger
 
 _WITHOUT_LOGPROBS = frozenset({"nli", "llm_judge"})
 _WITH_GENERATOR = frozenset({"semantic", "semantic_hard", "llm_judge"})
@@ -234,6 +235,8 @@ def _definitions(ctx: StageContext) -> str:
         parts.append((gate.code, gate.version, [at.prompt(name).hash for name in gate.prompts]))
         if gate.needs_model:
             parts.append(str(ctx.chat.identity))
+    if ctx.config.filter.type_tagger:
+        parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))
     for scorer in select_scorers(ctx.config, ctx.registry):
         names: tuple[str, ...] = getattr(scorer, "prompts", ())
         parts.append((scorer.name, getattr(scorer, "version", 1), [at.prompt(name).hash for name in names]))

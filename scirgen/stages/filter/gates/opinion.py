@@ -1,0 +1,64 @@
+"""A second opinion on a question's type: a local classifier trained on labelled questions (``scirgen tagger train --target question_type``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+from scirgen.core.errors import ConfigError
+from scirgen.core.question_tagger import Labelled, QuestionTagger
+from scirgen.core.records import QAPair
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
+
+
+class TypeOpinionGate(Gate):
+    """The classifier is sure that the question is of another type. Without ``filter.type_tagger`` it accepts everything."""
+
+    code: ClassVar[str] = "type_opinion"
+    explanation: ClassVar[str] = (
+        "A trained classifier (filter.type_tagger) prefers another type by more than the threshold, in the unit of its "
+        "decision values; off without one."
+    )
+    order: ClassVar[int] = 65
+    default_threshold: ClassVar[float | None] = 1.0
+    needs: ClassVar[tuple[str, ...]] = ("type",)
+
+    async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
+        folder = ctx.config.filter.type_tagger
+        if not folder or not pairs:
+            return [ACCEPT] * len(pairs)
+        tagger = type_tagger(folder)
+        limit, column = self.threshold(ctx.config), {label: i for i, label in enumerate(tagger.labels)}
+        verdicts = []
+        for pair, row in zip(pairs, tagger.scores([Labelled(p.question) for p in pairs]), strict=True):
+            own = column.get(pair.question_type)
+            if own is None:
+                verdicts.append(ACCEPT)  # a type of your own, which the classifier has never seen
+                continue
+            best = int(row.argmax())
+            margin = float(row[best] - row[own])
+            if margin <= limit:
+                verdicts.append(Verdict(True, score=margin))
+            else:
+                verdicts.append(Verdict(False, f"reads like a question of type {tagger.labels[best]}", margin))
+        return verdicts
+
+
+@cache
+def type_tagger(folder: str) -> QuestionTagger:
+    """The classifier in a folder, loaded once.
+
+    Raises:
+        InputError: no usable tagger there.
+        ConfigError: it tags levels.
+    """
+    made = QuestionTagger.load(Path(folder).expanduser())
+    if made.target != "question_type":
+        raise ConfigError(
+            f"filter.type_tagger: {folder} holds a tagger of {made.target}, not of types",
+            hint="Train one: scirgen tagger train --target question_type.",
+        )
+    return made
