@@ -18,11 +18,13 @@ from scirgen.benchmark.metrics import RELEVANT, PerQuery, means, per_query
 from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, complete_specs, make_retriever
 from scirgen.benchmark.significance import Clusters, holm
+from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
 from scirgen.core.release import Release, ReleaseRow
 
 DEPTH = 100
 TESTED = "MRR@100"
+_FEW = 10
 _WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
 _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda r: r.question_type,
@@ -163,7 +165,7 @@ def evaluate(
         tests=tests,
         breakdown=breakdown,
         judgements="gold" if qrels is None else "graded",
-        notes=_notes(rows, questions, graded=qrels is not None),
+        notes=_notes(rows, questions, len(ids), graded=qrels is not None),
     )
 
 
@@ -193,13 +195,23 @@ def _rank(
     if isinstance(retriever, Tunable) and retriever.wants_tuning:
         # Never on what is measured: dev is for tuning, and train when dev itself is measured.
         on = "train" if split == "dev" else "dev"
-        known = _load(release, on)
+        known = _known(release, on, spec)
         progress(f"{spec}: tuning on {on}")
         place = {d: i for i, d in enumerate(ids)}
         retriever.tune(known.texts, [place[r.dataset_id] for r in known.rows])
         parameters = {**retriever.parameters, "tuned_on": on}
     progress(f"{spec}: asking {len(questions.rows)} questions")
     return retriever.search(questions.texts, DEPTH), parameters
+
+
+def _known(release: Release, on: str, spec: str) -> _Questions:
+    try:
+        return _load(release, on)
+    except InputError as error:
+        raise InputError(
+            f"{spec} is tuned on the split {on}, which has no questions",
+            hint="Give its parameters instead, e.g. bm25:k1=1.2,b=0.75.",
+        ) from error
 
 
 def _breakdown(
@@ -240,9 +252,16 @@ def _tests(setting: str, measured: dict[str, PerQuery], clusters: Clusters) -> l
     ]
 
 
-def _notes(rows: Sequence[dict[str, object]], questions: _Questions, *, graded: bool) -> list[str]:
+def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: int, *, graded: bool) -> list[str]:
     judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
     notes = []
+    about = len({r.dataset_id for r in questions.rows})
+    if about < _FEW:
+        notes.append(
+            f"The {len(questions.rows)} question(s) are about {about} dataset(s): too few for intervals and tests to mean anything."
+        )
+    if documents <= DEPTH:
+        notes.append(f"The corpus has {documents} documents: recall at {documents} and beyond says nothing.")
     if judged and max(judged) < 1:
         low, high = f"{min(judged):.1%}", f"{max(judged):.1%}"
         notes.append(

@@ -112,6 +112,22 @@ def test_an_empty_split_says_which_ones_have_questions(tmp_path):
     assert result.exception.hint == "Choose another with --split: dev (1 questions)."
 
 
+def test_a_small_release_is_told_that_its_figures_mean_little_and_a_large_one_is_not(release):
+    notes = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="dev").notes
+    assert any("too few for intervals" in n for n in notes) and any("corpus has 30 documents" in n for n in notes)
+    notes = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train").notes
+    assert not any("too few for intervals" in n for n in notes)
+
+
+def test_tuning_without_questions_to_tune_on_says_what_to_do(tmp_path):
+    src = tmp_path / "records.jsonl"
+    record = {"id": "a", "query": {"Definition": [{"QuestionEn": "What?", "AnswerEn": "It."}]}, "split": "test"}
+    src.write_text(json.dumps(record) + "\n")
+    assert CliRunner().invoke(cli, ["import", "scirgen-geo", str(src), str(tmp_path / "geo")]).exit_code == 0
+    result = CliRunner().invoke(cli, ["benchmark", "retrieval", str(tmp_path / "geo"), "--retrievers", "bm25:tuned"])
+    assert isinstance(result.exception, InputError) and "tuned on the split dev" in str(result.exception)
+
+
 def test_judgements_of_another_release_are_refused(release):
     with pytest.raises(InputError, match="no questions with such judgements"):
         evaluate(
