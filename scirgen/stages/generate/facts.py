@@ -71,6 +71,9 @@ _PRECEDED = re.compile(r"(\w+)\s(?:the\s)?$")
 _PLACED = frozenset(("in", "at", "over", "across", "throughout", "near"))
 _LEADING = frozenset((*_PLACED, "by", "from", "using", "via", "called", "named"))
 """Words after which a name stands by itself, as what is asked for."""
+_INSTANCE = re.compile(
+    r"\b(?:such as|for example|for instance|e\.g\.|including|among them),?\s([^.;)]+)", re.IGNORECASE
+)
 _AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will)\b")
 _NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
 _LETTERS = re.compile(r"[a-z]+")
@@ -355,6 +358,11 @@ def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]
             if b in asked and b not in told and a in told and a not in asked:
                 return b
     return ""
+
+
+def instances(sentence: str) -> list[str]:
+    """What a sentence gives as examples: the words after "such as", "for example" and the like, up to the clause's end."""
+    return [m.group(1).strip() for m in _INSTANCE.finditer(sentence)]
 
 
 def is_place(sentence: str, fact: Fact) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from scirgen.core.language_names import language_name
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.taxonomy import QuestionType
+from scirgen.core.textmatch import content_words, words
 from scirgen.core.textmatch import stem as stem_of
-from scirgen.core.textmatch import words
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate import facts
 from scirgen.stages.generate.replies import yes_no
@@ -215,6 +215,9 @@ class SmallWriter:
         answer = one_answer(reply.text, cut=reply.finish_reason == "length")
         if answer is None:
             return self._discard("no_answer", "the reply holds no whole sentence")
+        given = facts.instances(self._fact) if self._kind.id == "example" else []
+        if given and not set(content_words(" ".join(given))) & set(content_words(answer)):
+            return self._discard("no_instance", f"the answer names none of the examples given: {given[0]!r}")
         return self._draft(question, answer, "")
 
     def _word(self, polarity: str) -> str:

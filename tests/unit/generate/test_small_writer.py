@@ -254,3 +254,17 @@ async def test_options_are_asked_of_a_sentence_that_has_a_second_one():
         item = WorkItem("x", (Dataset(id="ds-1", title="V"), *given), {"types": ["disjunctive"], "count": 1})
         result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
         assert [p.answer for p in result.outputs] == ["14 km"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "codes"),
+    [("Grazing higher up is an example of it.", set()), ("The impacts are marked by lag.", {"no_instance"})],
+)
+async def test_an_answer_to_a_question_for_an_example_names_one(answer, codes):
+    texts = ("the indirect impacts of warming (such as grazing that moves uphill) are marked by lag in all.",)
+    rule = lambda p, n: "What is an example of an impact?" if p.id == "generate/question" else answer  # noqa: E731
+    ctx, _ = make_context(rule, pack="small")
+    item = WorkItem("x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["example"], "count": 1})
+    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    assert {r.code for r in result.rejections} == codes
+    assert len(result.outputs) == (not codes)
