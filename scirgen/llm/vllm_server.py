@@ -10,13 +10,16 @@ from typing import Any, Final, TypeVar
 
 from scirgen.core.errors import ContextTooLongError, ModelError
 from scirgen.llm.base import ScoreReply, ScoreRequest
-from scirgen.llm.openai_http import OpenAIServer, ServerErrorStatus
+from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, ServerErrorStatus
 from scirgen.llm.token_trie import WARM, TokenTrie
 from scirgen.llm.uri import ModelURI
 
 R = TypeVar("R")
 Guarded = Callable[[Callable[[OpenAIServer], Awaitable[R]]], Awaitable[R | ModelError]]
 """Runs a call on one of the servers; gives its result, or the error that concerns it alone."""
+
+CACHED_TRIES: Final = 2
+"""A request is sent so often in the hope for a reply from the cache, then once more without the cache."""
 
 _PROBE: Final = ScoreRequest("The sky is", " blue")
 
@@ -44,6 +47,7 @@ class VLLMServer:
         self._window = window
         self.reads_cache = False
         self.recomputed = 0
+        self.unwritten = 0
 
     async def answers(self, servers: Sequence[OpenAIServer]) -> bool:
         """Whether all servers have these endpoints, tried with one tiny request each."""
@@ -119,13 +123,16 @@ class VLLMServer:
         return ScoreReply(encoded.pieces, values, encoded.first)
 
     async def _rows(self, server: OpenAIServer, encoded: Rendered) -> tuple[list[Any], int | None]:
-        if self.reads_cache:
+        if not self.reads_cache:
+            return await self._generate(server, encoded.ids, read_cache=False)
+        for _ in range(CACHED_TRIES):
             try:
                 return await self._generate(server, encoded.ids, read_cache=True)
-            except ServerErrorStatus:
-                # Rows of cached tokens can hold what JSON cannot, and then the server fails to write its reply.
-                return [], None
-        return await self._generate(server, encoded.ids, read_cache=False)
+            except (ServerErrorStatus, RefusedRequestError):
+                # Rows of cached tokens hold whatever was in memory; where that is no number, vLLM cannot write its reply
+                # ("Out of range float values are not JSON compliant", HTTP 400). The next try gets other memory.
+                self.unwritten += 1
+        return [], None
 
     async def _generate(
         self, server: OpenAIServer, ids: Sequence[int], *, read_cache: bool

@@ -193,8 +193,9 @@ async def test_answers_are_found_by_their_tokens_where_a_servers_offsets_are_shi
 class TokenServer:
     """Speaks vLLM's token-level endpoints over words; its cache knows the longest prefix it has read."""
 
-    def __init__(self, says_cached: bool) -> None:
+    def __init__(self, says_cached: bool, unwritten: int = 0) -> None:
         self.says_cached = says_cached
+        self.unwritten = unwritten
         self.seen: list[list[int]] = []
         self.words: dict[str, int] = {}
         self.read: list[bool] = []
@@ -217,6 +218,11 @@ class TokenServer:
         # A row comes from the token before it; where that was read from the cache, the row holds rubbish.
         rows: list[Any] = [{str(t): {"logprob": -float(t)}} for t in ids]
         rows[: cached + 1] = [None, *[{"9": {"logprob": 0}}] * cached][: len(rows)]
+        if cached and "prompt_logprobs" in sampling and self.unwritten > 0:
+            self.unwritten -= 1
+            return web.json_response(
+                {"error": {"message": "Out of range float values are not JSON compliant"}}, status=400
+            )
         usage: dict[str, Any] = {"prompt_tokens": len(ids)}
         if self.says_cached:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
@@ -227,11 +233,11 @@ def common(a: list[int], b: list[int]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-@pytest.mark.parametrize("says_cached", [True, False])
+@pytest.mark.parametrize(("says_cached", "unwritten"), [(True, 0), (False, 0), (True, 1), (True, 3), (True, 99)])
 async def test_a_vllm_server_that_takes_tokens_reads_its_cache_only_where_that_can_be_checked(
-    says_cached: bool,
+    says_cached: bool, unwritten: int
 ) -> None:
-    server = TokenServer(says_cached)
+    server = TokenServer(says_cached, unwritten)
     context = " ".join(f"word{i}" for i in range(100))
     requests = [ScoreRequest(f"{context} Answer:", f" {a}") for a in ("yes it is", "no it is not", "yes it was")]
     requests.append(ScoreRequest((Message("user", context),), "yes it is"))

@@ -106,6 +106,7 @@ async def test_a_server_that_takes_tokens_gives_the_scores_of_transformers_from_
     assert_same(await scoring.score(requests), expected)
     # Each of the four contexts in plain framing, and of the four in chat, but for the one that was computed first.
     assert cached_tokens(url) - before > 6 * 0.8 * (expected[0].prompt_tokens - 40)
+    print(f"{server.unwritten} replies that vLLM could not write, {server.recomputed} requests computed whole")
     # Now the answers are in the cache too; the same scores come again.
     assert_same(await scoring.score(requests), expected)
     replies = await scoring.score([ScoreRequest(CONTEXT * 9, " Yes"), requests[0]])
