@@ -173,7 +173,7 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
     scorers = select_scorers(ctx.config, ctx.registry)
     if not scorers or not pairs:
         return list(pairs)
-    usual = [usual_threshold(scorer, ctx.config) for scorer in scorers]
+    kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     columns = [await scorer.score(pairs, material, ctx) for scorer in scorers]
     accepted = []
     for pair, row in zip(pairs, zip(*columns, strict=True), strict=True):
@@ -182,7 +182,9 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
             found.failed(pair, error)
             continue
         scores = tuple(
-            _decided(s, pair, at, ctx.config) for s, at in zip(row, usual, strict=True) if isinstance(s, Score)
+            _decided(s, pair, usual_threshold(scorer, ctx.config, kinds.get(pair.question_type)), ctx.config)
+            for s, scorer in zip(row, scorers, strict=True)
+            if isinstance(s, Score)
         )
         scored = pair.model_copy(update={"scores": (*pair.scores, *scores)})
         reason = _against(scores, ctx.config)

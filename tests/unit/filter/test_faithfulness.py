@@ -253,7 +253,12 @@ def test_thresholds_are_by_type_then_for_all_then_the_scorers_own(make_ctx: Make
     other: QAPair = pair()
     usual = usual_threshold(ShiftScorer(), config)
     assert usual == 0.05 and usual_threshold(EntailmentScorer(), config) == 0.5
-    assert usual_threshold(ShiftScorer(), make_ctx().config) == 0.1
+    plain = make_ctx()
+    assert usual_threshold(ShiftScorer(), plain.config) == 0.1
+    kinds = {id: plain.taxonomies.question_type(id) for id in ("disjunctive", "quantification")}
+    assert usual_threshold(ShiftScorer(), plain.config, kinds["quantification"]) == 0.1
+    assert usual_threshold(ShiftScorer(), plain.config, kinds["disjunctive"]) == -0.5
+    assert usual_threshold(ShiftScorer(), config, kinds["disjunctive"]) == 0.05  # what is set holds for all types
     assert usual_threshold(ShiftScorer(), make_ctx(shift_form="mean").config) == 0.0
     assert usual_threshold(SemanticScorer(), make_ctx().config) == 0.0
     assert _decided(score, yes, usual, config).threshold == 0.3
