@@ -35,7 +35,8 @@ class EvidenceStrategy:
             if ctx.chat.pack == "small":
                 # The small writer takes the answer from the sentence, so that the sentence must hold one.
                 texts = [p.text for p in passages]
-                passages = tuple(p for p in passages if holds_answer(p.text, kind, texts))
+                opposites = ctx.taxonomies.wording.of(ctx.config.language).opposites
+                passages = tuple(p for p in passages if holds_answer(p.text, kind, texts, opposites))
             chosen = choose_evidence(passages, kind, len(wishes), seed, used)
             if len(chosen) < len(wishes):
                 # Short material: the types of an adaptive task may then share a sentence.

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from scirgen.core.textmatch import content_words
@@ -78,52 +79,16 @@ _AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will
 _NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
 _LETTERS = re.compile(r"[a-z]+")
 _NOUN_STOP = frozenset(
-    [
-        "and",
-        "the",
-        "with",
-        "from",
-        "for",
-        "was",
-        "were",
-        "are",
-        "that",
-        "which",
-        "has",
-        "have",
-        "had",
-        "but",
-        "not",
-        "can",
-        "may",
-        "than",
-        "between",
-        "into",
-        "per",
-        "each",
-        "using",
-        "based",
-    ]
+    (
+        "and the with from for was were are that which has have had but not can may than between into "
+        "per each using based "
+    ).split()
 )
 _MONTHS = frozenset(
-    [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-        *("Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Sept", "Oct", "Nov", "Dec"),
-        "Title",
-        "Description",
-        "Keywords",
-    ]
+    (
+        "January February March April May June July August September October November December Jan Feb "
+        "Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Title Description Keywords "
+    ).split()
 )
 
 
@@ -142,7 +107,7 @@ def readable(sentence: str) -> str:
 class Fact:
     """A piece of a sentence, [start, end), that can be the answer to a question about the rest of it."""
 
-    kind: Literal["number", "name"]
+    kind: Literal["number", "name", "word"]
     start: int
     end: int
     text: str
@@ -250,12 +215,8 @@ def change(
     In order of preference: a word by its opposite, a number by another of the same form, a year by an earlier one, a
     name by another name of the material that could stand in its place (`rivals`).
     """
-    for old, new in rng.sample(list(opposites), len(opposites)):
-        for a, b in ((old, new), (new, old)):
-            match = re.search(rf"(?<![\w-]){re.escape(a)}(?![\w-])", sentence, re.IGNORECASE)
-            if match and not re.search(rf"(?<![\w-]){re.escape(b)}(?![\w-])", sentence, re.IGNORECASE):
-                word = b.capitalize() if match.group()[0].isupper() else b
-                return Change(sentence[: match.start()] + word + sentence[match.end() :], match.group(), word)
+    for fact, word in opposed(sentence, rng.sample(list(opposites), len(opposites))):
+        return Change(sentence[: fact.start] + word + sentence[fact.end :], fact.text, word)
     counted = numbers(sentence)
     if counted:
         fact = rng.choice(counted)
@@ -273,6 +234,23 @@ def change(
         new = rng.choice(found)
         return Change(sentence[: fact.start] + new + sentence[fact.end :], fact.text, new)
     return None
+
+
+def opposed(sentence: str, opposites: Sequence[tuple[str, str]]) -> list[tuple[Fact, str]]:
+    """Words of a sentence that have an opposite it does not hold, each with that opposite, in the order of ``opposites``."""
+    found = []
+    for pair in opposites:
+        for a, b in (pair, pair[::-1]):
+            match = _whole(a).search(sentence)
+            if match and not _whole(b).search(sentence):
+                word = b.capitalize() if match.group()[0].isupper() else b
+                found.append((Fact("word", match.start(), match.end(), match.group()), word))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _whole(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
 
 
 def other_number(text: str, rng: random.Random) -> str:

@@ -118,14 +118,12 @@ class SmallWriter:
 
     async def _options(self) -> Draft | Discard:
         """A sentence with both options in the place of the right one, turned into a question."""
-        fact = self._random.choice(_optional(self._fact, [p.text for p in self._task.passages]) or [None])
-        if fact is None:
+        found = _optional(self._fact, [p.text for p in self._task.passages], self._opposites)
+        if not found:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
+        fact, rivals = self._random.choice(found)
         right = fact.text
-        if fact.kind == "number":
-            wrong = facts.other_number(right, self._random)
-        else:
-            wrong = self._random.choice(facts.rivals(self._fact, fact, [p.text for p in self._task.passages]))
+        wrong = self._random.choice(rivals) if rivals else facts.other_number(right, self._random)
         order = (right, wrong) if self._wish.position == 0 else (wrong, right)
         both = self._fact[: fact.start] + " or ".join(order) + self._fact[fact.end :]
         question = await self._question(both, "", order, stem=facts.opening(both, ()))
@@ -236,16 +234,18 @@ class SmallWriter:
         return Discard(self._kind, code, reason, self._last, self._prompt, tuple(self._replies))
 
 
-def holds_answer(text: str, kind: QuestionType, others: Sequence[str] = ()) -> bool:
+def holds_answer(
+    text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
+) -> bool:
     """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it.
 
-    ``others`` are the other sentences, of which the second option between two names comes.
+    ``others`` are the other sentences, of which the second option between two names comes; ``opposites`` pairs of words.
     """
     text = facts.readable(text)
     if kind.answer.kind == "number":
         return bool(facts.numbers(text))
     if kind.answer.kind == "option":
-        return bool(_optional(text, others))
+        return bool(_optional(text, others, opposites))
     return kind.id != "concept_completion" or bool(_askable_names(text))
 
 
@@ -253,10 +253,17 @@ def _askable_names(text: str) -> list[facts.Fact]:
     return [n for n in facts.names(text) if facts.stands_alone(text, n)]
 
 
-def _optional(text: str, others: Sequence[str]) -> list[facts.Fact]:
-    """What one can put a second option beside: two values of one quantity are always comparable, two names where one could
-    stand in the other's place."""
-    return facts.numbers(text) or [n for n in facts.names(text) if facts.rivals(text, n, others)]
+def _optional(
+    text: str, others: Sequence[str], opposites: Sequence[tuple[str, str]]
+) -> list[tuple[facts.Fact, list[str]]]:
+    """What one can put a second option beside, with what the option could be (nothing for numbers, which make their own).
+
+    Two values of one quantity and two opposite words are always comparable; two names where one could stand in the other's
+    place.
+    """
+    named = [(n, facts.rivals(text, n, others)) for n in facts.names(text)]
+    worded = [(fact, [word]) for fact, word in facts.opposed(text, opposites)]
+    return worded + [(n, list[str]()) for n in facts.numbers(text)] or [(n, found) for n, found in named if found]
 
 
 def _holds(question: str, text: str) -> bool:

@@ -268,3 +268,16 @@ async def test_an_answer_to_a_question_for_an_example_names_one(answer, codes):
     result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     assert {r.code for r in result.rejections} == codes
     assert len(result.outputs) == (not codes)
+
+
+async def test_the_options_may_be_a_word_and_its_opposite():
+    texts = ("the area that grazing dominates is larger than that of warming in all.",)
+    for position in range(2):
+        ctx, _ = make_context(lambda p, n: f"Is it so that {fact_of(p).rstrip('.')}?", pack="small", seed=position)
+        item = WorkItem(
+            "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["disjunctive"], "count": 2}
+        )
+        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        (made, *_) = result.outputs
+        assert made.answer == "larger"
+        assert "larger or smaller" in made.question or "smaller or larger" in made.question
