@@ -78,18 +78,15 @@ _INSTANCE = re.compile(
 _AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will)\b")
 _NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
 _LETTERS = re.compile(r"[a-z]+")
-_NOUN_STOP = frozenset(
-    (
-        "and the with from for was were are that which has have had but not can may than between into "
-        "per each using based "
-    ).split()
-)
-_MONTHS = frozenset(
-    (
-        "January February March April May June July August September October November December Jan Feb "
-        "Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Title Description Keywords "
-    ).split()
-)
+_NOUN_STOP = frozenset((
+    "and", "the", "with", "from", "for", "was", "were", "are", "that", "which", "has", "have", "had",
+    "but", "not", "can", "may", "than", "between", "into", "per", "each", "using", "based",
+))  # fmt: skip
+_MONTHS = frozenset((
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Sept", "Oct",
+    "Nov", "Dec", "Title", "Description", "Keywords",
+))  # fmt: skip
 
 
 _MARKS = re.compile(
