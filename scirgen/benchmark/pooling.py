@@ -17,7 +17,7 @@ from scirgen.benchmark.metrics import RELEVANT
 from scirgen.benchmark.retriever import make_retriever
 from scirgen.core.errors import InputError, ModelError
 from scirgen.core.fingerprint import derived_seed
-from scirgen.core.prompts import PromptLibrary
+from scirgen.core.prompts import PromptLibrary, unfenced
 from scirgen.core.registry import Registry
 from scirgen.core.release import CorpusDocument, ReleaseRow
 from scirgen.llm.session import ChatSession
@@ -129,7 +129,7 @@ async def judge(
             query=row.id,
             document=document,
             grade=answer.value.grade,
-            reason=answer.value.reason,
+            reason=unfenced(answer.value.reason),
             gold=document in (row.dataset_ids or (row.dataset_id,)),
             found_by=tuple(found_by),
             model=str(chat.identity),

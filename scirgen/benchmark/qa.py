@@ -20,7 +20,7 @@ from scirgen.benchmark.retriever import make_retriever
 from scirgen.benchmark.significance import Clusters
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
-from scirgen.core.prompts import PromptLibrary
+from scirgen.core.prompts import PromptLibrary, unfenced
 from scirgen.core.registry import Registry
 from scirgen.core.release import Release, ReleaseRow
 from scirgen.llm.entailment import Entailment, EntailmentModel
@@ -143,7 +143,7 @@ async def answers(
                 return None
             finally:
                 progress()
-        return reply.text.strip()
+        return unfenced(reply.text).strip()
 
     return list(await asyncio.gather(*(one(q) for q in questions)))
 

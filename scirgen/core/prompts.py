@@ -32,6 +32,15 @@ def fence(text: object) -> str:
     return f"<{tag}>\n{body}\n</{tag}>"
 
 
+FENCE = re.compile(r"</?data-[0-9a-f]{6,}>")
+"""What `fence` puts around data."""
+
+
+def unfenced(text: str) -> str:
+    """A reply without the delimiters of `fence`, which small models copy along with what is between them."""
+    return FENCE.sub("", text).strip() or text
+
+
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, quicker for what templates are given: public fields of records and settings are safe without its checks."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from scirgen.core.errors import ScirgenError
 from scirgen.core.language import detect_language
 from scirgen.core.language_names import language_name
+from scirgen.core.prompts import FENCE, unfenced
 from scirgen.core.records import Failure, QAPair
 from scirgen.core.textmatch import normalise
 from scirgen.stages.base import StageContext
@@ -19,8 +20,6 @@ _DIGITS = re.compile(r"\d+")
 _TELLABLE = frozenset({"en", "es", "pt", "zh"})
 """Languages that `detect_language` tells apart."""
 _ATTEMPTS = 2
-_FENCE = re.compile(r"</?data-[0-9a-f]{6,}>")
-"""What `scirgen.core.prompts.fence` puts around data; small models return it instead of what is in it."""
 _LEAST = {"zh": 0.08, "ja": 0.12, "ko": 0.15}
 _LEAST_OTHERS = 0.35
 """Least length of a translation, as a share of the source's characters; faithful ones are two to three times as long."""
@@ -77,7 +76,7 @@ async def _one(pair: QAPair, code: str, ctx: StageContext) -> tuple[Translation,
             if error.fatal:
                 raise
             return _failure(pair, error.error_code, f"into {code}: {error.message}", ctx, error.hint)
-        made = Translation(question=_unfenced(reply.value.question), answer=_unfenced(reply.value.answer))
+        made = Translation(question=unfenced(reply.value.question), answer=unfenced(reply.value.answer))
         found = _problem(pair, made, code)
         if found is None:
             return made, reply.reply_key
@@ -90,7 +89,7 @@ def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
     for part, source, text in (("question", pair.question, made.question), ("answer", pair.answer, made.answer)):
         if not text.strip():
             return f"the {part} is empty"
-        if _FENCE.search(text):
+        if FENCE.search(text):
             return f"the {part} holds a tag of the prompt"
         if len(text.strip()) < len(source) * _LEAST.get(code.split("-")[0], _LEAST_OTHERS):
             return f"the {part} is too short to say the same"
@@ -113,11 +112,6 @@ def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
     if language in _TELLABLE and (seen := detect_language(made.question, language)) != language:
         return f"the question seems to be in {seen!r}"
     return None
-
-
-def _unfenced(text: str) -> str:
-    """The text between the prompt's tags, where a model copied them along with it."""
-    return _FENCE.sub("", text).strip() if _FENCE.sub("", text).strip() else text
 
 
 def _digits(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from scirgen.benchmark.qa_run import run_qa
 from scirgen.benchmark.tables import qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
-from scirgen.core.prompts import PromptLibrary
+from scirgen.core.prompts import PromptLibrary, fence, unfenced
 from scirgen.core.resources import Resources
 from scirgen.llm.entailment import Entailment, open_entailment
 from scirgen.pipeline.plugins import load_registry
@@ -124,6 +124,13 @@ async def test_both_sides_carry_the_question_for_a_model_that_reads():
     reader = Reader()
     await question_entails([("Is it?", "Yes", "It is")], reader)
     assert reader.pairs == [("Is it? Yes", "Is it? It is")]
+
+
+def test_a_reply_loses_the_prompts_fence_and_nothing_else():
+    assert unfenced(fence("About 40 stations")) == "About 40 stations"
+    assert unfenced("<data-fc43c76b> A method") == "A method"
+    assert unfenced("a < b and <data> stay") == "a < b and <data> stay"
+    assert unfenced("<data-fc43c76b>") == "<data-fc43c76b>"
 
 
 async def test_an_answer_too_long_to_judge_is_counted_and_left_out_of_the_accuracy(tmp_path):
