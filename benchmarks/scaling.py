@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=4)
     parser.add_argument("--workers", default="1,2")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--work", default="parse,idle", help="of these, comma-separated")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -162,7 +163,7 @@ def main() -> None:
         print(json.dumps(found))
         return
     rows: list[dict[str, object]] = []
-    for work in ("parse", "idle"):
+    for work in arguments.work.split(","):
         alone: dict[str, float] = {}
         for workers in map(int, arguments.workers.split(",")):
             local: float | None = None

@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
 from scirgen.api import estimate_run, resolve_config, run_pipeline
+from scirgen.cli.main import cli
 from scirgen.pipeline.observer import Silent
 from scirgen.testing import replies
 from scirgen.testing.server import FakeServer
+from tests.support.small_runs import write_records
 
 
 def wordy(body: dict[str, Any]) -> dict[str, Any]:
@@ -46,3 +50,17 @@ async def test_the_real_run_lies_within_the_estimate_and_nothing_is_asked_for_it
         assert figure.low <= real <= figure.high, (figure, real)
         assert figure.high < 4 * figure.usual, "a range that says nothing"
     assert abs(found.calls.usual - spent["calls"]) <= 0.2 * spent["calls"]
+
+
+def test_the_command_prints_a_table_or_json_and_does_without_a_server(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 12)
+    options = ["--input", str(records), "--model", "openai:x-7b@http://127.0.0.1:9/v1", "--out", str(tmp_path / "run")]
+    options += ["--sample", "4", "--set", "models.prices={x-7b: [1, 2]}", "--tokens-per-second", "100"]
+    shown = CliRunner().invoke(cli, ["estimate", *options], catch_exceptions=False)
+    assert shown.exit_code == 0 and shown.output.startswith("12 datasets; rehearsed on 4 of them")
+    assert "cost" in shown.output and "could not be asked what it is" in shown.output
+    found = json.loads(CliRunner().invoke(cli, ["estimate", *options, "--json"], catch_exceptions=False).output)
+    assert found["datasets"] == 12 and found["sampled"] == 4
+    assert 0 < found["calls"]["low"] <= found["calls"]["usual"] <= found["calls"]["high"]
+    assert found["cost"]["usual"] > 0 and found["ceiling_cost"] > found["cost"]["high"] and found["hours"]["usual"] > 0
+    assert {s["stage"] for s in found["stages"]} >= {"parse", "generate", "filter", "tag"}
