@@ -178,6 +178,8 @@ async def run_pipeline(
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
         runner = Runner(store, ctx, stages, engine, opened, Several(observer, log))
+        if sessions.tell is not None:
+            sessions.tell(Several(observer, log).note)
         _stop_on_signals(runner, observer, closing, at_once=sessions.outlives)
         try:
             outcome = await runner.run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -27,6 +27,7 @@ class Sessions:
     Attributes:
         datasets: how many datasets should be in flight for the generator to be busy; None: as the settings say.
         outlives: what the generator is asked goes on when this process stops, so that a stop need not wait for it.
+        tell: takes whom the generator's backend is to tell what a person waits for; None where it has nothing to tell.
     """
 
     chat: CachedChatSession
@@ -34,6 +35,7 @@ class Sessions:
     meter: UsageMeter
     datasets: int | None = None
     outlives: bool = False
+    tell: Callable[[Callable[[str], None]], None] | None = None
 
     def usage(self) -> Mapping[str, object]:
         """Calls, tokens, cost and cache hits by role; unknown is None."""
@@ -97,7 +99,8 @@ async def open_sessions(
         meter.role("scorer", prices.get(scoring.identity.name))
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     datasets: int | None = getattr(chat, "DATASETS", None)
-    return Sessions(chat_session, score_session, meter, datasets, bool(getattr(chat, "OUTLIVES", False)))
+    outlives = bool(getattr(chat, "OUTLIVES", False))
+    return Sessions(chat_session, score_session, meter, datasets, outlives, getattr(chat, "tell", None))
 
 
 async def open_chat(

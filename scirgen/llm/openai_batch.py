@@ -12,7 +12,7 @@ import logging
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -66,11 +66,20 @@ class BatchChat(OpenAIChat):
         if len(uri.urls) > 1:
             raise ConfigError(f"{uri}: a batch goes to one server", hint="Name one address after the @.")
         self._journal_in: sqlite3.Connection | None = None
+        self._tell: Callable[[str], None] = logging.getLogger("scirgen").info
         self._queue: BatchQueue | None = None
 
     def keep_journal_in(self, db: sqlite3.Connection) -> None:
         """Where batches are noted; called once, before `start`."""
         self._journal_in = db
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told of batches sent and come back."""
+        self._tell = to
+        if self._queue is not None:
+            self._queue.tell = to
+            if open_ := self._queue.journal.open_batches():
+                to(f"{len(open_)} batches of before are waited for")
 
     async def start(self) -> None:
         """Check key and address, and take up batches of before."""
@@ -78,7 +87,9 @@ class BatchChat(OpenAIChat):
         db = self._journal_in or sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         server = self._servers[0]
         journal = BatchJournal(db, f"{self.uri.name}@{server.base_url}")
-        self._queue = BatchQueue(server, journal, _settings(self.models.options), self.limits.retries, str(self.uri))
+        self._queue = BatchQueue(
+            server, journal, _settings(self.models.options), self.limits.retries, str(self.uri), self._tell
+        )
         await self._queue.start()
 
     @property
@@ -127,6 +138,7 @@ class BatchQueue:
     settings: BatchSettings
     retries: int
     where: str
+    tell: Callable[[str], None] = logging.getLogger("scirgen").info
     retried: int = 0
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _unsent: dict[str, _Waiting] = field(default_factory=dict)
@@ -215,6 +227,7 @@ class BatchQueue:
             self._fail(requests, error)
             return
         self.journal.created(name, remote)
+        self.tell(f"batch {remote}: {len(requests):,} requests sent")
         await self._watch(OpenBatch(name, remote, frozenset(requests)))
 
     async def _upload(self, name: str, lines: bytes) -> Any:
@@ -273,6 +286,8 @@ class BatchQueue:
         kept = {i: a for i, a in arrived.items() if i in batch.requests and a.status not in _PASSING}
         self.journal.collected(batch.name, kept)
         self._noted -= batch.requests
+        good = sum(0 < a.status < 400 for a in arrived.values())
+        self.tell(f"batch {batch.remote}: {state.get('status')}, {good:,} of {len(batch.requests):,} answered")
         for custom_id in batch.requests:
             self._give(custom_id, arrived.get(custom_id), state)
 
