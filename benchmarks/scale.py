@@ -1,9 +1,9 @@
 """Store and runner at scale, on synthetic records: results a second, memory against run size, time to run a finished run again.
 
-    python -m benchmarks.scale [--datasets 100,3400,20000] [--json FILE]
+    python -m benchmarks.scale [--datasets 100,3400,20000] [--kb 0] [--json FILE]
 
 Every stage is a stand-in that puts out small records at once, so that what is measured is scirgen's own work: fingerprints,
-store, views. 18 generate items a dataset, one pair each: 3,400 datasets are the 61,200 pairs of ScIRGen-Geo. Each size runs
+store, views. ``--kb`` makes each pair so much larger, by words that compress as text does. 18 generate items a dataset, one pair each: 3,400 datasets are the 61,200 pairs of ScIRGen-Geo. Each size runs
 in a process of its own.
 """
 
@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -66,8 +67,9 @@ class SyntheticSource:
 class StandIn(Stage):
     """Puts out at once what the stage of that name would: a pair an item for generate, all pairs for filter and tag."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kb: float = 0) -> None:
         self.name = name  # type: ignore[misc]
+        self.kb = kb
 
     def uses(self, config: Config) -> Uses:
         return Uses()
@@ -85,17 +87,31 @@ class StandIn(Stage):
             return StageResult(item.of(QAPair))
         dataset_id, _, kind = item.key.partition("|")
         question = f"How deep is the snow at the station of {item.key} in January, on average over all years?"
-        pair = QAPair(id=f"qa-{item.key}", dataset_id=dataset_id, question=question, answer="12 cm", question_type=kind)
+        pair = QAPair(
+            id=f"qa-{item.key}",
+            dataset_id=dataset_id,
+            question=question,
+            answer=self._answer(item.key),
+            question_type=kind,
+        )
         return StageResult((pair,))
 
+    def _answer(self, key: str) -> str:
+        draw = random.Random(key)
+        return "12 cm " + " ".join(draw.choice(_WORDS) for _ in range(round(self.kb * 1000 / _LETTERS)))
 
-def run_once(folder: Path, count: int) -> float:
+
+_WORDS = [f"word{n}" for n in range(2000)]
+_LETTERS = 9
+
+
+def run_once(folder: Path, count: int, kb: float) -> float:
     """Seconds of one run over ``count`` datasets."""
     config, resources = Config(), Resources()
     started = time.perf_counter()
     with Store(folder / "run.db") as store:
         ctx = StageContext(config, resources, PromptLibrary(resources), Taxonomies(resources), Registry(), folder)
-        stages: dict[str, Stage] = {s.stage: StandIn(s.stage) for s in PLAN}
+        stages: dict[str, Stage] = {s.stage: StandIn(s.stage, kb) for s in PLAN}
         asyncio.run(Runner(store, ctx, stages, LocalEngine(config), SyntheticSource(count), Silent()).run())
     return time.perf_counter() - started
 
@@ -104,17 +120,21 @@ def main() -> None:
     """Run all sizes and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--datasets", default="100,3400,20000")
+    parser.add_argument("--kb", type=float, default=0.0)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        seconds = run_once(Path(arguments.one[0]), int(arguments.one[1]))
+        seconds = run_once(Path(arguments.one[0]), int(arguments.one[1]), float(arguments.one[2]))
         print(json.dumps([seconds, peak_mb()]))
         return
     rows = []
     for count in map(int, arguments.datasets.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            (first, peak), (again, peak_again) = _in_process(folder, count), _in_process(folder, count)
+            (first, peak), (again, peak_again) = (
+                _in_process(folder, count, arguments.kb),
+                _in_process(folder, count, arguments.kb),
+            )
             size = (Path(folder) / "run.db").stat().st_size / 1e6
         rows.append({
             "datasets": count, "pairs": count * TYPES, "first_s": round(first, 2),
@@ -126,8 +146,8 @@ def main() -> None:
         arguments.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
 
 
-def _in_process(folder: str, count: int) -> tuple[float, float]:
-    command = [sys.executable, "-m", "benchmarks.scale", "--one", folder, str(count)]
+def _in_process(folder: str, count: int, kb: float) -> tuple[float, float]:
+    command = [sys.executable, "-m", "benchmarks.scale", "--one", folder, str(count), str(kb)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(os.environ))
     seconds, peak = json.loads(ended.stdout.splitlines()[-1])
     return seconds, peak
