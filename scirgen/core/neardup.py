@@ -49,7 +49,9 @@ class Wordprint:
 
     def comparable(self, other: Wordprint) -> bool:
         """Whether the two can be the same question at all."""
-        exchanged = bool(self.names - other.words) and bool(other.names - self.words)
+        # An abbreviation may be spelt like a stop word ("AT"), so that it is among the names and not among the words.
+        mine, theirs = self.words | self.names, other.words | other.names
+        exchanged = bool(self.names - theirs) and bool(other.names - mine)
         return self.kind == other.kind and self.numbers == other.numbers and not exchanged
 
 

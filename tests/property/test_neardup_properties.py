@@ -199,3 +199,12 @@ def test_resolve_with_embeddings_never_merges_answers_that_contradict_each_other
         if drop.code == "merged":
             first, second = known[drop.of].answer, known[drop.id].answer
             assert answers_agree(first, second, WORDING) or not contradict(first, second, WORDING)
+
+
+def test_an_abbreviation_spelt_like_a_stop_word_exchanges_nothing() -> None:
+    stop = ("at", "the", "were", "was")
+    first = wordprint("a", "Were the annual temperature (AT) data derived from rasters?", "x", stop)
+    again = wordprint("b", "Were the annual temperature (AT) data were derived from rasters?", "x", stop)
+    other = wordprint("c", "Were the annual temperature (ZQ) data derived from rasters?", "x", stop)
+    assert first.similarity(again) == 1.0
+    assert first.similarity(other) == 0.0
