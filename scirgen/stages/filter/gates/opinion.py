@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from scirgen.core.errors import ConfigError
-from scirgen.core.question_tagger import Labelled, QuestionTagger
 from scirgen.core.records import QAPair
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
+
+if TYPE_CHECKING:  # numpy is loaded only where a classifier is configured
+    from scirgen.core.question_tagger import QuestionTagger
 
 
 class TypeOpinionGate(Gate):
@@ -30,6 +32,8 @@ class TypeOpinionGate(Gate):
         folder = ctx.config.filter.type_tagger
         if not folder or not pairs:
             return [ACCEPT] * len(pairs)
+        from scirgen.core.question_tagger import Labelled
+
         tagger = type_tagger(folder)
         limit, column = self.threshold(ctx.config), {label: i for i, label in enumerate(tagger.labels)}
         verdicts = []
@@ -55,6 +59,8 @@ def type_tagger(folder: str) -> QuestionTagger:
         InputError: no usable tagger there.
         ConfigError: it tags levels.
     """
+    from scirgen.core.question_tagger import QuestionTagger
+
     made = QuestionTagger.load(Path(folder).expanduser())
     if made.target != "question_type":
         raise ConfigError(
