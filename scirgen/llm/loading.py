@@ -149,6 +149,8 @@ def _load(
     if revision:
         where["revision"] = revision
     extra: dict[str, Any] = {"attn_implementation": attention} if attention else {}
+    if "gguf_file" in where:
+        extra |= _dequantised()
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(source, **where)
         model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **where, **extra)
@@ -187,6 +189,14 @@ def _quiet_gguf() -> None:
     from transformers import modeling_gguf_pytorch_utils as reader
 
     vars(reader)["tqdm"] = partial(tqdm, disable=True)
+
+
+def _dequantised() -> dict[str, Any]:
+    """Newer transformers leave a GGUF file's weights packed where a kernel for them is installed; scores need plain ones."""
+    import transformers
+
+    config: Any = getattr(transformers, "GgufConfig", None)
+    return {"quantization_config": config(dequantize=True)} if config is not None else {}
 
 
 def _source(place: str) -> tuple[str, dict[str, Any]]:
