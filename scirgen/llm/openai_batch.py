@@ -19,9 +19,10 @@ from typing import Any, ClassVar, Final
 import aiohttp
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
+from scirgen.core.errors import ConfigError, ModelError, RateLimitedError
 from scirgen.core.fingerprint import digest
 from scirgen.llm.base import ChatReply, ChatRequest
+from scirgen.llm.batch_file import CANCELLED, ENDPOINT, PASSING, fault_of, read_answers, request_line
 from scirgen.llm.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.endpoints import ServerGoneError
 from scirgen.llm.limits import RETRYABLE
@@ -29,14 +30,11 @@ from scirgen.llm.openai_compat import OPTIONS, OpenAIChat
 from scirgen.llm.openai_http import NotFoundError, OpenAIServer, RefusedRequestError, status_error
 from scirgen.llm.uri import ModelURI
 
-ENDPOINT: Final = "/v1/chat/completions"
-
 GIVE_UP_S: Final = 600.0
 """The server has said nothing about a batch for so long: the run stops; the next one collects the batch."""
 
 _MOST_BYTES: Final = 150_000_000  # of a file; OpenAI takes 200 MB
 _LULLS: Final = 15  # so many lulls after its first request a batch is sent, even while more keep coming
-_CANCELLED: Final = "batch_cancelled"
 
 
 class BatchChat(OpenAIChat):
@@ -170,7 +168,7 @@ class BatchQueue:
         if arrived is None:
             waiting = self._waiting.get(custom_id)
             if waiting is None:
-                line = _line(custom_id, body)
+                line = request_line(custom_id, body)
                 future = asyncio.get_running_loop().create_future()
                 waiting = self._waiting[custom_id] = _Waiting(body, future, len(line))
                 if custom_id not in self._noted:
@@ -214,7 +212,7 @@ class BatchQueue:
         self.journal.intend(name, requests)
         self._noted |= requests.keys()
         try:
-            lines = b"".join(_line(custom_id, w.body) for custom_id, w in requests.items())
+            lines = b"".join(request_line(custom_id, w.body) for custom_id, w in requests.items())
             file_id = str((await self._patiently(lambda: self._upload(name, lines)))["id"])
             wanted = {
                 "input_file_id": file_id, "endpoint": ENDPOINT, "completion_window": self.settings.window,
@@ -276,14 +274,14 @@ class BatchQueue:
             for key in ("output_file_id", "error_file_id"):
                 if state.get(key):
                     path = f"/files/{state[key]}/content"
-                    arrived |= _arrived(await self._patiently(lambda p=path: self.server.fetch("GET", p)))
+                    arrived |= read_answers(await self._patiently(lambda p=path: self.server.fetch("GET", p)))
         except NotFoundError:
             state, arrived = {"status": "forgotten by the server"}, {}
         except ModelError as error:
             self._fail({i: w for i in batch.requests if (w := self._waiting.get(i))}, error)
             return
         # A fault that may pass is no reply: the request is free again. All else is kept until it is taken.
-        kept = {i: a for i, a in arrived.items() if i in batch.requests and a.status not in _PASSING}
+        kept = {i: a for i, a in arrived.items() if i in batch.requests and a.status not in PASSING}
         self.journal.collected(batch.name, kept)
         self._noted -= batch.requests
         good = sum(0 < a.status < 400 for a in arrived.values())
@@ -295,18 +293,18 @@ class BatchQueue:
         waiting = self._waiting.get(custom_id)
         if waiting is None or waiting.future.done():
             return
-        error = _fault(arrived, state, self.where)
+        error = fault_of(arrived, state, self.where)
         if error is None:
             assert arrived is not None
             del self._waiting[custom_id]
             asyncio.get_running_loop().call_soon(self._let_go, custom_id, waiting.future)
             waiting.future.set_result(arrived.body)
-        elif isinstance(error, RETRYABLE) and error.error_code != _CANCELLED and waiting.attempts < self.retries:
+        elif isinstance(error, RETRYABLE) and error.error_code != CANCELLED and waiting.attempts < self.retries:
             waiting.attempts += 1
             self.retried += 1
             self._enqueue(custom_id, waiting)
         else:
-            if arrived is not None and arrived.status not in _PASSING:
+            if arrived is not None and arrived.status not in PASSING:
                 self.journal.taken(custom_id)
             self._fail({custom_id: waiting}, error)
 
@@ -358,62 +356,6 @@ class BatchQueue:
         await asyncio.gather(*tasks, return_exceptions=True)
         if open_ := self.journal.open_batches():
             logging.getLogger("scirgen").info("%d batches go on at %s", len(open_), self.where)
-
-
-_PASSING: Final = frozenset({0, 408, 409, 429, *range(500, 600)})
-"""Statuses of a request that may fare better in another batch; 0 stands for "never sent"."""
-
-
-def _line(custom_id: str, body: dict[str, Any]) -> bytes:
-    entry = {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
-    return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
-
-
-def _arrived(lines: bytes) -> dict[str, Arrived]:
-    """Custom id -> what was said, from an output or error file; lines that cannot be read say nothing."""
-    found: dict[str, Arrived] = {}
-    for line in lines.splitlines():
-        try:
-            entry = json.loads(line)
-            custom_id, response = str(entry["custom_id"]), entry.get("response")
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-        if response:
-            found[custom_id] = Arrived(int(response.get("status_code", 200)), response.get("body"))
-        else:
-            found[custom_id] = Arrived(0, {"error": entry.get("error") or {}})
-    return found
-
-
-def _fault(arrived: Arrived | None, state: dict[str, Any], where: str) -> ModelError | None:
-    """What is wrong with a request's answer; None: nothing."""
-    if arrived is not None and 0 < arrived.status < 400:
-        return None
-    if arrived is not None and arrived.status >= 400:
-        return status_error(arrived.status, json.dumps(arrived.body).encode(), None, where)
-    status = state.get("status")
-    if status == "cancelled":
-        return ServerUnavailableError(
-            f"{where}: its batch was cancelled", code=_CANCELLED, hint="Run again to ask for it in another batch."
-        )
-    if status == "failed":
-        return _refused(state, where)
-    return ServerUnavailableError(
-        f"{where}: its batch ended ({status}) without an answer to it", hint="Run again to ask for it in another batch."
-    )
-
-
-def _refused(state: dict[str, Any], where: str) -> ModelError:
-    """A batch that the server did not take: by its first error."""
-    rows = (state.get("errors") or {}).get("data") or [{}]
-    said, code = str(rows[0].get("message") or "no reason given"), str(rows[0].get("code") or "")
-    if "limit" in code:  # too many tokens enqueued: others must come back first
-        return RateLimitedError(f"{where}: {said}", hint="Lower models.options.batch_requests.")
-    if "model" in code:
-        return status_error(404, json.dumps({"error": {"message": said}}).encode(), None, where)
-    return ModelError(
-        f"{where}: the server refused the batch: {said}", code="batch_refused", hint="Run again to retry it."
-    )
 
 
 def _settings(options: Mapping[str, object]) -> BatchSettings:

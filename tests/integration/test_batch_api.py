@@ -195,10 +195,10 @@ async def test_several_servers_or_another_engine_are_refused() -> None:
 
 
 def test_a_batch_over_the_servers_token_limit_is_a_matter_of_rate() -> None:
-    from scirgen.llm.openai_batch import _fault
+    from scirgen.llm.batch_file import fault_of
 
     errors = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
-    assert isinstance(_fault(None, {"status": "failed", "errors": errors}, "batch:m"), RateLimitedError)
+    assert isinstance(fault_of(None, {"status": "failed", "errors": errors}, "batch:m"), RateLimitedError)
 
 
 async def test_a_whole_run_in_batches_is_the_live_run_byte_for_byte_with_few_batches(tmp_path: Path) -> None:
