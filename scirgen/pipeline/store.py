@@ -56,7 +56,10 @@ _RUN = "@run"
 
 @dataclass(frozen=True)
 class StoredResult:
-    """A result as stored; records are unpacked on demand."""
+    """A result as stored; records are unpacked on demand.
+
+    ``just_made``: the records themselves, where the result was put a moment ago and need not be unpacked again.
+    """
 
     id: int
     stage: str

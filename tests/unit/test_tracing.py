@@ -24,6 +24,28 @@ def test_span_carries_attributes_and_the_error_code(monkeypatch: pytest.MonkeyPa
     assert not made.events and "secret" not in made.to_json()
 
 
+def test_an_sdk_that_is_configured_is_found_and_none_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    from types import SimpleNamespace
+
+    from opentelemetry import trace
+
+    provider = sdk.TracerProvider()
+    made: list[str] = []
+    monkeypatch.setattr(provider, "get_tracer", lambda name: made.append(name) or trace.NoOpTracer())
+    for current, expected in ((provider, ["scirgen"]), (trace.ProxyTracerProvider(), [])):
+        made.clear()
+        api = SimpleNamespace(
+            get_tracer_provider=lambda current=current: current,
+            ProxyTracerProvider=trace.ProxyTracerProvider,
+            get_tracer=provider.get_tracer,
+        )
+        monkeypatch.setattr(tracing, "_api", lambda api=api: api)
+        with tracing.span("scirgen.tag", key="k"):
+            pass
+        assert made == expected
+
+
 def test_without_the_extra_a_span_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "_tracer", lambda: None)
     with tracing.span("scirgen.tag"):
