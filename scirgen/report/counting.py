@@ -11,7 +11,7 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from scirgen.core.fingerprint import derived_seed
-from scirgen.report.data import LEVELS, ScoreRow, TypeRow
+from scirgen.report.data import LEVELS, AspectRow, ScoreRow, TypeRow
 
 R = TypeVar("R")
 _EACH = 5
@@ -126,3 +126,21 @@ def mean(values: Iterable[float]) -> float:
     """0 for no values."""
     found = list(values)
     return sum(found) / len(found) if found else 0.0
+
+
+def aspect_rows(found: Iterable[tuple[str, str, str, str]]) -> Iterator[AspectRow]:
+    """Table 3c by category, from (category, dataset id, paper id, text) of each kept sentence; words are separated by white space."""
+    words: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    sentences: Counter[str] = Counter()
+    for category, dataset_id, paper_id, text in found:
+        words[category][(dataset_id, paper_id)] += len(text.split())
+        sentences[category] += 1
+    for name in sorted(words):
+        groups = words[name]
+        yield AspectRow(
+            aspect=name,
+            groups=len(groups),
+            sentences=sentences[name],
+            words=mean(groups.values()),
+            words_each=groups.total() / sentences[name],
+        )

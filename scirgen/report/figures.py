@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Score, Span
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.view import StoreView
-from scirgen.report.counting import cross, diversity_index, drawn, histogram, mean, type_rows
+from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPAN,
@@ -108,20 +108,8 @@ def _stage_row(name: str, funnel: dict[str, dict[str, int]]) -> StageRow:
 
 
 def _aspect_rows(view: StoreView) -> Iterator[AspectRow]:
-    words: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    sentences: Counter[str] = Counter()
-    for aspect in view.records("verify", Aspect):
-        words[aspect.category][(aspect.dataset_id or "", aspect.paper_id)] += len(aspect.span.text.split())
-        sentences[aspect.category] += 1
-    for name in sorted(words):
-        groups = words[name]
-        yield AspectRow(
-            aspect=name,
-            groups=len(groups),
-            sentences=sentences[name],
-            words=mean(groups.values()),
-            words_each=groups.total() / sentences[name],
-        )
+    found = view.records("verify", Aspect)
+    return aspect_rows((a.category, a.dataset_id or "", a.paper_id, a.span.text) for a in found)
 
 
 def _light(rejections: Iterable[Rejection], scores: list[ScoreRow]) -> Iterator[Rejection]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scirgen.core.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
-from scirgen.report.counting import cross, diversity_index, drawn, histogram, mean, type_rows
+from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPAN,
@@ -90,20 +90,7 @@ def _scores(row: ReleaseRow) -> Iterator[ScoreRow]:
 
 
 def _aspects(release: Release) -> Iterator[AspectRow]:
-    words: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    sentences: Counter[str] = Counter()
-    for aspect in release.aspects():
-        words[aspect.category][(aspect.dataset_id, aspect.paper_id)] += len(aspect.text.split())
-        sentences[aspect.category] += 1
-    for name in sorted(words):
-        groups = words[name]
-        yield AspectRow(
-            aspect=name,
-            groups=len(groups),
-            sentences=sentences[name],
-            words=mean(groups.values()),
-            words_each=groups.total() / sentences[name],
-        )
+    return aspect_rows((a.category, a.dataset_id, a.paper_id, a.text) for a in release.aspects())
 
 
 def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
