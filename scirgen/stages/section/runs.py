@@ -27,7 +27,8 @@ def heading_runs(document: Document) -> list[Run]:
     runs = []
     if document.text and (not edges or edges[0] > 0):
         runs.append(_run(document, 0, edges[0] if edges else len(document.text), "", ()))
-    for head, end in zip(heads, [*edges[1:], len(document.text)], strict=True):
+    ends = [*edges[1:], len(document.text)] if edges else []
+    for head, end in zip(heads, ends, strict=True):
         name = " ".join(document.text[head.start : head.end].split())
         runs.append(_run(document, head.start, end, name, head.heading_path))
     return runs

@@ -100,3 +100,14 @@ def test_fallback_when_topical_sections_follow_the_introduction_then_experiment(
     labels = label_by_rules(made, runs, rules())
     assert labels[2] is None
     assert fallback(runs, labels, 2) is SectionClass.EXPERIMENT
+
+
+def test_runs_when_there_is_no_heading_then_one_run_holds_the_whole_text() -> None:
+    made = document()
+    (run,) = heading_runs(made)
+    assert (run.start, run.end, run.heading) == (0, len(made.text), "")
+    assert label_by_rules(made, [run], rules()) == [SectionClass.INTRODUCTION]
+
+
+def test_runs_when_the_document_is_empty_then_there_are_none() -> None:
+    assert heading_runs(Document(id="d", paper_id="p", text="", blocks=())) == []
