@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,7 @@ from scirgen.pipeline.store import Store
 from scirgen.pipeline.view import StoreView
 from scirgen.report import write_report
 from scirgen.stages.base import Stage, StageContext
+from scirgen.stages.collect.checked import checked
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 
@@ -161,7 +163,7 @@ async def run_pipeline(
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
     stages = build_stages(registry)
     async with AsyncExitStack() as closing:
-        opened = source or open_source(config, registry, domain, folder)
+        opened = open_source(config, registry, domain, folder) if source is None else checked(source)
         store = closing.enter_context(Store(folder / "run.db"))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.db)
@@ -186,7 +188,7 @@ async def run_pipeline(
         finally:
             with suppress(ScirgenError):
                 write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
-        _refuse_empty(StoreView(store), outcome)
+        _refuse_empty(folder, StoreView(store), outcome)
     if outcome.status in ("success", "partial"):
         write_report(folder)
     return Run(folder, outcome)
@@ -218,7 +220,7 @@ async def estimate_run(
     """
     registry = load_registry()
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-    opened = source or open_source(config, registry, domain, folder)
+    opened = open_source(config, registry, domain, folder) if source is None else checked(source)
     drawn = await draw_sample(opened, config, sample)
     if not drawn.ids:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
@@ -261,20 +263,35 @@ def build_engine(config: Config, registry: Registry) -> Engine:
     return engine
 
 
-def _refuse_empty(view: StoreView, outcome: Outcome) -> None:
-    """A stage that yields nothing for every item is an error, not a success."""
+def _refuse_empty(folder: Path, view: StoreView, outcome: Outcome) -> None:
+    """A stage that yields nothing for every item is an error, not a success; so is a catalogue without a dataset."""
     if outcome.status not in ("success", "partial"):
         return
     funnel = view.funnel()
     for stage in ("collect", "generate", "filter"):
         row = funnel[stage]
-        if row["done"] + row["partial"] + row["failed"] and not row["outputs"]:
-            codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
-            seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes) or "nothing to work on"
-            raise ConfigError(
-                f"stage {stage} put out nothing ({seen})", code="nothing_made",
-                hint="Look at: scirgen status RUN. A stronger --model, or other input, may be needed.",
-            )  # fmt: skip
+        worked = row["done"] + row["partial"] + row["failed"]
+        if row["outputs"] or not (worked or stage == "collect"):
+            continue
+        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
+        seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
+        if stage == "collect":
+            first = next((f"; the first: {r.reason}" for r in view.rejections(stage)), "")
+            raise InputError(
+                f"no dataset was collected ({seen}{first})"
+                if seen
+                else "the source gave no dataset that was asked for",
+                hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
+                if seen
+                else "Check --input, --query and --ids.",
+                code="nothing_made",
+            )
+        raise ConfigError(
+            f"stage {stage} put out nothing ({seen or 'nothing to work on'})",
+            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. A stronger --model, or other input, "
+            "may be needed.",
+            code="nothing_made",
+        )
 
 
 def _wide_enough(config: Config, sessions: Sessions) -> Config:

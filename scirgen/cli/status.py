@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from scirgen.core.records import Failure, Rejection
+from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.view import StoreView
 
 
@@ -15,12 +19,24 @@ from scirgen.pipeline.view import StoreView
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 @click.option("--watch", is_flag=True, help="Refresh every two seconds until interrupted.")
-def status(run: Path, as_json: bool, watch: bool) -> None:
+@click.option(
+    "--reasons",
+    "stage",
+    type=click.Choice([s.stage for s in PLAN]),
+    help="List what this stage rejected or failed on, each with its reason.",
+)
+@click.option(
+    "--most", type=click.IntRange(min=1), default=20, show_default=True, help="Of each reason, with --reasons."
+)
+def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
     """Show a run stage by stage; works while it is running."""
     while True:
         view = StoreView.open(run)
         try:
-            text = _as_json(run, view) if as_json else _as_text(run, view)
+            if stage:
+                text = "\n".join(_reasons(view, stage, most, as_json)) or f"{stage} rejected nothing"
+            else:
+                text = _as_json(run, view) if as_json else _as_text(run, view)
         finally:
             view.close()
         if watch:
@@ -49,6 +65,25 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "rejected_by_type": view.rejected_by_type(),
         "usage": manifest.get("usage", {}),
     }
+
+
+def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[str]:
+    """A line for each rejection and failure, at most so many of one code; the rest is counted."""
+    counted: Counter[str] = Counter()
+    for result in view.results(stage):
+        entries: list[Rejection | Failure] = [*result.rejections(), *result.failures()]
+        for entry in entries:
+            counted[entry.code] += 1
+            if counted[entry.code] > most:
+                continue
+            if as_json:
+                yield entry.model_dump_json(exclude_defaults=True)
+            elif isinstance(entry, Failure):
+                yield f"failed: {entry.code:18} {entry.record_id or result.key}: {' '.join(entry.message.split())}"
+            else:
+                yield f"{entry.code:18} {entry.record_id}: {' '.join(entry.reason.split())}"
+    if not as_json:
+        yield from (f"{code}: {n - most} more; --most shows them" for code, n in counted.items() if n > most)
 
 
 def _as_json(run: Path, view: StoreView) -> str:

@@ -74,17 +74,20 @@ def test_folder_that_cannot_be_written_is_refused() -> None:
     assert "cannot be written" in error.message and error.hint
 
 
-def test_bad_records_are_set_aside_by_file_and_line_and_the_others_go_on(tmp_path: Path) -> None:
+async def test_bad_records_are_set_aside_by_file_and_line_and_the_others_go_on(tmp_path: Path) -> None:
     from scirgen.core.config import load_config
     from scirgen.pipeline.plugins import load_registry
     from scirgen.stages.collect.open import open_source
+    from scirgen.stages.collect.pages import iterate
 
     good = {"id": "a", "title": "Snow depth", "description": "Depth of snow."}
-    lines = [json.dumps(good), "{broken", json.dumps({"id": "b"}), json.dumps(good)]
+    surrogate = json.dumps({**good, "id": "c", "title": "half a character: \ud800"})
+    lines = [json.dumps(good), "{broken", json.dumps({"id": "b"}), json.dumps(good), surrogate]
     write(tmp_path / "in" / "records.jsonl", "\n".join(lines))
     config = load_config(flags={"input": str(tmp_path / "in")}).config
     source = open_source(config, load_registry(), None, tmp_path)
-    entries = list(source.datasets())  # type: ignore[arg-type]
+    entries = [e async for e in iterate(source.datasets, None)]
     assert [getattr(e, "title", "") for e in entries].count("Snow depth") >= 1
     reasons = " ".join(getattr(e, "reason", "") for e in entries)
     assert "records.jsonl:2" in reasons and "title" in reasons
+    assert "records.jsonl:5: ValidationError: Dataset.title" in reasons

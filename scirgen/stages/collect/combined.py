@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from scirgen.core.errors import SourceError
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.stages.collect.pages import iterate, value_of
+from scirgen.stages.collect.checked import candidates_of, fetched_by
+from scirgen.stages.collect.pages import iterate
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
 
 
@@ -36,7 +37,7 @@ class CombinedSource:
         """Papers known by the same DOI or id come once, as found first."""
         seen: set[str] = set()
         for finder in (self._source, *self._services):
-            async for candidate in iterate(finder.papers, dataset):
+            async for candidate in candidates_of(finder, dataset):
                 key = (candidate.paper.doi or candidate.paper.id).lower()
                 if key not in seen:
                     seen.add(key)
@@ -52,12 +53,10 @@ class CombinedSource:
         failed: SourceError | None = None
         for finder in (self._source, *self._services):
             try:
-                fetched = await value_of(finder.fetch, paper)
+                fetched = await fetched_by(finder, paper)
             except SourceError as error:
                 failed = failed if failed is not None and failed.retryable else error
                 continue
-            if not isinstance(fetched, Fetched):
-                raise SourceError(f"{finder.name!r}: fetch() gave a {type(fetched).__name__}", code="bad_reply")
             if fetched.file is not None:
                 return fetched
             reasons.append(fetched)

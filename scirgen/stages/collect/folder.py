@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -9,13 +10,14 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.yamlfile import validate
+from scirgen.stages.collect.checked import said
 from scirgen.stages.collect.mapping import COLUMNS, RecordMapping
 from scirgen.stages.collect.paperfolder import PaperFolder
-from scirgen.stages.collect.recordfiles import RawRecord, kind_of, read_records
+from scirgen.stages.collect.recordfiles import RawRecord, kind_of, malformed, read_records
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 200
@@ -126,11 +128,21 @@ class FolderSource:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
+    def _read(self, entry: RawRecord) -> Dataset | Rejection:
+        """What `dataset` makes of a record. One that it cannot read (a key is missing, text that is no Unicode) is set aside."""
+        try:
+            return self.dataset(entry.value, entry.where)
+        except ScirgenError:
+            raise
+        except Exception as error:
+            problem = f"{type(error).__name__}: {said(error)}"
+            return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
+
     def _in_phase(self, entry: RawRecord | Rejection, phase: int, *, alone: bool) -> Dataset | Rejection | None:
         """The entry, when it belongs into this pass: first pass what papers were found for, last pass the rest."""
         if isinstance(entry, RawRecord):
-            found = self.dataset(entry.value, entry.where)
-            named = self.named_papers(entry.value)
+            found = self._read(entry)
+            named = self.named_papers(entry.value) if isinstance(found, Dataset) else ()
         else:
             found, named = entry, ()
         if not alone and (isinstance(found, Dataset) and found.id in self._survey[1]) != (phase == 0):
@@ -148,7 +160,7 @@ class FolderSource:
             return frozenset(), frozenset()
         for file, label in self._files:
             for entry in read_records(file, label):
-                found = self.dataset(entry.value, entry.where) if isinstance(entry, RawRecord) else None
+                found = self._read(entry) if isinstance(entry, RawRecord) else None
                 if not isinstance(entry, RawRecord) or not isinstance(found, Dataset):
                     continue
                 for candidate in self._papers.candidates(found, self.named_papers(entry.value)):

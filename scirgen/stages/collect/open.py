@@ -9,6 +9,7 @@ from scirgen.core.config import Config, SourceDefaults
 from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
+from scirgen.stages.collect.checked import blamed, checked, lacking
 from scirgen.stages.collect.combined import CombinedSource
 from scirgen.stages.collect.source import PaperService, Source, SourceSetup
 
@@ -42,11 +43,7 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         options={**defaults.options, **config.collect.options},
         http=config.collect.http,
     )
-    source = _made(registry, "source", name, setup)
-    if not isinstance(source, Source):
-        raise PluginError(
-            f"source {name!r} lacks {_lacks(source, Source)}", hint="See docs/sources.md for the contract."
-        )
+    source = checked(_made(registry, "source", name, setup))
     services = config.collect.papers_from or defaults.papers_from
     if not services:
         return source
@@ -57,7 +54,7 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
 def _service(registry: Registry, name: str, setup: SourceSetup) -> PaperService:
     service = _made(registry, "papers", name, setup)
     if not isinstance(service, PaperService):
-        raise PluginError(f"paper service {name!r} lacks {_lacks(service, PaperService)}", hint="See docs/sources.md.")
+        raise PluginError(f"paper service {name!r} lacks {lacking(service, PaperService)}", hint="See docs/sources.md.")
     return service
 
 
@@ -65,13 +62,9 @@ def _made(registry: Registry, kind: str, name: str, setup: SourceSetup) -> objec
     target = registry.get(kind, name)
     if not callable(target):
         raise PluginError(f"{kind} {name!r} is a {type(target).__name__}, not something to call with a SourceSetup")
-    made: object = target(setup)
+    with blamed(target, "its constructor", name):
+        made: object = target(setup)
     return made
-
-
-def _lacks(made: object, contract: type) -> str:
-    wanted = ("name", "papers", "fetch") + (("revision", "datasets") if contract is Source else ())
-    return ", ".join(m for m in wanted if not hasattr(made, m))
 
 
 def _input(config: Config, domain: Domain | None) -> Path | None:
@@ -97,7 +90,9 @@ def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> s
     owner = entries[("domain", domain.name)][0] if domain and ("domain", domain.name) in entries else None
     for (kind, name), (plugin, _) in sorted(entries.items(), key=lambda e: e[0]):
         if kind == "source" and plugin == owner and name != "local":
-            claims = getattr(registry.get("source", name), "claims", None)
-            if claims is not None and claims(path):
-                return name
+            adapter = registry.get("source", name)
+            claims = getattr(adapter, "claims", None)
+            with blamed(adapter, "claims()", name):
+                if claims is not None and claims(path):
+                    return name
     return "local"

@@ -274,7 +274,9 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
         async for entry in entries:
             yield entry
         return
-    iterator: Iterator[T] = iter(entries)  # type: ignore[call-overload]
+    if not isinstance(entries, Iterable):
+        raise TypeError(f"it gave a {type(entries).__name__}; yield what there is, or give a list")
+    iterator: Iterator[T] = iter(entries)
 
     def advance() -> tuple[T, ...]:
         # StopIteration cannot cross a future, so the end is an empty tuple.

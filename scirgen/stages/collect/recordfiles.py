@@ -59,7 +59,8 @@ def read_records(path: Path, name: str, skip: int = 0) -> Iterator[RawRecord | R
             if number >= skip:
                 yield entry
     except UnicodeDecodeError as error:
-        yield malformed(name, name, f"not UTF-8 text: {error}")
+        found = f"byte 0x{error.object[error.start]:02x} at {error.start}"
+        yield malformed(name, name, f"not UTF-8 text ({found}); save it as UTF-8")
     except (EOFError, gzip.BadGzipFile) as error:
         yield malformed(name, name, f"the gzip file is damaged: {error}")
     except OSError as error:

@@ -1,0 +1,194 @@
+"""A source as the run sees it: the boundary at which an adapter's own mistakes and exceptions become `SourceError`.
+
+What an adapter must do is said in `source`; a thorough check of one, before it is used, is `scirgen.testing.check_source`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from scirgen.core.errors import PluginError, ScirgenError, SourceError
+from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.stages.collect.pages import iterate, value_of
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
+
+CODE = "source_fault"
+_CONTRACT = "See docs/sources.md for the contract; scirgen.testing.check_source(source) checks an adapter."
+_RECORD = "Yield a scirgen.Rejection for a record that cannot be used; the others then go on."
+_NETWORK = "Raise scirgen.SourceError for what another try may mend; requests made with scirgen.open_http do."
+
+
+def checked(source: object) -> CheckedSource:
+    """A source of one's own, wrapped.
+
+    Raises:
+        PluginError: it is no source: a class instead of an object, a member is missing, or it has no name.
+    """
+    if isinstance(source, CheckedSource):
+        return source
+    if isinstance(source, type):
+        raise PluginError(
+            f"source {source.__name__} is a class", hint=f"Pass an object: source={source.__name__}(...)."
+        )
+    if not isinstance(source, Source):
+        raise PluginError(
+            f"{type(source).__name__} is no source: it lacks {lacking(source, Source)}",
+            hint="See docs/sources.md for the contract.",
+        )
+    if not isinstance(source.name, str) or not source.name:
+        raise PluginError(f"the source {type(source).__name__} has no name", hint="Give it a text as its member name.")
+    return CheckedSource(source)
+
+
+def lacking(made: object, contract: type) -> str:
+    """The members of the contract (`Source` or `PaperService`) that an object has not."""
+    wanted = ("name", "papers", "fetch") + (("revision", "datasets") if contract is Source else ())
+    return ", ".join(m for m in wanted if not hasattr(made, m))
+
+
+class CheckedSource:
+    """Any source, with each of its faults as a `SourceError` that names the member and the adapter's line."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.name = source.name
+
+    def revision(self, cursor: str | None) -> str | None:
+        """The source's.
+
+        Raises:
+            SourceError: it fails, or is no text.
+        """
+        with blamed(self._source, "revision()"):
+            found = self._source.revision(cursor)
+        if found is None or isinstance(found, str):
+            return found
+        if inspect.iscoroutine(found):
+            found.close()
+        raise _wrong(self._source, f"revision() gave a {type(found).__name__}, not a text or None")
+
+    def count(self) -> int | None:
+        """How many records the catalogue holds, where the source can tell."""
+        with blamed(self._source, "count()"):
+            counted = getattr(self._source, "count", lambda: None)()
+        return counted if isinstance(counted, int) else None
+
+    async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
+        """The source's, each of a class that the contract allows.
+
+        Raises:
+            SourceError: it fails on the way, or yields something else.
+        """
+        with blamed(self._source, "datasets()"):
+            async for entry in iterate(self._source.datasets, cursor):
+                if not isinstance(entry, (Dataset, Cursor, Rejection)):
+                    raise _wrong(
+                        self._source,
+                        f"datasets() yielded a {type(entry).__name__}, not a Dataset, Cursor or Rejection",
+                    )
+                if isinstance(entry, Cursor) and not isinstance(entry.value, str):
+                    raise _wrong(
+                        self._source, f"datasets() yielded Cursor({entry.value!r}); a cursor's value must be a text"
+                    )
+                yield entry
+
+    async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
+        """The source's.
+
+        Raises:
+            SourceError: it fails on the way, or yields something that is no `Candidate`.
+        """
+        async for candidate in candidates_of(self._source, dataset):
+            yield candidate
+
+    async def fetch(self, paper: Paper) -> Fetched:
+        """The source's.
+
+        Raises:
+            SourceError: it fails, gives no `Fetched`, or a file that is not there.
+            PaperError: the source says so.
+        """
+        return await fetched_by(self._source, paper)
+
+
+async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
+    """Candidates that a source or a paper service yields for a dataset; faults as in `CheckedSource.papers`."""
+    with blamed(finder, "papers()"):
+        async for candidate in iterate(finder.papers, dataset):
+            if not isinstance(candidate, Candidate):
+                raise _wrong(finder, f"papers() yielded a {type(candidate).__name__}, not a Candidate")
+            yield candidate
+
+
+async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
+    """What a source or a paper service fetched; faults as in `CheckedSource.fetch`."""
+    with blamed(finder, "fetch()"):
+        fetched = await value_of(finder.fetch, paper)
+    if not isinstance(fetched, Fetched):
+        raise _wrong(finder, f"fetch() gave a {type(fetched).__name__}, not a Fetched")
+    file: object = fetched.file
+    if file is None:
+        return fetched
+    if not isinstance(file, Path):
+        raise _wrong(finder, f"fetch() gave a file that is a {type(file).__name__}, not a pathlib.Path")
+    if not file.is_file():
+        raise SourceError(
+            f"source {finder.name!r}: fetch() gave {str(file)!r}, which is no file",
+            hint="Give a Fetched with a code and a reason where there is none.",
+            code=CODE,
+        )
+    return fetched
+
+
+@contextmanager
+def blamed(source: object, member: str, name: str = "") -> Iterator[None]:
+    """Turn what an adapter raises, other than scirgen's own errors, into a `SourceError` with its place in the adapter."""
+    try:
+        yield
+    except (ScirgenError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        name = name or getattr(source, "name", type(source).__name__)
+        raise SourceError(
+            f"source {name!r}: {member} raised {type(error).__name__}{_place(source, error)}: {said(error)}",
+            hint=_hint(error, member),
+            code=CODE,
+        ) from error
+
+
+def _wrong(source: object, problem: str) -> SourceError:
+    name = getattr(source, "name", type(source).__name__)
+    return SourceError(f"source {name!r}: {problem}", hint=_CONTRACT, code=CODE)
+
+
+def _place(source: object, error: Exception) -> str:
+    """``(file.py, line 12)``: the innermost line of the adapter's own file; nothing where it was not entered."""
+    try:
+        own = inspect.getfile(source if inspect.isclass(source) else type(source))
+    except (TypeError, OSError):
+        return ""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == own]
+    return f" ({Path(own).name}, line {frames[-1].lineno})" if frames else ""
+
+
+def said(error: Exception) -> str:
+    """An exception in one line, without its class."""
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{error.title}.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+    return " ".join(str(error).split())[:500] or "no message"
+
+
+def _hint(error: Exception, member: str) -> str:
+    kind = f"{type(error).__module__}.{type(error).__name__}"
+    if isinstance(error, (OSError, TimeoutError)) or kind.split(".")[0] in (
+        "aiohttp", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3",
+    ):  # fmt: skip
+        return _NETWORK
+    return _RECORD if member == "datasets()" else _CONTRACT
