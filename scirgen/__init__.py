@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "generate": "scirgen.api",
+    "merge": "scirgen.api",
     "Run": "scirgen.api",
     "Domain": "scirgen.core.resources",
     "Plugin": "scirgen.core.registry",

@@ -1,4 +1,4 @@
-"""The public Python API: `generate` runs the pipeline, `Run` reads what it left."""
+"""The public Python API: `generate` runs the pipeline, `merge` makes one release of several runs, `Run` reads what they left."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import logging
 import shlex
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,12 @@ from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.estimate import Known, estimate
 from scirgen.pipeline.expected import Estimate
 from scirgen.pipeline.history import read_history
+from scirgen.pipeline.joined import JoinedView, refuse_merged
 from scirgen.pipeline.manifest import build_manifest, write_manifest
+from scirgen.pipeline.merge import check_parts, merged_config, open_merged, remember_parts, write_merged_manifest
+from scirgen.pipeline.merge import release as release_merged
 from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
+from scirgen.pipeline.parts import open_parts, settle_overlap
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.plugins import load_registry
 from scirgen.pipeline.rehearse import LEANS, draw_sample, model_facts, rehearse
@@ -155,6 +159,62 @@ def generate(
     return asyncio.run(run_pipeline(Path(out), loaded.config, pack, source=source, observer=observer or Silent()))
 
 
+def merge(
+    out: str | Path,
+    parts: Sequence[str | Path],
+    *,
+    mixed: bool = False,
+    partial: bool = False,
+    first_wins: bool = False,
+    config_file: str | Path | None = None,
+    settings: Mapping[str, object] | None = None,
+    report: bool = True,
+    observer: Observer | None = None,
+) -> Run:
+    """Make one release of several finished runs, as if they had been one. No model is asked; the parts are only read.
+
+    Args:
+        out: the merged run's folder: release, manifest, report; what is in the parts stays there.
+        parts: folders of runs, or of merged runs, which stand for their parts.
+        mixed: allow parts that were made with different models, prompts, settings or seeds; the card says so.
+        partial: allow parts that are unfinished or have failed items; the card says so.
+        first_wins: take a dataset that several parts have with different results from the part named first.
+        config_file: a YAML file of settings; those of the release count.
+        settings: dotted setting -> value, of the release (``release.*``, ``generate.quota.*``, ``seed``, ``overrides``).
+        report: write report.html too.
+        observer: told what happens while it happens.
+
+    Returns:
+        The merged run; everything that reads a run's folder reads it too, as long as the parts are where they were.
+
+    Raises:
+        ScirgenError: parts that cannot be one release, or only with one of the permissions above; nothing is written then.
+    """
+    folder, registry, observer = Path(out), load_registry(), observer or Silent()
+    with ExitStack() as closing:
+        opened = open_parts([Path(p) for p in parts], closing)
+        notes = check_parts(opened, mixed=mixed, partial=partial)
+        config = merged_config(opened, Path(config_file) if config_file else None, settings or {})
+        elsewhere = settle_overlap(opened, first_wins=first_wins)
+        stage = build_stages(registry)["release"]
+        resources = Resources(
+            find_domain(config.domain, registry), Path(config.overrides) if config.overrides else None
+        )
+        store = closing.enter_context(open_merged(folder, opened))
+        view = JoinedView(store, opened, notes)
+        ctx = StageContext(
+            config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder,
+            log=logging.getLogger("scirgen"),
+        )  # fmt: skip
+        observer.note(f"{len(opened)} part(s) with {len(view.dataset_ids()):,} datasets: writing their release")
+        outcome = asyncio.run(release_merged(store, view, ctx, stage, observer))
+        remember_parts(folder, store, view, elsewhere)
+        write_merged_manifest(folder, store, view, ctx, stage)
+    if report:
+        write_report(folder)
+    return Run(folder, outcome)
+
+
 async def run_pipeline(
     folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
 ) -> Run:
@@ -165,6 +225,7 @@ async def run_pipeline(
     async with AsyncExitStack() as closing:
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
         store = closing.enter_context(Store(folder / "run.db"))
+        refuse_merged(store)
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.db)
         sessions = await open_sessions(config, registry, replies, prompts=prompts)

@@ -23,6 +23,7 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
     """Show where a row came from: span in the page, prompt, raw reply, scores, gates."""
     view = StoreView.open(run)
     try:
+        warn_of_changes(view)
         found = _find(view, id)
         shown: set[str] = set()
         for kind, result in found:
@@ -38,14 +39,24 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
         view.close()
 
 
+def warn_of_changes(view: StoreView) -> None:
+    """Say on standard error which parts of a merged run are no longer what was merged."""
+    if changed := view.changed():
+        click.echo(f"note: {', '.join(changed)} changed after being merged; merge again to release that", err=True)
+
+
 def _find(view: StoreView, id: str) -> list[tuple[str, StoredResult]]:
     found = view.find(id)
     if found:
         return found
     near = view.complete_id(id)
-    if len(near) == 1:
-        return view.find(near[0])
-    hint = f"It could be: {', '.join(near)}" if near else "Ids are in release/*.jsonl and in: scirgen status RUN --json"
+    if len(near) == 1 and (found := view.find(near[0])):
+        return found
+    hint = (
+        f"It could be: {', '.join(near)}"
+        if len(near) > 1
+        else "Ids are in release/*.jsonl and in: scirgen status RUN --json"
+    )
     raise InputError(f"no record {id!r} in this run", hint=hint)
 
 
@@ -57,6 +68,8 @@ def _records(result: StoredResult, id: str, kind: str) -> list[Record]:
 def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
     click.secho(f"\n== {result.stage}: {type(record).__name__} {record_id(record)}", bold=True)
     click.echo(f"   item {result.key}  fingerprint {result.fingerprint[:12]}")
+    if part := view.part_of(str(getattr(record, "dataset_id", None) or record_id(record))):
+        click.echo(f"   part {part}")
     if isinstance(record, Rejection):
         score = f" (score {record.score:.4g})" if record.score is not None else ""
         click.echo(f"   rejected as {record.code}: {record.reason}{score}")

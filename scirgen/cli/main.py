@@ -18,6 +18,7 @@ from scirgen.core.errors import ScirgenError
 COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("scirgen.cli.generate:generate", "Make a dataset: records and papers in, a release out."),
     "estimate": ("scirgen.cli.estimate:estimate", "Predict calls, tokens, cost and hours before anything is spent."),
+    "merge": ("scirgen.cli.merge:merge", "Make one release of several runs."),
     "status": ("scirgen.cli.status:status", "Show a run stage by stage."),
     "profile": ("scirgen.cli.profile:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.inspect:inspect", "Show where one row of a run came from."),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.inspect import warn_of_changes
 from scirgen.core.records import Failure, Rejection
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.view import StoreView
@@ -33,6 +34,7 @@ def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) 
     while True:
         view = StoreView.open(run)
         try:
+            warn_of_changes(view)
             if stage:
                 text = "\n".join(_reasons(view, stage, most, as_json)) or f"{stage} rejected nothing"
             else:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scirgen.llm.rehearsal import PREFILL_SHARE, SCORE_SHAPE, alike, chat_shape
+from scirgen.pipeline.joined import refuse_merged
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.view import StoreView
 
@@ -69,6 +70,7 @@ def read_history(folder: Path) -> History:
     """
     store = Store(folder / "run.db", writable=False)
     try:
+        refuse_merged(store)
         sums: dict[str, _Sums] = defaultdict(_Sums)
         models: set[str] = set()
         units = 0.0

@@ -39,13 +39,13 @@ def build_manifest(
     }
 
 
-def write_manifest(folder: Path, store: Store, manifest: dict[str, object]) -> None:
-    """Write RUN/manifest.json (atomically) and keep a copy in the store.
+def write_manifest(folder: Path, store: Store, manifest: dict[str, object], view: StoreView | None = None) -> None:
+    """Write RUN/manifest.json (atomically) and keep a copy in the store. ``view``: what is counted, where it is not the store's.
 
     Raises:
         StoreError: it cannot be written.
     """
-    manifest = {**manifest, "counts": StoreView(store).funnel()}
+    manifest = {**manifest, "counts": (view or StoreView(store)).funnel()}
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     store.set_meta("manifest", text)
     temporary = folder / ".manifest.json.part"

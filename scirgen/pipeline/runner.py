@@ -318,12 +318,15 @@ class Runner:
             self._observer.planned("release", 1)
             fingerprint = scope.fingerprint(salted, self._static["release"])
             stored = self._store.get("release", item.key, fingerprint)
-            if stored is not None and stored.status == "done" and not _complete_on_disk(stored, self._ctx):
+            if stored is not None and stored.status == "done" and not complete_on_disk(stored, self._ctx):
                 self._store.forget(stored.id)
-            await self._item(stage, salted, scope)
+            released = await self._item(stage, salted, scope)
+            # What was released: a later run that stops on its way leaves another state, so that a merge can tell.
+            self._store.set_meta("released", current if released.status == "done" else "")
 
 
-def _complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
+def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
+    """Whether all files of a release that the store knows are still there."""
     files = [getattr(r, "path", "") for r in stored.outputs()]
     return all((ctx.folder / f).is_file() for f in files)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,15 +19,27 @@ _CURRENT = "(SELECT id FROM datasets WHERE seen=(SELECT MAX(seen) FROM datasets)
 
 
 class StoreView:
-    """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time."""
+    """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time.
+
+    ``_whole`` says which rows ``m`` of `members` are looked at when the question is about the whole run.
+    """
+
+    _whole = f"m.dataset_id IN {_CURRENT}"
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    @classmethod
-    def open(cls, folder: Path) -> StoreView:
-        """The view of a run's folder; does not disturb a run in progress."""
-        return cls(Store(folder / "run.db", writable=False))
+    @staticmethod
+    def open(folder: Path) -> StoreView:
+        """The view of a run's folder, or of a merged one with its parts; does not disturb a run in progress."""
+        from scirgen.pipeline.joined import open_joined
+
+        store = Store(folder / "run.db", writable=False)
+        try:
+            return open_joined(store) or StoreView(store)
+        except BaseException:
+            store.close()
+            raise
 
     def close(self) -> None:
         """Close the underlying file."""
@@ -45,18 +57,21 @@ class StoreView:
 
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
         """Current results of a stage by key; shared ones come once."""
-        where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (f"m.dataset_id IN {_CURRENT}", [])
-        with self._store.guarded():
-            keys = self._store.db.execute(
-                "SELECT DISTINCT m.key, m.result_id FROM members m "
-                f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
-                (stage, *parameters),
-            ).fetchall()
-        for _, result_id in keys:
+        for result_id in self._result_ids(stage, dataset_id):
             with self._store.guarded():
                 row = self._store.db.execute(f"SELECT {_COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
             if row:
                 yield StoredResult(*row)
+
+    def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
+        where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (self._whole, [])
+        with self._store.guarded():
+            found = self._store.db.execute(
+                "SELECT DISTINCT m.key, m.result_id FROM members m "
+                f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
+                (stage, *parameters),
+            ).fetchall()
+        return (result_id for _, result_id in found)
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
         """Current outputs of one record class."""
@@ -81,7 +96,7 @@ class StoreView:
             step.stage: {"done": 0, "partial": 0, "failed": 0, "todo": 0, "outputs": 0, "rejected": 0} for step in PLAN
         }
         current = (
-            f"(SELECT DISTINCT stage, key, result_id FROM members WHERE dataset_id IN {_CURRENT}) m "
+            f"(SELECT DISTINCT m.stage, m.key, m.result_id FROM members m WHERE {self._whole}) m "
             "LEFT JOIN results r ON r.id=m.result_id"
         )
         with self._store.guarded():
@@ -107,7 +122,7 @@ class StoreView:
         with self._store.guarded():
             for question_type, code, count in self._store.db.execute(
                 "SELECT w.question_type, w.code, COUNT(*) FROM "
-                f"(SELECT DISTINCT result_id FROM members WHERE dataset_id IN {_CURRENT}) m "
+                f"(SELECT DISTINCT m.result_id FROM members m WHERE {self._whole}) m "
                 "JOIN rows w ON w.result_id=m.result_id "
                 "WHERE w.kind='Rejection' AND w.question_type IS NOT NULL GROUP BY 1,2 ORDER BY 1,2"
             ):
@@ -116,14 +131,28 @@ class StoreView:
 
     def state_digest(self) -> str:
         """Hash of all current results before release; what a release's fingerprint stands on."""
-        hasher = hashlib.sha256()
+        return digest_of(row[:4] for row in self.state())
+
+    def state(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """(stage, key, fingerprint, status, the result's number in the store) of all current results before release, sorted."""
         with self._store.guarded():
-            for row in self._store.db.execute(
-                "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status FROM members m JOIN results r ON r.id=m.result_id "
-                f"WHERE m.stage<>'release' AND m.dataset_id IN {_CURRENT} ORDER BY 1,2,3"
-            ):
-                hasher.update("\x1f".join(row).encode() + b"\n")
-        return hasher.hexdigest()
+            yield from self._store.db.execute(
+                "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status, r.id "
+                "FROM members m JOIN results r ON r.id=m.result_id "
+                f"WHERE m.stage<>'release' AND {self._whole} ORDER BY 1,2,3,4"
+            )
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the release must know of how its run came about, beyond what is counted."""
+        return ()
+
+    def changed(self) -> tuple[str, ...]:
+        """Parts of a merged run that have changed since they were merged."""
+        return ()
+
+    def part_of(self, dataset_id: str) -> str:
+        """Where a dataset's results lie, for a merged run: the part's name and folder; "" for a run of its own."""
+        return ""
 
     def waiting(self) -> int:
         """Datasets of this run whose path is not complete."""
@@ -163,3 +192,11 @@ class StoreView:
         text = self._store.meta("manifest")
         loaded: dict[str, object] = json.loads(text) if text else {}
         return loaded
+
+
+def digest_of(state: Iterable[Sequence[str]]) -> str:
+    """Hash of a state's rows, as `StoreView.state_digest` has it."""
+    hasher = hashlib.sha256()
+    for row in state:
+        hasher.update("\x1f".join(row).encode() + b"\n")
+    return hasher.hexdigest()

@@ -122,6 +122,10 @@ class RunView(Protocol):
         """Versions, hashes, models, counts and usage of the run."""
         ...
 
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the release must know of how the run came about; empty for a run of its own."""
+        ...
+
 
 @dataclass
 class StageContext:

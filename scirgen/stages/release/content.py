@@ -62,7 +62,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
     documents |= {a.span.document_id: a.paper_id for a in ordered}
     writers, made = _made(run)
-    left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections())
+    # What an earlier release of this run left out is no business of this one's; it counts its own.
+    left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
     return ReleaseContent(
         info=info.model_copy(update={"left_out": dict(sorted(left_out.items())), "made": made}),
         datasets=datasets,

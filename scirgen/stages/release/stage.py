@@ -33,7 +33,7 @@ class ReleaseStage(Stage):
     """Writes ``RUN/release`` from the run's current results; the runner's fingerprint covers all of them."""
 
     name: ClassVar[str] = "release"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def uses(self, config: Config) -> Uses:
         """Its own settings, and the version that the card names."""
@@ -95,6 +95,7 @@ class ReleaseStage(Stage):
         if settings.duplicates_model:
             note = f"Near-duplicates were also looked for by embeddings of {describe(settings.duplicates_model)}."
             info = info.model_copy(update={"notes": (*info.notes, note)})
+        info = info.model_copy(update={"notes": (*ctx.run.notes(), *info.notes)})
         return write_release(
             from_run(ctx.run, info),
             ctx.folder / _FOLDER,

@@ -50,6 +50,9 @@ class FakeRun:
     def manifest(self):
         return {"usage": {"wall": id(self)}}
 
+    def notes(self):
+        return ()
+
 
 def name(i: int, prefix: str = "V") -> str:
     """A proper name for a number: questions that differ in one are not near-duplicates."""

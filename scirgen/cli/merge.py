@@ -1,0 +1,83 @@
+"""``scirgen merge RUN...``: one release of several runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from scirgen.api import Run
+from scirgen.api import merge as merge_runs
+from scirgen.cli.options import parse_settings
+from scirgen.pipeline.observer import Silent
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The merged run's folder.")
+@click.option("--partial", is_flag=True, help="Also take runs that are unfinished or have failed items.")
+@click.option("--mixed", is_flag=True, help="Also take runs made with different models, prompts, settings or seeds.")
+@click.option(
+    "--first-wins", is_flag=True, help="Of a dataset that several runs have with different results, take the first's."
+)
+@click.option(
+    "--config", "config_file", type=click.Path(path_type=Path), help="YAML file; its settings of the release."
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="release.*, generate.quota.*, seed or overrides."
+)
+@click.option("--report/--no-report", default=True, help="Write report.html too.")
+@click.option("--quiet", is_flag=True, help="Only the closing summary.")
+def merge(
+    runs: tuple[Path, ...],
+    out: Path,
+    partial: bool,
+    mixed: bool,
+    first_wins: bool,
+    config_file: Path | None,
+    settings: tuple[str, ...],
+    report: bool,
+    quiet: bool,
+) -> None:
+    """Make one release of several finished RUNS, as if they had been one run.
+
+    Near-duplicates, splits, targets and decontamination are settled over all of them. No model is asked, and the runs are
+    only read: they stay where they are, and `scirgen inspect OUT ROW_ID` looks into them.
+    """
+    run = merge_runs(
+        out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
+        settings=parse_settings(settings), report=report, observer=Silent() if quiet else Lines(),
+    )  # fmt: skip
+    sys.exit(summarise(run, len(runs)))
+
+
+class Lines(Silent):
+    """Notes as lines on standard error."""
+
+    def note(self, message: str) -> None:
+        """One line."""
+        click.echo(message, err=True)
+
+
+def summarise(run: Run, runs: int) -> int:
+    """Print what came out and where it is; returns the exit code."""
+    assert run.outcome is not None
+    funnel, released = run.funnel(), run.released()
+    accepted = funnel["tag"]["outputs"]
+    click.echo(
+        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs, from {run.outcome.datasets} "
+        f"datasets in {runs} runs"
+    )
+    reasons = {k.split(":", 1)[1]: n for k, n in funnel["release"].items() if k.startswith("rejected:")}
+    if reasons:
+        said = ", ".join(f"{code} {n}" for code, n in sorted(reasons.items(), key=lambda kn: (-kn[1], kn[0])))
+        click.echo(f"  release   rejected {said}")
+    click.echo(f"release  {run.release}  ({', '.join(f'{split} {rows}' for split, rows in released.items())})")
+    if (run.folder / "report.html").is_file():
+        click.echo(f"report   {run.folder / 'report.html'}")
+    click.echo(f"parts    {run.folder / 'parts.tsv'} says which run each dataset is from")
+    click.echo(f"next     scirgen inspect {run.folder} ROW_ID; scirgen push {run.folder} OWNER/NAME --dry-run")
+    if run.outcome.status == "partial":
+        click.echo("Some items of the runs failed or are missing; finish them and merge again.", err=True)
+    return {"success": 0, "partial": 3}.get(run.outcome.status, 1)
