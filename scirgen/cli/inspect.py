@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
+from scirgen.core.config import Config
 from scirgen.core.errors import InputError
-from scirgen.core.records import Provenance, QAPair, Record, Rejection, Span
+from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span
+from scirgen.pipeline.plugins import load_registry
 from scirgen.pipeline.serial import record_id
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.view import StoreView
+from scirgen.stages.filter.stage import describe_gates
+
+R = TypeVar("R", bound=Record)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,12 +32,17 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
         warn_of_changes(view)
         found = _find(view, id)
         shown: set[str] = set()
+        rows: set[str] = set()
         for kind, result in found:
             for record in _records(result, id, kind):
                 if as_json:
                     click.echo(record.model_dump_json(exclude_defaults=True))
                     continue
-                _show_record(view, result, record)
+                if isinstance(record, QAPair) and record.id in rows:
+                    _show_later(view, result, record)
+                else:
+                    _show_record(view, result, record)
+                    rows.add(record_id(record))
                 origin = getattr(record, "provenance", None)
                 if replies and origin is not None:
                     _show_replies(view, origin, shown)
@@ -77,14 +88,12 @@ def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
         return
     if isinstance(record, QAPair):
         click.echo(
-            f"   Q [{record.question_type}, {record.bloom or 'untagged'}] {record.question}\n   A {record.answer}"
+            f"   Q [{record.question_type}] {record.question}\n   A {record.answer}"
+            + (f"\n   note {record.note}" if record.note else "")
         )
+        click.echo(f"   dataset {record.dataset_id}{_titled(view, record.dataset_id)}")
         for span in record.evidence:
             _show_span(view, span)
-        for measured in record.scores:
-            verdict = {True: "passed", False: "failed", None: "measured"}[measured.passed]
-            limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
-            click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
         return
     text = record.model_dump_json(exclude_defaults=True, exclude={"text", "blocks", "provenance"})
     click.echo(f"   {text[:1200]}")
@@ -93,14 +102,59 @@ def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
             _show_span(view, span)
 
 
+def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
+    """A pair that was shown already: what this stage added."""
+    click.secho(f"\n== {result.stage}: QAPair {pair.id}", bold=True)
+    click.echo(f"   item {result.key}  fingerprint {result.fingerprint[:12]}")
+    if result.stage == "filter":
+        if passed := _gates(view):
+            click.echo(f"   gates passed: {', '.join(passed)}")
+        for measured in pair.scores:
+            verdict = {True: "passed", False: "failed", None: "measured"}[measured.passed]
+            limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
+            click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
+    elif pair.bloom:
+        intended = f" (asked for: {pair.intended_bloom})" if pair.intended_bloom else ""
+        click.echo(f"   level {pair.bloom}{intended}")
+    for language, field, text in pair.translations:
+        click.echo(f"   {field} [{language}] {text}")
+
+
 def _show_span(view: StoreView, span: Span) -> None:
     place = f"page {span.page}" if span.page else "no page"
     box = " box " + ",".join(f"{v:.0f}" for v in span.bbox) if span.bbox else ""
-    paper = next(
-        (r for kind, result in view.find(span.document_id) if kind == "Document" for r in result.outputs()), None
-    )
-    where = getattr(paper, "paper_id", "dataset metadata" if paper is None else "")
-    click.echo(f"   evidence {where} {place}{box} [{span.start}:{span.end}] {span.section or ''}\n     “{span.text}”")
+    document = _record(view, span.document_id, Document)
+    if document is None:
+        place, where = "", "dataset metadata"
+    else:
+        paper = _record(view, document.paper_id, Paper)
+        file = f" ({Path(paper.file).name})" if paper is not None and paper.file else ""
+        title = (paper.title if paper is not None else "") or document.title
+        where = f"{document.paper_id}{file}" + (f" “{title}”" if title else "") + " "
+    section = f" {span.section.value}" if span.section else ""
+    click.echo(f"   evidence {where}{place}{box} [{span.start}:{span.end}]{section}\n     “{span.text}”")
+
+
+def _record(view: StoreView, id: str, kind: type[R]) -> R | None:
+    """The newest record of a class with this id."""
+    for name, result in reversed(view.find(id)):
+        if name == kind.__name__:
+            return next((r for r in result.outputs() if isinstance(r, kind) and record_id(r) == id), None)
+    return None
+
+
+def _titled(view: StoreView, dataset_id: str) -> str:
+    dataset = _record(view, dataset_id, Dataset)
+    return f" “{dataset.title}”" if dataset is not None else ""
+
+
+def _gates(view: StoreView) -> list[str]:
+    """Codes of the gates that were in force, by the settings that the run's manifest keeps."""
+    settings = view.manifest().get("settings")
+    if not isinstance(settings, dict) or "filter" not in settings:
+        return []
+    config = Config.model_validate({"filter": settings["filter"]})
+    return [str(gate["code"]) for gate in describe_gates(config, load_registry()) if gate["on"]]
 
 
 def _show_replies(view: StoreView, origin: Provenance, shown: set[str]) -> None:

@@ -125,6 +125,10 @@ class PaperRow(Record):
     year: int | None = None
     licence: str = "unknown"
     dataset_ids: tuple[str, ...] = ()
+    document_id: str | None = Field(
+        default=None, description="its parsed text, as evidence, passages and aspects name it"
+    )
+    sha256: str | None = Field(default=None, description="of the file that was read")
 
 
 class AspectRow(Record):

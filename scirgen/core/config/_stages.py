@@ -248,6 +248,11 @@ class AboutConfig(Section):
 class ReleaseConfig(Section):
     """Stage 10. ``ratios`` are train, dev, test."""
 
+    name: str = Field(
+        default="",
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
+        description="what the release is called on its card and in its metadata; empty: scirgen-DOMAIN",
+    )
     ratios: tuple[float, float, float] = (0.80, 0.15, 0.05)
     formats: tuple[str, ...] = ("jsonl",)
     # Not fingerprinted: the hash of what is in the files is, instead of their paths.

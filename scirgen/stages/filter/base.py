@@ -80,6 +80,10 @@ class Gate(ABC):
         configured = options.threshold if options else None
         return configured if configured is not None else (self.default_threshold or 0.0)
 
+    def in_force(self, config: Config) -> bool:
+        """Whether it can reject anything with these settings; a gate that needs a model of its own overrides it."""
+        return True
+
     def maximum(self, config: Config, default: float) -> float:
         """The configured upper bound, else ``default``."""
         options = config.filter.gate_options.get(self.code)

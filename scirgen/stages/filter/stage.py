@@ -105,7 +105,7 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
     return [
         {
             "code": g.code,
-            "on": g.code in on,
+            "on": g.code in on and g.in_force(config),
             "threshold": None if g.default_threshold is None else g.threshold(config),
             "needs_model": g.needs_model,
             "explanation": g.explanation,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from scirgen.core.records import Aspect, Dataset, Link, Paper, Provenance, QAPair, Record, SectionLabel
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Record, SectionLabel
 from scirgen.core.release import MadeRow, ReleaseInfo
 from scirgen.stages.base import RunView
 
@@ -51,6 +51,13 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     papers = {p.id: p for p in run.records("collect", Paper) if p.id in wanted}
     for paper_id in sorted(wanted - set(papers)):
         papers[paper_id] = Paper(id=paper_id)
+    if untitled := {p.id for p in papers.values() if not p.title}:
+        # A folder's files come without titles; the parsed paper has one.
+        papers |= {
+            d.paper_id: papers[d.paper_id].model_copy(update={"title": d.title})
+            for d in run.records("parse", Document)
+            if d.paper_id in untitled
+        }
     aspects = {
         a.id: a
         for a in run.records("verify", Aspect)

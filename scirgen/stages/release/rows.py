@@ -25,6 +25,9 @@ def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
     for dataset_id, papers in content.uses.items():
         for paper_id in papers:
             users.setdefault(paper_id, []).append(dataset_id)
+    documents = {
+        paper_id: document_id for document_id, paper_id in sorted(content.document_papers.items(), reverse=True)
+    }
     for paper in content.papers.values():
         yield PaperRow(
             id=paper.id,
@@ -34,6 +37,8 @@ def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
             year=paper.year,
             licence=paper.licence,
             dataset_ids=tuple(sorted(users.get(paper.id, ()))),
+            document_id=documents.get(paper.id),
+            sha256=paper.sha256,
         )
 
 

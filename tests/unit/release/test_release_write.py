@@ -8,6 +8,7 @@ from content_factory import PROVENANCE, dataset, name, pair, small_run
 
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.records import Document, Paper
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.core.release import SPLITS, Release, ReleaseInfo
 from scirgen.core.resources import Resources
@@ -119,6 +120,24 @@ def test_only_papers_judged_to_be_used_are_released(tmp_path):
     without = {d.id: d.text for d in release.corpus("without-paper")}
     assert with_paper["ds-002"] == without["ds-002"] + "\nSnow depth declined."
     assert with_paper["ds-003"] == without["ds-003"]
+
+
+def test_a_paper_is_found_by_what_evidence_and_aspects_call_its_text_and_has_the_title_that_was_read_in_it(tmp_path):
+    run = small_run()
+    run.stored["collect"] = [
+        Paper(id="p-shared", title="From the source", sha256="ab12"),
+        Paper(id="p-own", sha256="cd34"),
+    ]
+    read = [("p-shared", "From the PDF"), ("p-own", "Own paper, as it stands in the PDF"), ("p-unused", "Not used")]
+    run.stored["parse"] = [Document(id=f"doc-{i}", paper_id=i, title=t, text="", blocks=()) for i, t in read]
+    release = write(run, tmp_path / "release")
+    papers = {p.document_id: (p.title, p.sha256) for p in release.papers()}
+    assert papers == {
+        "doc-p-shared": ("From the source", "ab12"),
+        "doc-p-own": ("Own paper, as it stands in the PDF", "cd34"),
+    }
+    quoted = {e.document_id for r in release.rows() for e in r.evidence if e.source == "paper"}
+    assert quoted and quoted | {a.document_id for a in release.aspects()} <= set(papers)
 
 
 def test_release_json_lists_every_file_with_its_hash_and_no_clock_time(tmp_path):

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair
 from scirgen.stages.base import StageContext
@@ -27,6 +28,10 @@ class TypeOpinionGate(Gate):
     order: ClassVar[int] = 65
     default_threshold: ClassVar[float | None] = 1.0
     needs: ClassVar[tuple[str, ...]] = ("type",)
+
+    def in_force(self, config: Config) -> bool:
+        """With a classifier."""
+        return bool(config.filter.type_tagger)
 
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
         folder = ctx.config.filter.type_tagger
