@@ -17,7 +17,7 @@ def benchmark() -> None:
     """Measure retrievers and models on a release."""
 
 
-@benchmark.command()
+@benchmark.command(short_help="Find the dataset that a question was asked about.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option(
     "--retrievers",
@@ -92,7 +92,7 @@ def retrieval(
         click.echo(f"note: {note}")
 
 
-@benchmark.command()
+@benchmark.command(short_help="Have a model grade what retrievers find.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option(
     "--out",
@@ -166,7 +166,7 @@ class _Count:
             click.echo(f"{done} of {self._total} {self._what}", err=True)
 
 
-@benchmark.command()
+@benchmark.command(short_help="Answer the questions, without and with passages.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option(
     "--model", required=True, help="Who answers, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:..."

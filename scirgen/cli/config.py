@@ -16,7 +16,7 @@ def config() -> None:
     """Show the resolved settings."""
 
 
-@config.command()
+@config.command(short_help="Print every setting with the layer that set it.")
 @click.option("--domain", help="Domain pack.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")

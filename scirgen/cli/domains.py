@@ -35,7 +35,7 @@ def list_(as_json: bool) -> None:
         click.echo(f"{row['name']:20} {row['plugin']:24} {row['title']}")
 
 
-@domains.command()
+@domains.command(short_help="What a domain brings, and what it replaces.")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def show(name: str, as_json: bool) -> None:

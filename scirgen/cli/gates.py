@@ -24,7 +24,10 @@ def gates() -> None:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """Every gate in the order it runs: code, whether it is on, threshold, what it rejects."""
+    """One line a gate, in the order they run.
+
+    Code, whether it is on, threshold, what it rejects.
+    """
     loaded, _ = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
     rows = describe_gates(loaded.config, load_registry())
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ def summarise(run: Run) -> int:
     accepted = funnel["tag"]["outputs"]
     candidates = funnel["generate"]["outputs"]
     click.echo(
-        f"{run.outcome.status}: {accepted} accepted of {candidates} candidates, from {run.outcome.datasets} datasets"
+        f"{run.outcome.status}: {accepted} accepted of {counted(candidates, 'candidate')}, "
+        f"from {counted(run.outcome.datasets, 'dataset')}"
     )
     for stage, row in funnel.items():
         reasons = sorted(
@@ -72,7 +74,22 @@ def summarise(run: Run) -> int:
         click.echo(f"release  {run.release}  ({splits})")
         if (run.folder / "report.html").is_file():
             click.echo(f"report   {run.folder / 'report.html'}")
-    click.echo(f"next     scirgen status {run.folder}; scirgen inspect {run.folder} ROW_ID")
+    folder = shlex.quote(str(run.folder))
+    click.echo(f"next     scirgen status {folder}; scirgen inspect {folder} ROW_ID")
     if run.outcome.status == "partial":
-        click.echo(f"{run.outcome.failed_items} items failed; run the same command again to retry them.", err=True)
+        click.echo(
+            f"{counted(run.outcome.failed_items, 'item')} failed; run the same command again to retry. "
+            f"Why: scirgen status {folder} --reasons {_failing(funnel)}",
+            err=True,
+        )
     return {"success": 0, "partial": 3, "budget": 4, "stopped": 130}[run.outcome.status]
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 dataset``, ``2 datasets``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _failing(funnel: dict[str, dict[str, int]]) -> str:
+    """The first stage with failed items."""
+    return next((stage for stage, row in funnel.items() if row["failed"] + row["partial"]), "STAGE")

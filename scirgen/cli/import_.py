@@ -12,7 +12,7 @@ def import_() -> None:
     """Turn a published dataset into a release."""
 
 
-@import_.command("scirgen-geo")
+@import_.command("scirgen-geo", short_help="The published ScIRGen-Geo, as a release.")
 @click.argument("src", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--formats", default="jsonl", show_default=True, help="Comma-separated release formats to write.")

@@ -17,7 +17,10 @@ _OPTIONS = (
     ),
     click.option("--papers", type=click.Path(), help="Folder of papers, when it is not inside the input."),
     click.option("--source", help="Registered source adapter (see: scirgen plugins list)."),
-    click.option("--model", help="Generator: openai:NAME[@URL], hf:ID_OR_DIR, vllm:ID_OR_DIR, bundled:smollm2-135m."),
+    click.option(
+        "--model",
+        help="Generator: openai:NAME[@URL], batch:NAME[@URL], hf:ID_OR_DIR, vllm:ID_OR_DIR, bundled:smollm2-135m.",
+    ),
     click.option("--scorer", help="Model that measures log-probabilities.  [default: the generator]"),
     click.option(
         "--out",
@@ -33,6 +36,7 @@ _OPTIONS = (
     click.option("--papers-from", metavar="NAMES", help="Paper services, e.g. openalex,unpaywall."),
     click.option("--seed", type=int, help="Of sampling and splitting.  [default: 0]"),
     click.option("--language", help="Language of questions and answers (en, zh, ...)."),
+    click.option("--overrides", type=click.Path(), help="Your own folder of prompts and taxonomies."),
     click.option("--engine", help="Where items run: local, ray."),
     click.option("--ray-address", help="Address of a running Ray cluster (engine ray); without: Ray on this machine."),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly once this many tokens were used."),
@@ -69,6 +73,7 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "models.scorer": given["scorer"],
         "seed": given["seed"],
         "language": given["language"],
+        "overrides": given["overrides"],
         "engine": given["engine"],
         "ray.address": given["ray_address"],
         "limits.max_tokens": given["max_tokens"],
@@ -82,12 +87,21 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     """``--set a.b=value`` pairs; values are YAML scalars or lists."""
     import yaml
 
+    from scirgen.core.errors import ConfigError
+
     found: dict[str, object] = {}
     for text in values:
         key, sign, value = text.partition("=")
         if not sign:
             raise click.BadParameter(f"{text!r}: expected KEY=VALUE", param_hint="--set")
-        found[key] = yaml.safe_load(value)
+        try:
+            found[key] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError) as error:
+            problem = getattr(error, "problem", None) or str(error)
+            raise ConfigError(
+                f"--set {text}: not a YAML value: {problem}",
+                hint="Put it in quotation marks, twice: --set 'KEY=\"VALUE\"'.",
+            ) from error
     return found
 
 

@@ -66,7 +66,7 @@ class ScreenObserver(Silent):
             self._live.update(self._table())
         elif time.monotonic() - self._said > _PLAIN_EVERY_S:
             self._said = time.monotonic()
-            active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned]
+            active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or ["reading"]
             print(f"[{self._said - self._started:6.0f} s] " + "  ".join(active), file=sys.stderr, flush=True)
 
     def _table(self) -> Table:

@@ -65,7 +65,10 @@ def show(prompt: str, domain: str, overrides: Path | None) -> None:
 def render(
     prompt: str, domain: str, overrides: Path | None, kind: str, variables: tuple[str, ...], language: str
 ) -> None:
-    """Print the messages as they are sent; what no taxonomy knows is shown as <name>."""
+    """Print the messages as they are sent.
+
+    What no taxonomy knows is shown as <name>.
+    """
     from scirgen.core.prompt_lint import sample_variables
 
     resources = Resources(find_domain(domain), overrides)
@@ -75,7 +78,7 @@ def render(
     _show_messages(found.render(**{**values, **parse_settings(variables)}))
 
 
-@prompts.command()
+@prompts.command(short_help="Find faults that loading does not show; exits with 2 on an error.")
 @_DOMAIN
 @_OVERRIDES
 @click.option("--language", default="en", show_default=True, help="Language of the examples.")
@@ -113,17 +116,22 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @click.option("--model", help="Generator.")
 @click.option("--n", "count", type=click.IntRange(min=1), default=5, show_default=True, help="How many pairs.")
 @_DOMAIN
+@_OVERRIDES
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
 @click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, **given: object) -> None:
-    """Render, call, and show the pairs and which gates they pass. Without --run only the metadata is asked about."""
+    """Ask for a few pairs and show which gates they pass.
+
+    Without --run only the metadata is asked about.
+    """
     from scirgen.pipeline import tryout
 
     flags = {
         "input": given["input_"],
         "models.generator": given["model"],
+        "overrides": str(given["overrides"]) if given["overrides"] else None,
         **parse_settings(given["settings"]),  # type: ignore[arg-type]
     }
     loaded, domain = resolve_config(domain=str(given["domain"]), config_file=given["config_file"], flags=flags)  # type: ignore[arg-type]

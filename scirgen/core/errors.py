@@ -26,6 +26,11 @@ class ScirgenError(Exception):
         self.hint = hint
         self.error_code = code or type(self).code
 
+    @property
+    def in_full(self) -> str:
+        """Message and hint as sentences of one text."""
+        return f"{self.message.rstrip('.')}. {self.hint}" if self.hint else self.message
+
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments survive pickling between worker processes and Ray actors.
         return (_rebuild, (type(self), self.message, self.hint, self.error_code))

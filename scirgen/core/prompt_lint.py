@@ -77,7 +77,10 @@ def lint(
     Args:
         context_tokens: the model's window; None: 8192 for standard prompts, 2048 for those of the small pack.
     """
-    found = [*lint_types(taxonomies, domain, language), *lint_prompts(prompts, taxonomies, domain, context_tokens)]
+    found = list(lint_types(taxonomies, domain, language))
+    # Without taxonomies no prompt can be rendered: that would be one fault told thirty times.
+    usable = taxonomies if all(f.where != "taxonomies" for f in found) else None
+    found += lint_prompts(prompts, usable, domain, context_tokens)
     return sorted(found, key=lambda f: (f.level, f.where))
 
 
@@ -87,7 +90,7 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
         kinds, wording = taxonomies.graesser.types, taxonomies.wording.of(language)
         levels = {level.id for level in taxonomies.bloom.levels}
     except ResourceError as error:
-        yield Finding("error", "taxonomies", error.message)
+        yield Finding("error", "taxonomies", error.in_full)
         return
     for kind in kinds:
         where = f"taxonomies/graesser: {kind.id}"
@@ -112,16 +115,17 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
 
 
 def lint_prompts(
-    prompts: PromptLibrary, taxonomies: Taxonomies, domain: str, context_tokens: int | None = None
+    prompts: PromptLibrary, taxonomies: Taxonomies | None, domain: str, context_tokens: int | None = None
 ) -> Iterator[Finding]:
-    """Prompts: what does not load or render, unused variables and examples, over-long texts."""
+    """Prompts: what does not load or render, unused variables and examples, over-long texts. Without taxonomies: what does not load."""
     for id in prompts.ids():
         try:
             prompt = prompts.get(id)
         except ResourceError as error:
-            yield Finding("error", f"prompts/{id}", f"{error.message} {error.hint}".strip())
+            yield Finding("error", f"prompts/{id}", error.in_full)
             continue
-        yield from _lint_prompt(prompt, taxonomies, domain, context_tokens)
+        if taxonomies is not None:
+            yield from _lint_prompt(prompt, taxonomies, domain, context_tokens)
 
 
 def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_tokens: int | None) -> Iterator[Finding]:

@@ -100,9 +100,14 @@ class Registry:
             raise PluginError(f"plugin {plugin!r} names {item.target!r}, which does not exist") from error
 
 
+_LONG_LIST = 25
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
-    """A hint: the nearest known word, and the list of all."""
+    """A hint: the nearest known word, and the list of all, unless there is a near one and the list is long."""
     names = sorted(known)
     near = difflib.get_close_matches(word, names, n=1)
+    if near and len(names) > _LONG_LIST:
+        return f"Did you mean {near[0]!r}?"
     listing = ", ".join(names) if names else "none"
     return (f"Did you mean {near[0]!r}? " if near else "") + f"Known: {listing}."

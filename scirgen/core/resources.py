@@ -65,6 +65,20 @@ class Resources:
                 f"{self.overrides} has neither prompts/ nor taxonomies/",
                 hint="Copy a file to override it: prompts/tag/bloom.yaml.",
             )
+        if self.overrides is not None:
+            self._refuse_unused(self.overrides)
+
+    def _refuse_unused(self, folder: Path) -> None:
+        """A file of the user's that nothing would ever read is a slip, and a silent one if it passed."""
+        below = Resources(self.domain)
+        for kind in ("prompts", "taxonomies"):
+            known = below.find(kind)
+            for path in sorted((folder / kind).rglob("*.y*ml")):
+                id = path.relative_to(folder / kind).with_suffix("").as_posix()
+                if path.suffix != ".yaml":
+                    raise ResourceError(f"{path} would not be read", hint=f"Call it {path.with_suffix('.yaml').name}.")
+                if id not in known:
+                    raise ResourceError(f"{path} overrides nothing: there is no {kind}/{id}", hint=suggest(id, known))
 
     def layers(self) -> list[tuple[str, Path]]:
         """(origin, root), lowest priority first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -281,14 +282,49 @@ def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
     """
     merged: dict[str, Any] = {}
     lines: dict[tuple[str | int, ...], int] = {}
+    above: Any = {}
+    below: dict[str, Any] = {}
     for layer in layers:
         above, lines = load_yaml(layer)
         if not isinstance(above, dict):
-            raise ResourceError(f"{layer}:1: expected a mapping at the top level")
+            raise ResourceError(
+                f"{layer}: expected 'key: value' lines, found {'nothing' if above is None else type(above).__name__}"
+            )
+        below = dict(merged)
         for key, value in above.items():
             merged[key] = _entries(merged.get(key), value)
-    # Entries of the upper file have other positions in the merged list: only its top-level keys can be located.
-    return validate(merged, model, str(layers[-1]), {k: v for k, v in lines.items() if len(k) == 1})
+    try:
+        return validate(merged, model, str(layers[-1]), _moved(lines, above, merged))
+    except ResourceError as error:
+        if error.hint or not (hint := _misspelt(above, below)):
+            raise
+        raise ResourceError(error.message, hint=hint) from error
+
+
+def _moved(lines: dict[tuple[str | int, ...], int], above: Any, merged: Any) -> dict[tuple[str | int, ...], int]:
+    """The upper file's lines under the places that its entries have in the merged lists."""
+    places: dict[tuple[str | int, ...], int] = {}
+    for key, entries in above.items():
+        into = {e["id"]: n for n, e in enumerate(merged[key]) if _has_id(e)} if isinstance(merged[key], list) else {}
+        for path, line in lines.items():
+            if path[:1] != (key,):
+                continue
+            number = path[1] if len(path) > 1 else None
+            entry = entries[number] if isinstance(number, int) and isinstance(entries, list) else None
+            place = into.get(entry["id"]) if isinstance(entry, dict) and _has_id(entry) else number
+            places[path if place is None else (key, place, *path[2:])] = line
+    return places
+
+
+def _misspelt(above: dict[str, Any], below: dict[str, Any]) -> str:
+    """A hint where an entry's id is not among those of the files below, but near one of them."""
+    for key, entries in above.items():
+        known = [e["id"] for e in below.get(key) or () if _has_id(e)]
+        for entry in entries if isinstance(entries, list) else ():
+            near = difflib.get_close_matches(entry["id"], known, n=1) if _has_id(entry) else []
+            if near and entry["id"] not in known:
+                return f"The id {entry['id']!r} is new here. Did you mean {near[0]!r}?"
+    return ""
 
 
 def _entries(mine: Any, theirs: Any) -> Any:

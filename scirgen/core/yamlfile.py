@@ -26,22 +26,46 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResourceError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise ResourceError(f"{path}: cannot be read: {error.strerror or error}", hint="Check the path.") from error
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{error.object[error.start]:02x} at {error.start}"
+        raise ResourceError(f"{path}: not UTF-8 text ({found})", hint="Save it as UTF-8.") from error
     try:
         loader = yaml.CSafeLoader(text) if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader(text)
         try:
             node = loader.get_single_node()
             lines: dict[tuple[str | int, ...], int] = {}
             if node is not None:
-                _walk(node, (), lines, path)
+                _walk(node, (), lines, path, set())
             value = loader.construct_document(node) if node is not None else None
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise ResourceError(f"{path}:{line}: not valid YAML: {error.problem}") from error
+        raise ResourceError(
+            f"{path}:{line}: not valid YAML: {error.problem or error.context}", hint=_advice(text, error)
+        ) from error
+    except yaml.reader.ReaderError as error:
+        at = f"{path}:{text.count(chr(10), 0, error.position) + 1}" if isinstance(error.position, int) else str(path)
+        raise ResourceError(f"{at}: not valid YAML: {error.reason}", hint="Remove the control character.") from error
+    except (ValueError, RecursionError) as error:
+        # A date that is none ("2024-13-01"), or lists within lists without end.
+        raise ResourceError(f"{path}: not valid YAML: {error}", hint="Put quotation marks around the value.") from error
     return value, lines
+
+
+def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
+    """What is most often behind a syntax error, where the line shows it."""
+    row = error.problem_mark.line if error.problem_mark else -1
+    line = next(iter(text.splitlines()[row : row + 1]), "")
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return "A tab stands at the beginning of the line; YAML is indented with spaces."
+    if "{{" in line or "{%" in line:
+        return "Write templates as a block (|) on lines of their own, or in quotation marks."
+    if ": " in line.partition(": ")[2] or "mapping values" in str(error.problem):
+        return "Put quotation marks around a value that holds a colon."
+    return ""
 
 
 def load_model(path: Path, model: type[M]) -> M:
@@ -61,23 +85,42 @@ def validate(value: object, model: type[M], origin: str, lines: dict[tuple[str |
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        problems = [_describe(e, model, origin, lines or {}) for e in error.errors()[:5]]
+        problems = [_describe(e, model, origin, lines or {}, value) for e in error.errors()[:5]]
         raise ResourceError(
             "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), "")
         ) from error
 
 
 def _describe(
-    error: Any, model: type[BaseModel], origin: str, lines: dict[tuple[str | int, ...], int]
+    error: Any, model: type[BaseModel], origin: str, lines: dict[tuple[str | int, ...], int], value: object
 ) -> tuple[str, str]:
     loc = tuple(error["loc"])
+    if not loc and error["type"] in ("model_type", "dict_type"):
+        return (
+            f"{origin}: expected 'key: value' lines, found {'nothing' if value is None else type(value).__name__}",
+            "",
+        )
     line = next((lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in lines), None)
     where = f"{origin}:{line}" if line else origin
-    dotted = ".".join(map(str, loc))
+    dotted = _dotted(loc, value)
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(loc[-1]), _known_keys(model, loc[:-1]), n=1)
         return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""
+    if error["type"] in ("tuple_type", "list_type"):
+        return f"{where}: {dotted}: a list is wanted, as in [{error['input']}]", ""
     return f"{where}: {dotted}: {error['msg']}", ""
+
+
+def _dotted(loc: tuple[str | int, ...], value: object) -> str:
+    """``types[definition].question.any_of``: entries of a list by their id, where they have one, else by number."""
+    text = ""
+    for step in loc:
+        value = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else (
+            value.get(step) if isinstance(value, dict) else None
+        )  # fmt: skip
+        id = value.get("id") if isinstance(step, int) and isinstance(value, dict) else None
+        text += f"[{id}]" if isinstance(id, str) else f".{step}" if text else str(step)
+    return text
 
 
 def _known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
@@ -94,17 +137,24 @@ def _known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str
     return list(current.model_fields) if current is not None else []
 
 
-def _walk(node: yaml.Node, path: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], file: Path) -> None:
+def _walk(
+    node: yaml.Node, path: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], file: Path, met: set[int]
+) -> None:
     lines.setdefault(path, node.start_mark.line + 1)
+    if id(node) in met:  # an alias: its content was looked at where it is defined
+        return
+    met.add(id(node))
     if isinstance(node, yaml.MappingNode):
         seen: set[Hashable] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ResourceError(f"{file}:{key.start_mark.line + 1}: a key must be a plain text")
             name = key.value
             if name in seen:
                 raise ResourceError(f"{file}:{key.start_mark.line + 1}: key {name!r} is given twice")
             seen.add(name)
             lines[(*path, name)] = key.start_mark.line + 1
-            _walk(value, (*path, name), lines, file)
+            _walk(value, (*path, name), lines, file, met)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            _walk(value, (*path, index), lines, file)
+            _walk(value, (*path, index), lines, file, met)

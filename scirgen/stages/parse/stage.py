@@ -97,7 +97,7 @@ def _rejection(paper: Paper, error: PaperError, ctx: StageContext) -> Rejection:
     return Rejection(
         stage="parse",
         code=error.error_code,
-        reason=" ".join(filter(None, (error.message, error.hint))),
+        reason=error.in_full,
         record_kind="Paper",
         record_id=paper.id,
         record=paper.model_dump_json(exclude={"file", "provenance"}),

@@ -81,6 +81,8 @@ def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
             uses[dataset.id] = tuple(sorted(f[0] for f in found))
         pairs[dataset.id] = list(_questions(record))
         unanswered += sum(not answer for _, _, answer, _ in pairs[dataset.id])
+    if not datasets:
+        raise InputError(f"{src} holds no ScIRGen-Geo records", hint=_HINT)
     notes = [f"{unanswered} question(s) have no answer in the source."] if unanswered else []
     missing = [d for d in datasets if d not in splits]
     if missing and (splits or split_of_rest):
@@ -224,13 +226,16 @@ def _lines(file: Path) -> Iterator[tuple[Record, str | None, str]]:
 
 
 def _load(file: Path) -> Record:
-    return _parse(file.read_text(encoding="utf-8"), str(file))
+    try:
+        return _parse(file.read_text(encoding="utf-8"), str(file))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is damaged: {error}", hint=_HINT) from error
 
 
 def _parse(text: str, place: str) -> Record:
     try:
         record = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: not JSON: {error}", hint="Mend or remove it.") from error
     if not isinstance(record, dict):
         raise InputError(f"{place}: not a record but a {type(record).__name__}", hint=_HINT)
