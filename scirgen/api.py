@@ -9,7 +9,7 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scirgen.core.config import Config, LoadedConfig, load_config
@@ -241,15 +241,22 @@ async def run_pipeline(
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
         runner = Runner(store, ctx, stages, engine, opened, Several(observer, log))
-        if sessions.tell is not None:
-            sessions.tell(Several(observer, log).note)
-        _stop_on_signals(runner, observer, closing, at_once=sessions.outlives)
+        sessions.tell(Several(observer, log).note)
+        _stop_on_signals(runner, sessions, observer, closing)
+        _stop_in_time(runner, sessions, closing)
+        log.began(sessions.identities())
         try:
             outcome = await runner.run()
+            if outcome.status in ("budget", "stopped"):
+                outcome = replace(outcome, message=f"{outcome.message or 'asked to'}; bought {sessions.meter.bought()}")
+            _refuse_empty(folder, StoreView(store), outcome)
+        except ScirgenError as error:
+            log.ended("error", code=error.error_code, message=error.message)
+            raise
         finally:
             with suppress(ScirgenError):
                 write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
-        _refuse_empty(folder, StoreView(store), outcome)
+        log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
     if outcome.status in ("success", "partial"):
         write_report(folder)
     return Run(folder, outcome)
@@ -363,17 +370,33 @@ def _wide_enough(config: Config, sessions: Sessions) -> Config:
     return config.model_copy(update={"limits": limits})
 
 
-def _stop_on_signals(runner: Runner, observer: Observer, closing: AsyncExitStack, *, at_once: bool) -> None:
+def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -> None:
+    """``limits.max_minutes`` holds while no model is asked, too; each call checks it for itself."""
+    minutes = sessions.meter.limits.max_minutes
+    if minutes is None:
+        return
+
+    def stop() -> None:
+        runner.spent(f"budget reached: {minutes:g} minutes")
+        sessions.drain()
+        if sessions.outlives:
+            runner.stop()
+
+    closing.callback(asyncio.get_running_loop().call_later(minutes * 60, stop).cancel)
+
+
+def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, closing: AsyncExitStack) -> None:
     """Ctrl-C and SIGTERM drain; a second one stops at once, and the first where what is in flight goes on without us."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        if at_once:
+        if sessions.outlives:
             observer.note("stopping: what was asked goes on at the server; the same command collects it")
             runner.stop()
         else:
             observer.note("stopping: finishing what is in flight (again to stop at once)")
         runner.stop()
+        sessions.drain()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not in the main thread (a notebook, a server): the caller handles signals.

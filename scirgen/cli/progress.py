@@ -64,7 +64,7 @@ class ScreenObserver(Silent):
     def _show(self) -> None:
         if self._live:
             self._live.update(self._table())
-        elif time.monotonic() - self._said > _PLAIN_EVERY_S:
+        elif time.monotonic() - self._said > _PLAIN_EVERY_S and any(c.planned for c in self._counts.values()):
             self._said = time.monotonic()
             active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or ["reading"]
             print(f"[{self._said - self._started:6.0f} s] " + "  ".join(active), file=sys.stderr, flush=True)

@@ -176,3 +176,11 @@ class BudgetReachedError(ScirgenError):
     retryable = True
     fatal = True
     exit_status = 4
+
+
+class RunStoppingError(ScirgenError):
+    """The run is draining: what is on its way is waited for, this was not. Its item is left to do, and has not failed."""
+
+    code = "stopping"
+    retryable = True
+    fatal = True

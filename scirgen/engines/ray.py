@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from scirgen.core.config import Config
+from scirgen.core.config import Config, LimitsConfig
 from scirgen.core.errors import ConfigError, MissingExtraError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
@@ -158,8 +158,7 @@ class RayEngine:
                     f"no Ray cluster at {wanted.address}: {error}", hint="Check --ray-address."
                 ) from error
         count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        share = max(1, self._config.limits.concurrency // count)
-        limits = self._config.limits.model_copy(update={"concurrency": share, "max_tokens": None, "max_cost": None})
+        limits = _share(self._config.limits, count)
         config = self._config.model_copy(update={"limits": limits})
         remote = self._ray.remote(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=-1)(Worker)
         arguments = (config, ctx.registry, ctx.resources, ctx.folder.resolve())
@@ -219,3 +218,13 @@ class RayEngine:
         self._actors = []
         if self._started_here:
             self._ray.shutdown()
+
+
+def _share(limits: LimitsConfig, count: int) -> LimitsConfig:
+    """What one of ``count`` actors may do, so that all of them together keep the limits; budgets are kept on the driver."""
+    shared = {
+        name: max(1, value // count)
+        for name in ("concurrency", "requests_per_minute", "tokens_per_minute")
+        if (value := getattr(limits, name)) is not None
+    }
+    return limits.model_copy(update={**shared, "max_tokens": None, "max_cost": None, "max_minutes": None})

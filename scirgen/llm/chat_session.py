@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel
@@ -169,14 +169,16 @@ class CachedChatSession:
 
     async def _fetch(self, key: str, request: ChatRequest) -> ChatReply:
         async with self._slots:
-            self._usage.check()
+            characters = sum(len(m.content) for m in request.messages)
+            booking = await self._usage.book(self._role, characters, request.sampling.max_tokens)
             try:
                 with span("scirgen.chat", model=str(self._model.identity), reply_key=key):
                     reply = await self._model.chat(request)
-            except ModelError:
-                self._usage.role(self._role).failures += 1
+            except BaseException as error:
+                self._usage.unbook(booking)
+                self._usage.role(self._role).failures += isinstance(error, ModelError)
                 raise
-        self._usage.add(self._role, reply.usage)
+            self._usage.add(self._role, reply.usage, booking)
         body = {
             "messages": [[m.role, m.content] for m in request.messages],
             "sampling": vars(request.sampling),
@@ -191,6 +193,16 @@ class CachedChatSession:
     def retried(self) -> int:
         """Calls the backend made again after a fault of the transport."""
         return int(getattr(self._model, "retried", 0))
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told what a person waits for, where the backend has something to tell."""
+        if hasattr(self._model, "tell"):
+            self._model.tell(to)
+
+    def drain(self) -> None:
+        """The run is stopping: where the backend can, nothing is tried again."""
+        if hasattr(self._model, "drain"):
+            self._model.drain()
 
     async def aclose(self) -> None:
         """Give up what is in flight and close the backend."""

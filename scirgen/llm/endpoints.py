@@ -1,6 +1,7 @@
 """The servers that serve one model: the least loaded one is asked, one that fails is left alone for a while, faults are retried.
 
-Time spent waiting here is never part of a call, so it never counts as a server's time-out.
+Time spent waiting here is never part of a call, so it never counts as a server's time-out. What a person should know (a server
+that fell silent or came back, a long wait that a server asked for) is told to whom `EndpointPool.tell` names.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from scirgen.core.config import LimitsConfig
-from scirgen.core.errors import RateLimitedError, ServerUnavailableError
+from scirgen.core.errors import ModelError, RateLimitedError, RunStoppingError, ServerUnavailableError
 from scirgen.llm.limits import RETRYABLE, AdaptiveLimit, Clock, MinuteCap, backoff_s
 
 C = TypeVar("C")
@@ -24,6 +25,12 @@ FAILURES_IN_A_ROW: Final = 8
 
 GIVE_UP_S: Final = 60.0
 """No endpoint has answered for so long: the run stops, instead of failing item after item."""
+
+LONG_WAIT_S: Final = 20.0
+"""A wait that a server asks for is told to the person from here on."""
+
+START_RETRIES: Final = 3
+"""Before work begins: a passing fault must not refuse a run, and a server that is not there must be said soon."""
 
 
 class ServerGoneError(ServerUnavailableError):
@@ -69,7 +76,7 @@ class EndpointPool(Generic[C]):
     """Runs calls against one of several equal servers.
 
     Args:
-        clients: one a server.
+        clients: one a server; its text is how messages name it.
         limits: concurrency (over all servers), retries, requests and tokens a minute.
         where: names the model in messages.
         clock, sleep, rng: replaced in tests.
@@ -87,6 +94,11 @@ class EndpointPool(Generic[C]):
     ) -> None:
         self.endpoints = [Endpoint(c, AdaptiveLimit(limits.concurrency), last_answer=clock()) for c in clients]
         self.retried = 0
+        self._told: list[str] = []
+        self.note: Callable[[str], None] = self._told.append
+        self._quiet_until = 0.0
+        self._stopping = False
+        self._pauses: set[asyncio.Future[None]] = set()
         self._retries = limits.retries
         self._where = where
         self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
@@ -109,6 +121,7 @@ class EndpointPool(Generic[C]):
 
         Raises:
             ServerGoneError: no server has answered for `GIVE_UP_S`.
+            RunStoppingError: `drain` was called, and this call is not on its way.
             ModelError: the last attempt's.
         """
         failed: Endpoint[C] | None = None
@@ -132,6 +145,8 @@ class EndpointPool(Generic[C]):
                 raise
             else:
                 now = self._clock()
+                if endpoint.failures >= FAILURES_IN_A_ROW:
+                    self.note(f"{endpoint.client}: answers again")
                 endpoint.answered(now)
                 endpoint.limit.release(now - began)
                 spent = used(reply)
@@ -139,8 +154,32 @@ class EndpointPool(Generic[C]):
                     self._tokens.settle(booked, spent)
                 return reply
             self.retried += 1
-            await self._sleep(wait)
+            await self._pause(wait)
         raise AssertionError("unreachable")
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told what a person should know; what there was before is told now."""
+        for message in self._told:
+            to(message)
+        self._told, self.note = [], to
+
+    def drain(self) -> None:
+        """The run is stopping: calls on their way come back, but nothing is tried again and nobody waits for a cap or a server."""
+        self._stopping = True
+        for pause in self._pauses:
+            pause.cancel()
+
+    async def _pause(self, seconds: float) -> None:
+        if not self._stopping:
+            pause = asyncio.ensure_future(self._sleep(seconds))
+            self._pauses.add(pause)
+            try:
+                await asyncio.wait({pause})
+            finally:
+                self._pauses.discard(pause)
+                pause.cancel()
+        if self._stopping:
+            raise RunStoppingError(f"{self._where}: the run is stopping; this call was not made")
 
     async def _place(self, tokens: float, failed: Endpoint[C] | None) -> Endpoint[C]:
         """Wait until the caps, a circuit and a limit allow a call; elsewhere than where it just failed, if possible."""
@@ -149,13 +188,13 @@ class EndpointPool(Generic[C]):
             self._tokens.take(tokens) if self._tokens else 0.0,
         )
         if wait > 0:
-            await self._sleep(wait)
+            await self._pause(wait)
         while True:
             now = self._clock()
             open_ = [e for e in self.endpoints if e.available(now)]
             if not open_:
                 self._give_up(now)
-                await self._sleep(max(0.05, min(e.shut_until for e in self.endpoints) - now))
+                await self._pause(max(0.05, min(e.shut_until for e in self.endpoints) - now))
                 continue
             endpoint = min(open_, key=lambda e: (e is failed, e.limit.load))
             await endpoint.limit.acquire()
@@ -170,8 +209,16 @@ class EndpointPool(Generic[C]):
         now = self._clock()
         if isinstance(error, RateLimitedError):
             endpoint.answered(now)
+            wait = error.retry_after or 0.0
+            if wait >= LONG_WAIT_S and now >= self._quiet_until:
+                self._quiet_until = now + wait
+                self.note(f"{endpoint.client}: asks for a wait of {wait:.0f} s (rate limit)")
         else:
             endpoint.failed(now)
+            if endpoint.failures == FAILURES_IN_A_ROW:
+                others = any(e.failures < FAILURES_IN_A_ROW for e in self.endpoints)
+                left = "the other servers go on" if others else f"the run stops when none answers for {GIVE_UP_S:.0f} s"
+                self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} faults in a row ({error}); {left}")
         endpoint.limit.release(refused=True)
 
     def _give_up(self, now: float) -> None:
@@ -181,3 +228,38 @@ class EndpointPool(Generic[C]):
                 f"{self._where}: no server has answered for {silent:.0f} s",
                 hint="Start the server again, then run the same command; it goes on from here.",
             )
+
+
+async def ask_each(pool: EndpointPool[C], limits: LimitsConfig, ask: Callable[[C], Awaitable[R]]) -> list[R]:
+    """What each server says before work begins, passing faults retried; one that is down is left out, and told of.
+
+    Nobody is kept waiting here: a server that asks for a long wait counts as down.
+
+    Raises:
+        ModelError: that of the first server, where all are down; any other than a fault of the transport at once.
+    """
+    few = limits.model_copy(update={"retries": min(limits.retries, START_RETRIES)})
+
+    async def soon(client: C) -> R | RateLimitedError:
+        try:
+            return await ask(client)
+        except RateLimitedError as error:
+            if (error.retry_after or 0.0) < LONG_WAIT_S:
+                raise
+            return error
+
+    found: list[R] = []
+    down: list[tuple[C, ModelError]] = []
+    for endpoint in pool.endpoints:
+        try:
+            said = await EndpointPool([endpoint.client], few, str(endpoint.client)).run(soon)
+            if isinstance(said, RateLimitedError):
+                raise said
+            found.append(said)
+        except RETRYABLE as error:
+            down.append((endpoint.client, error))
+    if not found:
+        raise down[0][1]
+    for client, fault in down:
+        pool.note(f"{client}: {fault.message}; the other servers go on")
+    return found

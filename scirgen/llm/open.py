@@ -27,7 +27,6 @@ class Sessions:
     Attributes:
         datasets: how many datasets should be in flight for the generator to be busy; None: as the settings say.
         outlives: what the generator is asked goes on when this process stops, so that a stop need not wait for it.
-        tell: takes whom the generator's backend is to tell what a person waits for; None where it has nothing to tell.
     """
 
     chat: CachedChatSession
@@ -35,7 +34,6 @@ class Sessions:
     meter: UsageMeter
     datasets: int | None = None
     outlives: bool = False
-    tell: Callable[[Callable[[str], None]], None] | None = None
 
     def usage(self) -> Mapping[str, object]:
         """Calls, tokens, cost and cache hits by role; unknown is None."""
@@ -44,6 +42,30 @@ class Sessions:
             if session is not None:
                 self.meter.role(role).retries = session.retried
         return self.meter.summary()
+
+    def identities(self) -> dict[str, str]:
+        """Role -> model."""
+        found = {"generator": str(self.chat.identity)}
+        return found if self.score is None else {**found, "scorer": str(self.score.identity)}
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told what a person waits for; what both models say of one server is told once."""
+        last: list[str] = []
+
+        def once(message: str) -> None:
+            if last != [message]:
+                last[:] = [message]
+                to(message)
+
+        for session in (self.chat, self.score):
+            if session is not None:
+                session.tell(once)
+
+    def drain(self) -> None:
+        """The run is stopping: what is on its way comes back, nothing is tried again."""
+        for session in (self.chat, self.score):
+            if session is not None:
+                session.drain()
 
     async def aclose(self) -> None:
         """Close both."""
@@ -88,6 +110,10 @@ async def open_sessions(
             await scoring.aclose()
         raise
     prices = config.models.prices
+    if config.limits.max_cost is not None:
+        # What runs in this process costs nothing that could be counted.
+        paid = [m.identity.name for m in (chat, scoring) if m is not None and m.identity.backend == "openai"]
+        _refuse_unpriced(config, paid)
     meter.role("generator", prices.get(chat.identity.name))
     in_flight: int = getattr(chat, "IN_FLIGHT", config.limits.concurrency)
     limits = config.limits.model_copy(update={"concurrency": in_flight})
@@ -100,7 +126,7 @@ async def open_sessions(
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     datasets: int | None = getattr(chat, "DATASETS", None)
     outlives = bool(getattr(chat, "OUTLIVES", False))
-    return Sessions(chat_session, score_session, meter, datasets, outlives, getattr(chat, "tell", None))
+    return Sessions(chat_session, score_session, meter, datasets, outlives)
 
 
 async def open_chat(
@@ -150,6 +176,16 @@ async def _open(
         await backend.aclose()
         raise
     return cast(object, backend)
+
+
+def _refuse_unpriced(config: Config, names: list[str]) -> None:
+    unpriced = sorted(set(names) - set(config.models.prices))
+    if unpriced:
+        raise ConfigError(
+            f"a cap on the cost cannot be kept: no price is known for {', '.join(unpriced)}",
+            hint=f"In a --config file: models: {{prices: {{{unpriced[0]}: [0.25, 2.00]}}}} (per million prompt and reply tokens; "
+            "[0, 0] for a model of your own).",
+        )
 
 
 def _check_options(config: Config, registry: Registry, used: list[tuple[str, str]]) -> None:

@@ -72,7 +72,8 @@ class BatchChat(OpenAIChat):
         self._journal_in = db
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told of batches sent and come back."""
+        """Who is told of batches sent and come back, and of the server."""
+        super().tell(to)
         self._tell = to
         if self._queue is not None:
             self._queue.tell = to

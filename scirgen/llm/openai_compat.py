@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -17,7 +17,7 @@ from scirgen.core.errors import ConfigError, ModelError, ReplyRefusedError, Serv
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
-from scirgen.llm.endpoints import EndpointPool
+from scirgen.llm.endpoints import EndpointPool, ask_each
 from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, open_servers
 from scirgen.llm.uri import ModelURI
 
@@ -64,9 +64,9 @@ class OpenAIChat(Backend):
     async def start(self) -> None:
         """Check key and address, and learn the model's window where the server's list of models says it."""
         self._servers = open_servers(self.uri, self.models, self.limits)
-        for server in self._servers:
-            self._context = self._context or (await server.list_models()).get(self.uri.name)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
+        for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
+            self._context = self._context or listed.get(self.uri.name)
 
     @property
     def retried(self) -> int:
@@ -88,6 +88,16 @@ class OpenAIChat(Backend):
             pack="small" if size is not None and size < _SMALL else "standard",
             parameters=size,
         )
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told of servers that fall silent and come back."""
+        if self._pool:
+            self._pool.tell(to)
+
+    def drain(self) -> None:
+        """Try nothing again from now on."""
+        if self._pool:
+            self._pool.drain()
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """See `ChatModel.chat`."""

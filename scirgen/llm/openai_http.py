@@ -65,6 +65,9 @@ class OpenAIServer:
                 self._headers[header] = os.environ[variable]
         self._session: aiohttp.ClientSession | None = None
 
+    def __str__(self) -> str:
+        return self.base_url
+
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """The parsed JSON of the answer to a POST of ``body``.
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ModelError, ScirgenError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.endpoints import EndpointPool
+from scirgen.llm.endpoints import EndpointPool, ask_each
 from scirgen.llm.openai_compat import OPTIONS, parameters_in_name
 from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, ServerErrorStatus, open_servers
 from scirgen.llm.piece_alignment import first_of_answer
@@ -47,6 +48,7 @@ class OpenAIScoring(Backend):
         self._tokens: VLLMServer | None = None
         self._context: int | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
+        self._pool: EndpointPool[OpenAIServer] | None = None
 
     async def start(self) -> None:
         """Find out, with tiny requests, whether and how the server gives log-probabilities of a prompt.
@@ -56,11 +58,12 @@ class OpenAIScoring(Backend):
             ServerUnavailableError: it fails at every try.
         """
         self._servers = open_servers(self.uri, self.models, self.limits)
-        for server in self._servers:
-            self._context = self._context or (await server.list_models()).get(self.uri.name)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
+        for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
+            self._context = self._context or listed.get(self.uri.name)
         tokens = VLLMServer(self.uri, self._context)
-        if await tokens.answers(self._servers):
+        with suppress(ModelError):
+            tokens.reads_cache = all(await ask_each(self._pool, self.limits, tokens.answers))
             self._tokens = tokens
             return
         probe = ScoreRequest("The sky is", " blue")
@@ -68,7 +71,7 @@ class OpenAIScoring(Backend):
         for way in WAYS:
             self._way = way
             try:
-                await self._score_one(self._servers[0], probe)
+                await ask_each(self._pool, self.limits, partial(self._score_one, request=probe))
             except (CannotScoreError, ServerErrorStatus) as error:
                 failed.append(error)  # llama.cpp's server answers a request for echo with HTTP 500
                 continue
@@ -95,6 +98,21 @@ class OpenAIScoring(Backend):
             separate_scores=self._tokens is None,
         )
 
+    @property
+    def retried(self) -> int:
+        """Calls that were made again after a fault of the transport."""
+        return self._pool.retried if self._pool else 0
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told of servers that fall silent and come back."""
+        if self._pool:
+            self._pool.tell(to)
+
+    def drain(self) -> None:
+        """Try nothing again from now on."""
+        if self._pool:
+            self._pool.drain()
+
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """See `ScoringModel.score`."""
         if self._tokens is not None:
@@ -103,6 +121,7 @@ class OpenAIScoring(Backend):
 
     async def _guarded(self, call: Callable[[OpenAIServer], Awaitable[R]]) -> R | ModelError:
         """``call`` on some server, when its turn comes; what concerns this one request alone is returned."""
+        assert self._pool is not None, "start() comes first"
         async with self._slots:
             try:
                 return await self._pool.run(call)
@@ -110,6 +129,9 @@ class OpenAIScoring(Backend):
                 if error.fatal:
                     raise
                 return error
+            except CannotScoreError as error:
+                # That it can was seen before the run began: one odd answer, or one refused text, is no reason to stop it.
+                return ModelError(error.message, hint="Run again to retry it.", code="no_scores")
 
     async def _score_one(self, server: OpenAIServer, request: ScoreRequest) -> ScoreReply:
         if not isinstance(request.prompt, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError
@@ -79,9 +79,14 @@ class CachedScoreSession:
     async def _measure(self, requests: dict[str, ScoreRequest]) -> dict[str, ScoreReply | ModelError]:
         results: dict[str, ScoreReply | ModelError] = {}
         try:
-            self._usage.check()
-            with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
-                replies = await self._model.score(list(requests.values()))
+            characters = sum(_length(request) for request in requests.values())
+            longest = sum(len(request.continuation) for request in requests.values())
+            booking = await self._usage.book(self._role, characters, longest / 2)
+            try:
+                with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
+                    replies = await self._model.score(list(requests.values()))
+            finally:
+                self._usage.unbook(booking)
             for (key, request), reply in zip(requests.items(), replies, strict=True):
                 if isinstance(reply, ScoreReply):
                     self._keep(key, request, reply)
@@ -100,7 +105,7 @@ class CachedScoreSession:
 
     def _keep(self, key: str, request: ScoreRequest, reply: ScoreReply) -> None:
         usage = Usage(reply.prompt_tokens, len(reply.logprobs))
-        self._usage.add(self._role, usage)
+        self._usage.add(self._role, usage, characters=_length(request))
         prompt = request.prompt if isinstance(request.prompt, str) else [[m.role, m.content] for m in request.prompt]
         body = {"prompt": prompt, "continuation": request.continuation}
         text = json.dumps([reply.tokens, reply.logprobs, reply.prompt_tokens, reply.truncated], ensure_ascii=False)
@@ -111,9 +116,24 @@ class CachedScoreSession:
         """Calls the backend made again after a fault of the transport."""
         return int(getattr(self._model, "retried", 0))
 
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told what a person waits for, where the backend has something to tell."""
+        if hasattr(self._model, "tell"):
+            self._model.tell(to)
+
+    def drain(self) -> None:
+        """The run is stopping: where the backend can, nothing is tried again."""
+        if hasattr(self._model, "drain"):
+            self._model.drain()
+
     async def aclose(self) -> None:
         """Close the backend."""
         await self._model.aclose()
+
+
+def _length(request: ScoreRequest) -> int:
+    prompt = request.prompt
+    return len(prompt) if isinstance(prompt, str) else sum(len(m.content) for m in prompt)
 
 
 def _unpacked(text: str) -> ScoreReply:

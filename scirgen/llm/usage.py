@@ -1,7 +1,12 @@
-"""What a run spent: calls, tokens, cost and cache hits, and the budgets that stop it."""
+"""What a run spent: calls, tokens, cost and cache hits, and the budgets that stop it.
+
+A cap is kept by booking each call before it is made, by what calls like it have used: what is in flight counts too, so that the
+calls of a cap's last moment (or of a batch of thousands) do not go past it together.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +20,9 @@ from scirgen.llm.base import Usage
 class RoleUsage:
     """Counts of one role ("generator", "scorer").
 
-    ``uncounted`` is the number of replies for which the backend gave no token counts; token sums are then lower bounds.
+    ``uncounted`` is the number of replies for which the backend gave no token counts; token sums are then lower bounds, and
+    budgets go by ``guessed_...``, what was booked for those replies. ``booked_...`` is for the calls in flight, ``characters`` counts
+    those of the prompts whose tokens are known; all of these are kept only where there is a cap.
     """
 
     calls: int = 0
@@ -27,6 +34,11 @@ class RoleUsage:
     completion_tokens: int = 0
     uncounted: int = 0
     price: tuple[float, float] | None = None
+    characters: int = 0
+    booked_prompt: float = 0.0
+    booked_completion: float = 0.0
+    guessed_prompt: float = 0.0
+    guessed_completion: float = 0.0
 
     @property
     def cost(self) -> float | None:
@@ -50,6 +62,22 @@ class RoleUsage:
         }
 
 
+@dataclass(frozen=True)
+class Booking:
+    """What one call is expected to use, in tokens."""
+
+    role: str
+    characters: int
+    prompt: float
+    completion: float
+
+
+_FREE = Booking("", 0, 0.0, 0.0)
+
+_CHARACTERS_A_TOKEN = 4
+"""Until the first reply says more."""
+
+
 @dataclass
 class UsageMeter:
     """Usage of all roles of a run, and its budgets. Cached replies cost nothing and never count against a budget."""
@@ -57,6 +85,8 @@ class UsageMeter:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     roles: dict[str, RoleUsage] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
+    _in_flight: int = 0
+    _landing: asyncio.Future[None] | None = None
 
     def role(self, name: str, price: tuple[float, float] | None = None) -> RoleUsage:
         """The counts of a role, made on first use."""
@@ -65,12 +95,64 @@ class UsageMeter:
             usage.price = price
         return usage
 
-    def add(self, role: str, usage: Usage) -> None:
-        """Count one reply that was paid for."""
+    async def book(self, role: str, characters: int, most: float) -> Booking:
+        """Called before each paid call, with its prompt's characters and the most tokens it may write; `add` or `unbook` follows.
+
+        The reply is reckoned with as the mean of the role's replies so far, before the first one as half of ``most``. A call for
+        which there is no room waits until the calls in flight are known to have left some.
+
+        Raises:
+            BudgetReachedError: the call would go past a cap of the user's; it says which.
+        """
+        if self.limits.max_minutes is not None:
+            self.check()
+        if self.limits.max_tokens is None and self.limits.max_cost is None:
+            return _FREE
+        while True:
+            booking = self._expected(role, characters, most)
+            cap = self._passed(booking)
+            if cap is None:
+                break
+            if not self._in_flight:
+                raise _reached(cap)
+            self._landing = self._landing or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._landing)
+        counts = self.role(role)
+        counts.booked_prompt += booking.prompt
+        counts.booked_completion += booking.completion
+        self._in_flight += 1
+        return booking
+
+    def _expected(self, role: str, characters: int, most: float) -> Booking:
+        counts = self.role(role)
+        counted = counts.calls - counts.uncounted
+        completion = min(most, counts.completion_tokens / counted) if counted else most / 2
+        rate = counts.prompt_tokens / counts.characters if counts.characters else 1 / _CHARACTERS_A_TOKEN
+        return Booking(role, characters, characters * rate, completion)
+
+    def unbook(self, booking: Booking) -> None:
+        """The call came to nothing, or its usage is about to be added."""
+        if booking is _FREE:
+            return
+        counts = self.role(booking.role)
+        counts.booked_prompt -= booking.prompt
+        counts.booked_completion -= booking.completion
+        self._in_flight -= 1
+        if self._landing is not None:
+            self._landing.set_result(None)
+            self._landing = None
+
+    def add(self, role: str, usage: Usage, booking: Booking = _FREE, *, characters: int = 0) -> None:
+        """Count one reply that was paid for; ``characters`` are its prompt's, where the booking does not say them."""
+        self.unbook(booking)
         counts = self.role(role)
         counts.calls += 1
         if usage.prompt_tokens is None or usage.completion_tokens is None:
             counts.uncounted += 1
+            counts.guessed_prompt += booking.prompt if usage.prompt_tokens is None else 0.0
+            counts.guessed_completion += booking.completion if usage.completion_tokens is None else 0.0
+        else:
+            counts.characters += booking.characters or characters
         counts.prompt_tokens += usage.prompt_tokens or 0
         counts.completion_tokens += usage.completion_tokens or 0
 
@@ -86,26 +168,39 @@ class UsageMeter:
         return None if any(c is None for c in costs) else sum(c or 0.0 for c in costs)
 
     def check(self) -> None:
-        """Called before each paid call.
+        """Called where no single call can be booked: is a cap reached by what was spent?
 
         Raises:
-            BudgetReachedError: a cap of the user's is reached; it says which, and what the run has bought.
+            BudgetReachedError: one is.
         """
-        limits, minutes = self.limits, (time.monotonic() - self.started) / 60
-        spent = sum(r.cost or 0.0 for r in self.roles.values())
-        reached = None
-        if limits.max_tokens is not None and self.tokens >= limits.max_tokens:
-            reached = f"{self.tokens:,} of {limits.max_tokens:,} tokens"
-        elif limits.max_cost is not None and spent >= limits.max_cost:
-            reached = f"a cost of {spent:.4f} of {limits.max_cost:.4f}"
-        elif limits.max_minutes is not None and minutes >= limits.max_minutes:
-            reached = f"{minutes:.1f} of {limits.max_minutes:g} minutes"
-        if reached:
-            calls = sum(r.calls for r in self.roles.values())
-            raise BudgetReachedError(
-                f"budget reached: {reached} ({calls:,} model calls, {self.tokens:,} tokens)",
-                hint="Raise the cap and run the same command again; it goes on from here.",
-            )
+        minutes = self.limits.max_minutes
+        if minutes is not None and (time.monotonic() - self.started) / 60 >= minutes:
+            raise _reached(f"{minutes:g} minutes")
+        if cap := self._passed(_FREE):
+            raise _reached(cap)
+
+    def _passed(self, booking: Booking) -> str | None:
+        """The cap that is reached, or that a call would go past."""
+        limits = self.limits
+        if limits.max_tokens is not None:
+            spent = sum(map(_tokens, self.roles.values()))
+            if spent >= limits.max_tokens or spent + booking.prompt + booking.completion > limits.max_tokens:
+                return f"{limits.max_tokens:,} tokens"
+        if limits.max_cost is not None:
+            money = sum(map(_money, self.roles.values()))
+            price = self.role(booking.role).price if booking is not _FREE else None
+            if money >= limits.max_cost or money + _price(price, booking.prompt, booking.completion) > limits.max_cost:
+                return f"a cost of {limits.max_cost:g}"
+        return None
+
+    def bought(self) -> str:
+        """What was paid for, in words."""
+        calls = sum(r.calls for r in self.roles.values())
+        uncounted = sum(r.uncounted for r in self.roles.values())
+        said = f"{calls:,} model calls, {self.tokens:,} tokens"
+        said += f" ({uncounted:,} replies without token counts)" if uncounted else ""
+        cost = self.cost
+        return said + (f", cost {cost:.4f}" if cost is not None and calls else "")
 
     def summary(self) -> Mapping[str, object]:
         """For the manifest and the progress display. Nothing in it is estimated: unknown is None."""
@@ -114,3 +209,31 @@ class UsageMeter:
             "total_tokens": self.tokens,
             "total_cost": self.cost,
         }
+
+
+def _tokens(r: RoleUsage) -> float:
+    """Spent, guessed and booked."""
+    return (
+        r.prompt_tokens
+        + r.completion_tokens
+        + r.guessed_prompt
+        + r.guessed_completion
+        + r.booked_prompt
+        + r.booked_completion
+    )
+
+
+def _money(r: RoleUsage) -> float:
+    prompt = r.prompt_tokens + r.guessed_prompt + r.booked_prompt
+    return _price(r.price, prompt, r.completion_tokens + r.guessed_completion + r.booked_completion)
+
+
+def _price(price: tuple[float, float] | None, prompt: float, completion: float) -> float:
+    return (prompt * price[0] + completion * price[1]) / 1e6 if price else 0.0
+
+
+def _reached(what: str) -> BudgetReachedError:
+    return BudgetReachedError(
+        f"budget reached: {what}",
+        hint="Run the same command again to go on; a cap counts what one invocation buys.",
+    )

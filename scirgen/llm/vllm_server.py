@@ -49,18 +49,15 @@ class VLLMServer:
         self.recomputed = 0
         self.unwritten = 0
 
-    async def answers(self, servers: Sequence[OpenAIServer]) -> bool:
-        """Whether all servers have these endpoints, tried with one tiny request each."""
-        counted = True
-        for server in servers:
-            try:
-                encoded = await self._encode(server, _PROBE)
-                _, cached = await self._generate(server, encoded.ids, read_cache=False)
-                counted = counted and cached is not None
-            except ModelError:
-                return False
-        self.reads_cache = counted
-        return True
+    async def answers(self, server: OpenAIServer) -> bool:
+        """Tried with one tiny request: whether the server, which has these endpoints, says how much came from its cache.
+
+        Raises:
+            ModelError: it has not got them, or does not answer.
+        """
+        encoded = await self._encode(server, _PROBE)
+        _, cached = await self._generate(server, encoded.ids, read_cache=False)
+        return cached is not None
 
     async def score(
         self, requests: Sequence[ScoreRequest], guarded: Guarded[Any], servers: int

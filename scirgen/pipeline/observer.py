@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from scirgen import __version__
 from scirgen.pipeline.store import StoredResult
 
 
@@ -63,10 +66,21 @@ class Several:
 
 
 class JsonLog:
-    """Structured log: one JSON line an event, in RUN/log.jsonl. No prompt or paper text."""
+    """Structured log: one JSON line an event, in RUN/log.jsonl. No prompt or paper text.
+
+    Events: ``start``, ``item``, ``failure`` (after its item), ``note``, ``end``.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8", buffering=1)
+
+    def began(self, models: Mapping[str, str]) -> None:
+        """One line a start: which process, which models (role -> identity)."""
+        self._write(event="start", scirgen=__version__, process=os.getpid(), models=models)
+
+    def ended(self, status: str, **details: object) -> None:
+        """One line an end; a run without one was killed."""
+        self._write(event="end", status=status, **details)
 
     def planned(self, stage: str, count: int) -> None:
         """Not logged: `finished` tells enough."""

@@ -59,12 +59,13 @@ def repair(folder: Path) -> Salvaged:
     if not path.is_file():
         raise StoreError(f"{folder} is not a run: it has no run.db", hint="Give the folder that --out named.")
     damaged = path.with_name("run.db.damaged")
-    fresh_path = path.with_name("run.db.repaired")
-    fresh_path.unlink(missing_ok=True)
+    # By this name its lock is the run's own, so that no run can be under way or begin meanwhile.
+    fresh_path = path.with_suffix(".repaired")
     old = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     kept: dict[str, int] = {}
     lost = 0
     with Store(fresh_path) as fresh:
+        _empty(fresh.db)
         tables = ("results", "members", "rows", "datasets", "pages", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
@@ -82,14 +83,21 @@ def repair(folder: Path) -> Salvaged:
         fresh.db.execute("UPDATE members SET result_id=NULL WHERE result_id NOT IN (SELECT id FROM results)")
         fresh.db.execute("DELETE FROM rows WHERE result_id NOT IN (SELECT id FROM results)")
         fresh.db.execute("UPDATE datasets SET fingerprint=''")
+        fresh.set_meta("clean", "1")
         fresh.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    old.close()
-    path.replace(damaged)
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    fresh_path.replace(path)
-    fresh_path.with_suffix(".lock").unlink(missing_ok=True)
+        fresh.db.close()
+        old.close()
+        path.replace(damaged)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        fresh_path.replace(path)
     return Salvaged(kept, lost, damaged)
+
+
+def _empty(db: sqlite3.Connection) -> None:
+    """Forget what a repair that was killed had copied."""
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+        db.execute(f"DELETE FROM {table}")
 
 
 def _ensure(new: sqlite3.Connection, old: sqlite3.Connection, table: str) -> None:

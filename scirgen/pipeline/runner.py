@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from scirgen.core.config import Config, fingerprinted
-from scirgen.core.errors import BudgetReachedError, ScirgenError
+from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import AnyRecord, Failure, Provenance, Record
 from scirgen.core.tracing import span
@@ -89,7 +89,7 @@ class Runner:
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
-            return Outcome("stopped", self._count, len(self._failed), "stopped at once")
+            return Outcome(self._reason, self._count, len(self._failed), self._message or "stopped at once")
         return Outcome("partial" if self._failed else "success", self._count, len(self._failed))
 
     def stop(self) -> None:
@@ -97,6 +97,10 @@ class Runner:
         if self._stopping and self._task is not None:
             self._task.cancel()
         self._stopping = True
+
+    def spent(self, message: str) -> None:
+        """Drain because a cap is reached."""
+        self._stopping, self._reason, self._message = True, "budget", message
 
     async def _all(self) -> None:
         await self._first_round()
@@ -200,7 +204,9 @@ class Runner:
             with span(f"scirgen.{stage.name}", key=item.key, fingerprint=fingerprint):
                 result = await self._engine.execute(stage, item, ctx)
         except BudgetReachedError as error:
-            self._stopping, self._reason, self._message = True, "budget", error.message
+            self.spent(error.message)
+            raise Stopped from error
+        except RunStoppingError as error:
             raise Stopped from error
         except ScirgenError as error:
             if error.fatal:

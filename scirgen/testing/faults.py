@@ -98,8 +98,8 @@ async def _wrong_id(faults: Faults, request: web.Request, good: Body) -> web.Str
     return web.json_response({**good, "id": "chatcmpl-of-somebody-else"})
 
 
-async def _duplicated(faults: Faults, request: web.Request, good: Body) -> web.StreamResponse:
-    return web.json_response(faults.last_good or good)
+async def _duplicated(faults: Faults, request: web.Request | None, good: Body) -> web.StreamResponse:
+    return web.json_response(faults.last_good.get(request.path, good) if request is not None else good)
 
 
 FAULTS: Final[Mapping[str, Fault]] = {
@@ -151,7 +151,7 @@ class Faults:
     die_after: int | None = None
     die_with: int = 401
     injected: Counter[str] = field(default_factory=Counter)
-    last_good: Body | None = None
+    last_good: dict[str, Body] = field(default_factory=dict)
     _attempts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

@@ -168,7 +168,7 @@ class FakeServer:
             response = web.json_response(good)
         finally:
             self.in_flight -= 1
-        self.faults.last_good = good
+        self.faults.last_good[request.path] = good
         self.answered[name] += 1
         return response
 

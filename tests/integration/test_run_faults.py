@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
@@ -279,3 +282,68 @@ def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None
     before = (tmp_path / "run" / "run.db").read_bytes()
     assert "newer scirgen" in refused(tmp_path / "run", records).message
     assert (tmp_path / "run" / "run.db").read_bytes() == before
+
+
+async def test_a_cap_on_the_cost_without_a_price_is_refused_before_anything_is_bought(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 2)
+    async with FakeServer() as server:
+        with pytest.raises(ConfigError, match="no price is known for fake"):
+            await run_small(server, records, tmp_path / "run", limits__max_cost=1.0)
+        assert not answered(server)
+
+
+async def test_at_a_cap_a_run_stops_below_it_says_what_it_bought_and_goes_on_later(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 60)
+    capped = {"limits__concurrency": 64, "limits__max_tokens": 20_000}
+    async with FakeServer(latency_s=0.01) as server:
+        whole = await run_small(server, records, tmp_path / "whole")
+        run = await run_small(server, records, tmp_path / "run", **capped)
+        assert run.outcome is not None and run.outcome.status == "budget"
+        bought = re.search(r"reached: 20,000 tokens; bought (\d+) model calls, ([\d,]+) tokens", run.outcome.message)
+        assert bought and 16_000 < int(bought[2].replace(",", "")) <= 20_000
+        log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+        assert (log[0]["event"], log[-1]["event"], log[-1]["status"]) == ("start", "end", "budget")
+        for _ in range(20):
+            run = await run_small(server, records, tmp_path / "run", **capped)
+            if run.outcome is not None and run.outcome.status == "success":
+                break
+        assert max(answered(server).values()) == 2, "each request was bought once by either run"
+    assert run.funnel() == whole.funnel() and release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
+
+
+async def test_a_cap_on_minutes_holds_while_calls_wait_to_be_tried_again(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 6)
+    async with FakeServer(faults=Faults(die_after=2, die_with=429)) as server:
+        began = time.monotonic()
+        stopped_soon = {"limits__max_minutes": 0.02, "limits__retries": 1000}
+        run = await run_small(server, records, tmp_path / "run", **stopped_soon)
+        assert time.monotonic() - began < 20
+    assert run.outcome is not None and run.outcome.status == "budget" and "0.02 minutes" in run.outcome.message
+    assert run.funnel()["generate"]["todo"] > 0 and not failures(tmp_path / "run"), "what was not asked has not failed"
+
+
+class Odd(FakeServer):
+    """Its fifth answer to a request for scores holds none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scored = 0
+
+    async def _completions(self, request: web.Request) -> web.StreamResponse:
+        self.scored += 1
+        return (
+            web.json_response({"choices": [{"text": "none"}]})
+            if self.scored == 5
+            else await super()._completions(request)
+        )
+
+
+async def test_one_odd_answer_of_the_scorer_fails_its_item_and_not_the_run(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 12)
+    scored = {"filter__faithfulness": ["shift"]}
+    async with Odd() as server:
+        run = await run_small(server, records, tmp_path / "run", **scored)
+        assert run.outcome is not None and (run.outcome.status, run.outcome.failed_items) == ("partial", 1)
+        assert [f.code for f in failures(tmp_path / "run")] == ["no_scores"]
+        run = await run_small(server, records, tmp_path / "run", **scored)
+        assert run.outcome is not None and run.outcome.status == "success"

@@ -120,6 +120,15 @@ def test_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
         StoreView.open(tmp_path)
 
 
+def test_repair_of_a_run_that_is_under_way_is_refused(tmp_path: Path, store: Store) -> None:
+    store.put("collect", "d1", "f", StageResult((dataset(1),)), 0)
+    with pytest.raises(StoreError, match=f"in use by process {os.getpid()}") as caught:
+        repair(store.path.parent)
+    assert caught.value.error_code == "locked"
+    store.put("collect", "d2", "f", StageResult((dataset(2),)), 0)
+    assert store.path.is_file() and not store.path.with_name("run.db.damaged").exists()
+
+
 def test_repair_keeps_what_is_intact_and_forgets_the_rest(tmp_path: Path) -> None:
     store = Store(tmp_path / "run.db")
     for number in range(600):

@@ -139,10 +139,10 @@ async def test_failed_calls_are_counted_and_not_cached() -> None:
 
 async def test_budget_stops_before_the_next_paid_call_but_not_before_cached_ones() -> None:
     chat = session(Scripted(GOOD, forever=True), max_tokens=15)
-    await chat.ask(prompt("a"), Level, seed=1)
-    await chat.ask(prompt("a"), Level, seed=1)
-    with pytest.raises(BudgetReachedError, match="15 of 15 tokens"):
-        await chat.ask(prompt("b"), Level, seed=1)
+    await chat.ask(prompt("a", max_tokens=8), Level, seed=1)
+    await chat.ask(prompt("a", max_tokens=8), Level, seed=1)
+    with pytest.raises(BudgetReachedError, match="budget reached: 15 tokens"):
+        await chat.ask(prompt("b", max_tokens=8), Level, seed=1)
 
 
 def test_cost_is_null_where_a_price_or_a_token_count_is_missing() -> None:

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from scirgen.core.config import LimitsConfig
-from scirgen.core.errors import ModelAccessError, RateLimitedError, ServerUnavailableError
-from scirgen.llm.endpoints import FAILURES_IN_A_ROW, GIVE_UP_S, EndpointPool, ServerGoneError
+from scirgen.core.errors import ModelAccessError, RateLimitedError, RunStoppingError, ServerUnavailableError
+from scirgen.llm.endpoints import FAILURES_IN_A_ROW, GIVE_UP_S, START_RETRIES, EndpointPool, ServerGoneError, ask_each
 from scirgen.llm.limits import AdaptiveLimit, MinuteCap, backoff_s
 
 
@@ -186,3 +186,101 @@ def test_backoff_grows_within_its_cap() -> None:
     rng = random.Random(1)
     waits = [max(backoff_s(n, None, rng) for _ in range(200)) for n in range(12)]
     assert waits[0] <= 0.25 and waits[4] > 2.0 and max(waits) <= 30.0
+
+
+async def test_a_draining_pool_lets_calls_on_their_way_come_back_and_tries_nothing_again() -> None:
+    settings = LimitsConfig(retries=3, requests_per_minute=60)
+    servers = EndpointPool(["a"], settings, "openai:m")  # a real clock: the waits are cut short
+    answer, asked = asyncio.Event(), 0
+
+    async def slow(client: str) -> str:
+        await answer.wait()
+        return "reply"
+
+    async def refused(client: str) -> str:
+        nonlocal asked
+        asked += 1
+        raise RateLimitedError("slow down", retry_after=3600.0)
+
+    on_its_way = asyncio.create_task(servers.run(slow))
+    to_retry = asyncio.create_task(servers.run(refused))
+    at_the_cap = [asyncio.create_task(servers.run(slow)) for _ in range(5)]
+    while not asked:
+        await asyncio.sleep(0)
+    servers.drain()
+    with pytest.raises(RunStoppingError):
+        await to_retry
+    assert asked == 1
+    for call in at_the_cap:
+        with pytest.raises(RunStoppingError):
+            await call
+    answer.set()
+    assert await on_its_way == "reply"
+    with pytest.raises(RunStoppingError):
+        await servers.run(refused)
+
+
+async def test_a_server_that_falls_silent_and_comes_back_is_told_of_once_each() -> None:
+    time, told, down = Time(), list[str](), True
+    servers = pool(time, ["http://a", "http://b"], retries=30)
+
+    async def call(client: str) -> str:
+        if client == "http://a" and down:
+            raise ServerUnavailableError("refused")
+        time.now += 1.0
+        return client
+
+    servers.tell(told.append)
+    for _ in range(60):
+        await servers.run(call)
+    assert told == [f"http://a: {FAILURES_IN_A_ROW} faults in a row (refused); the other servers go on"]
+    down = False
+    for _ in range(120):
+        await servers.run(call)
+    assert told[1:] == ["http://a: answers again"]
+
+
+async def test_a_long_wait_that_a_server_asks_for_is_told_of_once() -> None:
+    time, told, attempts = Time(), list[str](), 0
+
+    async def call(client: str) -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts <= 4:
+            raise RateLimitedError("slow down", retry_after=60.0)
+        return "reply"
+
+    servers = pool(time, ["http://a"])
+    servers.tell(told.append)
+    await asyncio.gather(*(servers.run(call) for _ in range(4)))
+    assert told == ["http://a: asks for a wait of 60 s (rate limit)"]
+
+
+async def test_before_work_passing_faults_are_retried_and_a_server_that_is_down_is_left_out_and_told_of() -> None:
+    told, asked = list[str](), list[str]()
+
+    async def ask(client: str) -> str:
+        asked.append(client)
+        if client == "http://b" or asked.count(client) < 3:
+            raise ServerUnavailableError("refused")
+        return client
+
+    servers = pool(Time(), ["http://a", "http://b"])
+    limits = LimitsConfig(retries=2)
+    assert await ask_each(servers, limits, ask) == ["http://a"]
+    servers.tell(told.append)
+    assert told == ["http://b: refused; the other servers go on"]
+    with pytest.raises(ServerUnavailableError):
+        await ask_each(pool(Time(), ["http://b"]), LimitsConfig(retries=9), ask)
+    assert asked.count("http://b") == 3 + START_RETRIES + 1
+
+
+async def test_before_work_nobody_is_kept_waiting_for_an_hour() -> None:
+    time = Time()
+
+    async def ask(client: str) -> str:
+        raise RateLimitedError("slow down", retry_after=3600.0)
+
+    with pytest.raises(RateLimitedError):
+        await ask_each(pool(time, ["http://a"]), LimitsConfig(), ask)
+    assert not time.slept

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scirgen.core.config import LimitsConfig
+from scirgen.core.errors import BudgetReachedError
+from scirgen.llm.base import Usage
+from scirgen.llm.usage import UsageMeter
+
+
+async def spend(meter: UsageMeter, calls: int, at_once: int, usage: Usage, *, most: int = 1000) -> int:
+    """How many of ``calls`` the caps let pass, ``at_once`` being in flight together."""
+    slots, passed = asyncio.Semaphore(at_once), 0
+
+    async def call() -> None:
+        nonlocal passed
+        async with slots:
+            booking = await meter.book("generator", 400, most)
+            await asyncio.sleep(0)
+            passed += 1
+            meter.add("generator", usage, booking)
+
+    ended = await asyncio.gather(*(call() for _ in range(calls)), return_exceptions=True)
+    assert all(e is None or isinstance(e, BudgetReachedError) for e in ended)
+    return passed
+
+
+@pytest.mark.parametrize("at_once", [1, 64, 10_000])
+async def test_a_cap_on_tokens_is_not_passed_however_many_calls_are_in_flight(at_once: int) -> None:
+    meter = UsageMeter(LimitsConfig(max_tokens=10_000))
+    passed = await spend(meter, 10_000, at_once, Usage(100, 50))
+    assert meter.tokens == passed * 150 and 9_850 <= meter.tokens <= 10_000
+
+
+async def test_a_cap_on_the_cost_is_not_passed_either() -> None:
+    meter = UsageMeter(LimitsConfig(max_cost=0.5))
+    meter.role("generator", (1.0, 10.0))
+    await spend(meter, 2_000, 100, Usage(100, 50))
+    assert meter.cost is not None and 0.499 <= meter.cost <= 0.5
+    with pytest.raises(BudgetReachedError, match=r"a cost of 0\.5"):
+        await meter.book("generator", 400, 1000)
+
+
+async def test_without_token_counts_a_cap_goes_by_what_was_booked() -> None:
+    meter = UsageMeter(LimitsConfig(max_tokens=10_000))
+    assert 15 <= await spend(meter, 1_000, 10, Usage(None, None), most=900) <= 18
+    assert "18 replies without token counts" in meter.bought() and meter.tokens == 0
+
+
+async def test_a_call_that_came_to_nothing_leaves_room_for_another() -> None:
+    meter = UsageMeter(LimitsConfig(max_tokens=700))
+    first = await meter.book("generator", 400, 1000)
+    second = asyncio.create_task(meter.book("generator", 400, 1000))
+    await asyncio.sleep(0)
+    assert not second.done(), "there is room for one only"
+    meter.unbook(first)
+    await second
+
+
+async def test_a_cap_too_small_for_one_call_buys_nothing_and_says_so() -> None:
+    meter = UsageMeter(LimitsConfig(max_tokens=10))
+    assert await spend(meter, 3, 3, Usage(100, 50)) == 0
+    assert meter.bought() == "0 model calls, 0 tokens"
