@@ -8,22 +8,30 @@ from pathlib import Path
 from scirgen.core.errors import InputError, MissingExtraError
 
 
-def register(folder: Path) -> list[str]:
-    """Register every id of ``folder/datasets.json``; afterwards ``ir_datasets.load(id)`` gives docs, queries and qrels.
+_REGISTERED: dict[str, Path] = {}
+"""Id -> folder, of this process: ir_datasets keeps the first data that an id was given."""
+
+
+def register(folder: str | Path) -> list[str]:
+    """Register every id of the folder's ``datasets.json``; afterwards ``ir_datasets.load(id)`` gives docs, queries and qrels.
 
     Args:
-        folder: ``RELEASE/ir_datasets``, written by the release format of that name.
+        folder: a run's folder, a release, or ``RELEASE/ir_datasets``, written by the release format of that name.
 
     Returns:
         The ids, sorted.
 
     Raises:
-        InputError: no such index.
+        InputError: no such index, or one of its ids belongs to another release already.
         MissingExtraError: ir_datasets is not installed.
     """
+    places = (Path(folder), Path(folder) / "ir_datasets", Path(folder) / "release" / "ir_datasets")
+    folder = next((p for p in places if (p / "datasets.json").is_file()), Path(folder))
     index = folder / "datasets.json"
     if not index.is_file():
-        raise InputError(f"{index} does not exist", hint="Write the release with release.formats: [ir_datasets].")
+        raise InputError(
+            f"there is no ir_datasets/ in {folder}", hint="Write the release with release.formats: [ir_datasets]."
+        )
     try:
         import ir_datasets
         from ir_datasets.datasets.base import Dataset
@@ -37,6 +45,11 @@ def register(folder: Path) -> list[str]:
         if "queries" in files:
             parts.append(TsvQueries(LocalDownload(folder / files["queries"])))
             parts.append(TrecQrels(LocalDownload(folder / files["qrels"]), {1: "gold dataset"}))
+        if name in _REGISTERED and _REGISTERED[name] != folder.resolve():
+            raise InputError(
+                f"{name} is already that of {_REGISTERED[name]}", hint="Give each release its own name: release.name."
+            )
         if name not in ir_datasets.registry:
             ir_datasets.registry.register(name, Dataset(*parts))
+            _REGISTERED[name] = folder.resolve()
     return sorted(table)

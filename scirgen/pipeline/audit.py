@@ -112,7 +112,8 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     ctx = StageContext(
         config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(), stage="filter"
     )
-    gates = [g for g in select_gates(config, registry) if not g.needs_model]
+    chosen = [g for g in select_gates(config, registry) if not g.needs_model]
+    gates = [g for g in chosen if g.in_force(config)]
     result = Audit(str(file.path), file.kind, defects=Counter({g.code: 0 for g in gates}))
     seen: list[QARow] = []
     defective: set[int] = set()
@@ -128,6 +129,7 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     result.not_checked = {c: r for c, r in result.not_checked.items() if not result.defects[c]}
     for code in result.not_checked:
         del result.defects[code]
+    result.not_checked |= {g.code: "off with these settings" for g in chosen if g not in gates}
     _whole_run(seen, result, defective, ctx)
     result.clean_rows = result.rows - len(defective)
     return result

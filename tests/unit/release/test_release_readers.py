@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from content_factory import small_run
 from test_release_write import write
 
 from scirgen.core.config import Config
+from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
 from scirgen.core.release import SPLITS
 from scirgen.core.resources import Resources
@@ -117,12 +119,13 @@ def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
         assert read == {d.id: " ".join(f"{d.title} {d.text}".split()) for d in formatted.corpus(setting)}
 
 
-def test_ir_datasets_loads_the_registered_ids(formatted):
+def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
     import ir_datasets
 
     from scirgen.benchmark.irds import register
 
     ids = register(formatted.folder / "ir_datasets")
+    assert register(str(formatted.folder)) == ids
     assert "scirgen/snow/with-paper/dev" in ids
     assert len(ids) == 2 + 2 * 3
     loaded = ir_datasets.load("scirgen/snow/with-paper/train")
@@ -131,6 +134,10 @@ def test_ir_datasets_loads_the_registered_ids(formatted):
     assert len(list(loaded.docs_iter())) == len(list(formatted.corpus()))
     assert {q.query_id for q in loaded.qrels_iter()} == {r.id for r in rows}
     assert loaded.docs_store().get("ds-002").text.endswith("Snow depth declined.")
+    other = tmp_path / "ir_datasets"
+    shutil.copytree(formatted.folder / "ir_datasets", other)
+    with pytest.raises(InputError, match="already that of"):
+        register(other)
 
 
 def test_the_rag_samples_have_each_answer_with_the_passages_that_hold_its_evidence(formatted):
