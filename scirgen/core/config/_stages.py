@@ -251,7 +251,7 @@ class ReleaseConfig(Section):
     name: str = Field(
         default="",
         pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
-        description="what the release is called on its card and in its metadata; empty: scirgen-DOMAIN",
+        description="what the release is called on its card and in its metadata; empty: DOMAIN-qa",
     )
     ratios: tuple[float, float, float] = (0.80, 0.15, 0.05)
     formats: tuple[str, ...] = ("jsonl",)

@@ -81,7 +81,7 @@ class ReleaseStage(Stage):
             raise ConfigError("the release stage needs the whole run")
         config = ctx.config
         info = ReleaseInfo(
-            name=config.release.name or f"scirgen-{config.domain}",
+            name=config.release.name or f"{config.domain}-qa",
             origin="scirgen run",
             scirgen=version("scirgen"),
             domain=config.domain,

@@ -32,6 +32,20 @@ async def test_the_stage_puts_out_every_file_with_path_hash_and_size(tmp_path):
     assert Release(tmp_path).info.domain == "geo"
 
 
+async def test_a_release_is_named_by_its_setting_else_by_its_domain(tmp_path):
+    for given, name in (("", "geo-qa"), ("snow-2024", "snow-2024")):
+        config = Config.model_validate({"domain": "geo", "release": {"name": given}})
+        resources = Resources()
+        ctx = StageContext(
+            config, resources, None, Taxonomies(resources), Registry(), tmp_path / name, run=small_run(datasets=6)
+        )
+        (item,) = ReleaseStage().items(None, ctx)
+        await ReleaseStage().process(item, ctx.at("release", item.key, "fp"))
+        assert Release(tmp_path / name / "release").info.name == name
+    with pytest.raises(ValueError, match="release"):
+        Config.model_validate({"release": {"name": "a/b"}})
+
+
 def run_of(*questions: str) -> FakeRun:
     """One dataset's definitions, with ids in the order given."""
     of = dataset(1)
