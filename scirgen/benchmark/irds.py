@@ -7,7 +7,6 @@ from pathlib import Path
 
 from scirgen.core.errors import InputError, MissingExtraError
 
-
 _REGISTERED: dict[str, Path] = {}
 """Id -> folder, of this process: ir_datasets keeps the first data that an id was given."""
 

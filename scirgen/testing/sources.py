@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scirgen.core.errors import ScirgenError
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.stages.collect.checked import unusable_id
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, Source
 
@@ -108,6 +109,8 @@ def _check_entries(entries: list[object], report: SourceReport) -> None:
             since += 1
             if entry.id in ids:
                 report.problems.append(f"dataset id {entry.id!r} comes twice; yield a Rejection for a repeated record")
+            if unusable_id(entry.id):
+                report.problems.append(f"dataset id {entry.id!r} holds white space or control characters")
             ids.add(entry.id)
             if Dataset.model_validate_json(entry.model_dump_json()) != entry:
                 report.problems.append(f"dataset {entry.id!r} does not survive being written as JSON and read again")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import traceback
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
@@ -97,7 +98,7 @@ class CheckedSource:
                     raise _wrong(
                         self._source, f"datasets() yielded Cursor({entry.value!r}); a cursor's value must be a text"
                     )
-                yield entry
+                yield _presentable(entry) if isinstance(entry, Dataset) else entry
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
         """The source's.
@@ -145,6 +146,47 @@ async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
             code=CODE,
         )
     return fetched
+
+
+def _presentable(dataset: Dataset) -> Dataset | Rejection:
+    """The dataset with texts that can be shown anywhere, or why its id cannot stand in a release's tables."""
+    if unusable_id(dataset.id):
+        return Rejection(
+            stage="collect",
+            code="bad_id",
+            reason=f"the id {dataset.id!r} holds white space or control characters, which part the columns of qrels",
+            record_kind="Dataset",
+            record_id=dataset.id,
+            record=dataset.model_dump_json(exclude_defaults=True),
+        )
+    if not any(_UNSEEN.search(text) for text in _texts(dataset)):
+        return dataset
+    changes = {
+        "title": visible(dataset.title),
+        "description": visible(dataset.description),
+        "fields": tuple((visible(k), visible(v)) for k, v in dataset.fields),
+        "keywords": tuple(map(visible, dataset.keywords)),
+        "authors": tuple(map(visible, dataset.authors)),
+    }
+    return dataset.model_copy(update=changes)
+
+
+def _texts(dataset: Dataset) -> Iterator[str]:
+    yield from (dataset.title, dataset.description, *dataset.keywords, *dataset.authors)
+    yield from (part for field in dataset.fields for part in field)
+
+
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")
+
+
+def visible(text: str) -> str:
+    """A text without control characters (a terminal would obey them) and marks that turn the direction of reading."""
+    return _UNSEEN.sub("", text)
+
+
+def unusable_id(id: str) -> bool:
+    """Whether an id cannot stand in files whose columns white space parts (TREC's) or lines end (qrels)."""
+    return bool(re.search(r"\s", id) or _UNSEEN.search(id))
 
 
 @contextmanager

@@ -103,7 +103,8 @@ class RecordMapping:
         by_key = {squeezed(k): v for k, v in record.items()}
         title = self._text(by_key, "title")
         doi = find_doi(self._text(by_key, "doi")) or find_doi(self._text(by_key, "id"))
-        identity = self._text(by_key, "id")
+        # An id stands in tables whose columns are parted by white space.
+        identity = re.sub(r"[\s\x00-\x1f\x7f]+", "_", self._text(by_key, "id"))
         if not title:
             return Rejection(
                 stage="collect",

@@ -18,6 +18,7 @@ from scirgen.core.errors import InputError, PluginError
 from scirgen.pipeline.observer import Silent
 from scirgen.stages.collect.checked import CheckedSource, checked
 from scirgen.testing.server import FakeServer
+from scirgen.testing.sources import SourceContractError, check_source_async
 
 PAPER = Paper(id="p")
 
@@ -206,6 +207,22 @@ async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: P
     async with FakeServer() as server:
         with pytest.raises(InputError, match="the source gave no dataset"):
             await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(())), server)
+
+
+async def test_dataset_when_its_id_would_break_a_table_then_it_is_set_aside_and_the_others_go_on() -> None:
+    given = [dataset("TG 11"), dataset("tab\tid"), dataset("line\nid"), dataset("fine-1")]
+    entries = await walk(with_member("datasets", lambda self, cursor=None: iter(given)))
+    assert [getattr(e, "code", "kept") for e in entries] == ["bad_id", "bad_id", "bad_id", "kept"]
+    with pytest.raises(SourceContractError, match="white space"):
+        await check_source_async(type("Mine", (Plain,), {"datasets": lambda self, cursor=None: iter(given)})())
+
+
+async def test_dataset_when_its_texts_hold_terminal_codes_then_they_are_taken_out() -> None:
+    title = "\x1b]0;owned\x07\x1b[31mSnow\x1b[0m \u202edepth"
+    given = dataset("a").model_copy(update={"title": title, "fields": (("Place\x1b[1m", "Al\x00ps"),)})
+    (found,) = await walk(with_member("datasets", lambda self, cursor=None: iter([given])))
+    assert isinstance(found, Dataset)
+    assert (found.title, found.fields) == ("]0;owned[31mSnow[0m depth", (("Place[1m", "Alps"),))
 
 
 async def test_candidates_when_right_then_they_pass_unchanged(tmp_path: Path) -> None:
