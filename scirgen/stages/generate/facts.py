@@ -95,9 +95,21 @@ _MARKS = re.compile(
 )
 
 
+_LINKED = re.compile(
+    r"(^|(?<=[.!?] ))(?:First|Second|Third|Fourth|Finally|Lastly|However|Therefore|Thus|Hence|Moreover|Furthermore|Nevertheless"
+    r"|Consequently|Additionally|In addition|By contrast|In contrast|As a result|On the other hand)(?:ly)?,\s+(\w)"
+)
+_CLAUSE = re.compile(
+    r"(?:When|While|If|As|Although|Though|After|Before|Since|Because|Once|Where|Whereas|Unless)\b[^,]*,\s"
+)
+
+
 def readable(sentence: str) -> str:
-    """The sentence without marks that lead out of it: "[17,18]", "(Fig. 3)". A question must not repeat them."""
-    return _MARKS.sub("", sentence)
+    """The sentence without what leads out of it: "[17,18]", "(Fig. 3)", a "First," or "However," at its beginning.
+
+    Neither a question nor an answer must repeat them.
+    """
+    return _LINKED.sub(lambda m: m.group(2).upper(), _MARKS.sub("", sentence))
 
 
 @dataclass(frozen=True)
@@ -293,10 +305,22 @@ def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
                 or _shape(name.text) != _shape(fact.text)
             ):
                 continue
+            if _same_thing(name.text, fact.text):
+                continue
             alike = " " in name.text and name.text.split()[-1] == fact.text.split()[-1]
             if alike or (mine[1] and mine == _place(other, name)):
                 found[name.text] = None
     return list(found)
+
+
+def _same_thing(one: str, other: str) -> bool:
+    """Whether two names may be two spellings of one: a part of the first word of either is a part of the other's.
+
+    "Qinghai-Xizang Plateau" and "Qinghai-Tibet Plateau", "ERA5" and "ERA5-Land"; not "Heihe River" and "Yarlung River".
+    """
+    first, second = ([p for p in re.split(r"[\s/-]+", n.casefold()) if p] for n in (one, other))
+    begins = {re.split(r"[\s/-]+", n.casefold())[0] for n in (one, other)}
+    return bool(begins & set(first) & set(second))
 
 
 def stands_alone(sentence: str, fact: Fact) -> bool:
@@ -306,11 +330,13 @@ def stands_alone(sentence: str, fact: Fact) -> bool:
 
 
 def opening(sentence: str, stems: Sequence[str]) -> str:
-    """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were"): its first one.
+    """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were").
 
-    One of ``stems`` where any are given; "" where the sentence holds none.
+    It is the main clause's first one: not that of a "When the plots were burnt, ..." before it. One of ``stems`` where any
+    are given; "" where there is none.
     """
-    for match in _AUXILIARY.finditer(sentence):
+    clause = _CLAUSE.match(sentence)
+    for match in _AUXILIARY.finditer(sentence, clause.end() if clause else 0):
         word = match.group(1).capitalize()
         found = next((s for s in stems if s.casefold() == word.casefold()), None) if stems else word
         if found:

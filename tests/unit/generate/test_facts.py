@@ -73,6 +73,8 @@ def test_a_temperature_has_no_such_limit():
         ("it can be opened with Excel.", "agriculture belongs to Agroecology here.", None),
         ("flow in the Heihe River is low.", "it rains over the Yarlung River.", ("Heihe River", "Yarlung River")),
         ("the flux was measured by MODIS.", "the cover is shown by MODIS.", None),
+        ("over the Qinghai-Xizang Plateau it rains.", "over the Qinghai-Tibet Plateau it snows.", None),
+        ("the wind of the ERA5 reanalysis was used.", "it is wetter than the ERA5-Land reanalysis of that year.", None),
     ],
 )  # fmt: skip
 def test_a_name_is_swapped_only_for_one_that_could_stand_in_its_place(sentence, other, swapped):
@@ -114,6 +116,8 @@ def test_a_number_keeps_its_sign_and_is_not_taken_out_of_a_list_or_a_range(sente
             "Areas were larger (Fig 3) than those (Table S2) of 1990 (n = 4).",
             "Areas were larger than those of 1990 (n = 4).",
         ),
+        ("First, rates were computed. However, they vary.", "Rates were computed. They vary."),
+        ("First results vary, however, a lot.", "First results vary, however, a lot."),
     ],
 )
 def test_marks_that_lead_out_of_a_sentence_are_not_shown(sentence, shown):
@@ -140,9 +144,11 @@ def test_a_question_departs_from_its_sentence_by_number_negation_or_opposite(que
         ("Wind was measured where stations are.", "Was"),
         ("Winds have changed.", ""),
         ("The well-is spring does not flow.", "Does"),
+        ("When the plots were burnt, the cover was low.", "Was"),
+        ("When the plots were burnt, the cover fell.", ""),
     ],
 )
-def test_a_question_opens_with_the_sentence_s_first_auxiliary(sentence, stem):
+def test_a_question_opens_with_the_main_clause_s_first_auxiliary(sentence, stem):
     assert facts.opening(sentence, ("Is", "Are", "Was", "Does")) == stem
 
 
