@@ -247,10 +247,10 @@ class Runner:
                 page = await anext(reader, None)
                 if page is None:
                     break
+                self._observer.planned("collect", len(page.items))
                 ids, cursor = self._put_page(key, fingerprint, page), page.cursor_next
             self._store.see_datasets(ids, self._count, run_number)
             self._count += len(ids)
-            self._observer.planned("collect", len(ids))
             for dataset_id in ids:
                 yield dataset_id
             if cursor is None or (collect.limit is not None and self._count >= collect.limit):

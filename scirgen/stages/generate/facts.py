@@ -49,6 +49,8 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 """What a number after it names rather than counts: "Fig. 3 shows", "band 4 covers"."""
+_AND = re.compile(r",?\s(?:(?:and|or)\s)?")
+"""What stands between the entries of a list."""
 _SPANS = frozenset(("year", "month", "week", "day", "hour", "minute", "second"))
 _VERBS = frozenset(
     (
@@ -148,7 +150,18 @@ def numbers(sentence: str) -> list[Fact]:
             continue
         end = match.end("unit") if unit else match.start("noun") + 1 + len(" ".join(words))
         found.append(Fact("number", match.start(), end, sentence[match.start() : end], counted=not unit))
-    return found
+    return [f for n, f in enumerate(found) if not any(_in_a_row(sentence, f, g) for g in found[max(n - 1, 0) : n + 2])]
+
+
+def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
+    """Whether two values stand in one list, "at 2cm, 4cm and 10cm": neither is the answer to a question."""
+    first, second = sorted((fact, other), key=lambda f: f.start)
+    return (
+        first is not second
+        and not (first.counted or second.counted)
+        and _unit_of(first.text) == _unit_of(second.text)
+        and _AND.fullmatch(sentence[first.end : second.start]) is not None
+    )
 
 
 def _listed(sentence: str, at: int) -> bool:
@@ -324,9 +337,11 @@ def _same_thing(one: str, other: str) -> bool:
 
 
 def stands_alone(sentence: str, fact: Fact) -> bool:
-    """Whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of plants")."""
+    """Whether a name is a whole phrase after a preposition, no part of a longer one ("the fresh ANPP of plants") or of a list."""
     noun, before = _place(sentence, fact)
-    return not noun and before in _LEADING and not sentence[fact.end :].startswith((" of ", "-", "/"))
+    after = sentence[fact.end :]
+    listed = (near := _AND.match(after)) is not None and after[near.end() : near.end() + 1].isupper()
+    return not noun and not listed and before in _LEADING and not after.startswith((" of ", "-", "/"))
 
 
 def opening(sentence: str, stems: Sequence[str]) -> str:

@@ -102,6 +102,8 @@ def test_a_number_counts_only_what_is_named_in_the_plural(sentence, found):
         ("soil was measured (10 cm, 20 cm, 40 cm) and air at 2 m.", ["2 m"]),
         ("a resolution of 0.25° (about 25 km) and a span (23 years).", ["0.25°", "23 years"]),
         ("snow between 10–20 cm.", []),
+        ("The sensor was buried at 2cm, 4cm, 10cm and 160cm.", []),
+        ("Forests cover 39 %, and 12 stations lie below 3 m or 5 m.", ["39 %", "12 stations"]),
     ],
 )
 def test_a_number_keeps_its_sign_and_is_not_taken_out_of_a_list_or_a_range(sentence, found):
@@ -248,3 +250,17 @@ def test_a_sentence_does_not_depart_from_itself_and_a_changed_number_does(senten
     counted = sentence.rstrip(".") + " with 14 km of ice."
     changed = facts.change(counted, [], [], random.Random(seed))
     assert facts.departure(changed.text, counted, []) != ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "alone"),
+    [
+        ("The tables can be opened by WPS, Excel and other software.", "WPS", False),
+        ("The cover was mapped by MODIS and Landsat.", "MODIS", False),
+        ("The cover was mapped by MODIS, and the rest by hand.", "MODIS", True),
+        ("The cover was mapped by MODIS in 2004.", "MODIS", True),
+    ],
+)
+def test_a_name_in_a_list_is_not_asked_for_alone(sentence, name, alone):
+    (fact,) = [n for n in facts.names(sentence) if n.text == name]
+    assert facts.stands_alone(sentence, fact) is alone
