@@ -1,17 +1,18 @@
 """Near-duplicate questions: within a dataset and over a whole run. Pure functions of their input, whatever its order.
 
-MinHash (datasketch) proposes pairs; the exact share of common content words decides. What is done with a group is decided
-here too, and carried out by release.
+The share of common content words decides; which questions have one at all is found by `setjoin`. What is done with a group is
+decided here too, and carried out by release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from scirgen.core.conformance import polarity
-from scirgen.core.errors import MissingExtraError
+from scirgen.core.setjoin import similar_sets
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem
 
@@ -23,9 +24,6 @@ Embed = Callable[[Sequence[str]], "numpy.ndarray"]
 
 ANSWER_THRESHOLD = 0.8
 """Cosine from which two answers to one question mean the same; read off conflicts of ScIRGen-Geo (docs/gates.md)."""
-
-_PERMUTATIONS = 64
-_BANDS, _ROWS = 16, 4  # proposes a pair of similarity 0.8 with probability 1 - (1 - 0.8^4)^16 > 0.9997
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def wordprint(id: str, text: str, kind: str = "", stop_words: tuple[str, ...] = 
     return Wordprint(id, plain, kind, found, frozenset(numbers(text)), frozenset(names(text)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """One question of a run, as near-duplicate search sees it."""
 
@@ -131,24 +129,22 @@ def near_duplicates(
     Returns:
         Groups of two or more, sorted by leader. In the order of ids, a question joins the most similar leader before it
         (the smallest id among equals), or leads a group of its own; so groups don't drift along chains.
-
-    Raises:
-        MissingExtraError: datasketch is not installed.
     """
-    prints = [wordprint(a.id, a.question, a.question_type, stop_words) for a in sorted(asked, key=lambda a: a.id)]
-    similar = _lexical(prints, threshold)
+    ordered = sorted(asked, key=lambda a: a.id)
+    similar = _lexical(ordered, stop_words, threshold)
     if embed is not None:
+        prints = [_wordprint_of(a, stop_words) for a in ordered]
         for low, high, score in _semantic(prints, embed, embed_threshold):
             similar.setdefault(high, {}).setdefault(low, score)
     members: dict[int, list[tuple[str, float]]] = {}
-    for index, own in enumerate(prints):
+    for index, own in enumerate(ordered):
         leaders = [(-score, low) for low, score in similar.get(index, {}).items() if low in members]
         if leaders:
             score, leader = min(leaders)
             members[leader].append((own.id, -score))
         else:
             members[index] = []
-    return [Group(prints[i].id, tuple(found)) for i, found in sorted(members.items()) if found]
+    return [Group(ordered[i].id, tuple(found)) for i, found in sorted(members.items()) if found]
 
 
 def resolve(
@@ -170,9 +166,6 @@ def resolve(
         wording: words of the questions' language.
         answer_threshold: with ``embed``, the cosine from which two answers agree that share too few words, unless they
             contradict each other (`contradict`).
-
-    Raises:
-        MissingExtraError: datasketch is not installed.
     """
     known = {a.id: a for a in asked}
     groups = near_duplicates(
@@ -283,45 +276,59 @@ def contradict(first: str, second: str, wording: LanguageWording) -> bool:
     return False
 
 
-def _lexical(prints: Sequence[Wordprint], threshold: float) -> dict[int, dict[int, float]]:
-    """index -> {smaller index: similarity} of the pairs that reach the threshold."""
-    try:
-        from datasketch import MinHash, MinHashLSH
-    except ImportError as error:
-        raise MissingExtraError(
-            f"near-duplicate search needs datasketch: {error}", hint="Install it with: pip install datasketch"
-        ) from error
-    lsh = MinHashLSH(num_perm=_PERMUTATIONS, params=(_BANDS, _ROWS))
-    # Equal word sets need one signature only: questions repeated many times would else propose a square of pairs.
-    alike: dict[frozenset[str], list[int]] = {}
-    for index, own in enumerate(prints):
-        alike.setdefault(own.words, []).append(index)
-    keys = list(alike)
+def _wordprint_of(asked: Asked, stop_words: tuple[str, ...]) -> Wordprint:
+    return wordprint(asked.id, asked.question, asked.question_type, stop_words)
+
+
+def _lexical(asked: Sequence[Asked], stop_words: tuple[str, ...], threshold: float) -> dict[int, dict[int, float]]:
+    """index -> {smaller index: similarity} of the pairs that reach the threshold.
+
+    Of each question only the numbers of its words are held; wordprints are made again for those that have a like one.
+    """
+    vocabulary: dict[str, int] = {}
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for index, one in enumerate(asked):
+        found = sorted(vocabulary.setdefault(w, len(vocabulary)) for w in _wordprint_of(one, stop_words).words)
+        alike.setdefault(tuple(found), []).append(index)
     similar: dict[int, dict[int, float]] = {}
-    batches = (keys[i : i + 4096] for i in range(0, len(keys), 4096))
-    position = 0
-    for batch in batches:
-        encoded = [[word.encode() for word in sorted(key)] for key in batch]
-        for signature in MinHash.bulk(encoded, num_perm=_PERMUTATIONS, seed=1):
-            for other in (*lsh.query(signature), position):
-                _compare(prints, alike[keys[position]], alike[keys[other]], threshold, similar)
-            lsh.insert(position, signature, check_duplication=False)
-            position += 1
+    # The same words: also of another type, where the very text is the same.
+    for group in alike.values():
+        if len(group) > 1:
+            prints = [_wordprint_of(asked[i], stop_words) for i in group]
+            for high in range(1, len(group)):
+                for low in range(high):
+                    if (score := prints[low].similarity(prints[high])) >= threshold:
+                        similar.setdefault(group[high], {})[group[low]] = score
+    # Other words: only what can be the same question at all (`Wordprint.comparable`) is looked at.
+    sets, classes, members = _by_kind(asked, alike)
+    for a, b, score in similar_sets(sets, classes, threshold):
+        if sets[a] == sets[b]:
+            continue
+        for left, right in product(members[a], members[b]):
+            low, high = sorted((left, right))
+            if _wordprint_of(asked[low], stop_words).comparable(_wordprint_of(asked[high], stop_words)):
+                similar.setdefault(high, {})[low] = score
     return similar
 
 
-def _compare(
-    prints: Sequence[Wordprint],
-    left: Sequence[int],
-    right: Sequence[int],
-    threshold: float,
-    similar: dict[int, dict[int, float]],
-) -> None:
-    for a in left:
-        for b in right:
-            low, high = min(a, b), max(a, b)
-            if low != high and (score := prints[low].similarity(prints[high])) >= threshold:
-                similar.setdefault(high, {})[low] = score
+def _by_kind(
+    asked: Sequence[Asked], alike: Mapping[tuple[int, ...], Sequence[int]]
+) -> tuple[list[tuple[int, ...]], list[tuple[str, frozenset[str]]], list[list[int]]]:
+    """Word sets, each with the type and the numbers of its questions, and these questions."""
+    sets: list[tuple[int, ...]] = []
+    classes: list[tuple[str, frozenset[str]]] = []
+    members: list[list[int]] = []
+    same: dict[tuple[str, frozenset[str]], tuple[str, frozenset[str]]] = {}
+    for words, group in alike.items():
+        kinds: dict[tuple[str, frozenset[str]], list[int]] = {}
+        for index in group:
+            kind = (asked[index].question_type, frozenset(numbers(asked[index].question)))
+            kinds.setdefault(same.setdefault(kind, kind), []).append(index)
+        for kind, indices in kinds.items():
+            sets.append(words)
+            classes.append(kind)
+            members.append(indices)
+    return sets, classes, members
 
 
 def _semantic(prints: Sequence[Wordprint], embed: Embed, threshold: float) -> Iterator[tuple[int, int, float]]:
