@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shlex
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scirgen.core.config import Config, LoadedConfig, load_config
-from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
+from scirgen.core.errors import InputError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, ReleaseFile
 from scirgen.core.registry import Registry
@@ -249,7 +248,6 @@ async def run_pipeline(
             outcome = await runner.run()
             if outcome.status in ("budget", "stopped"):
                 outcome = replace(outcome, message=f"{outcome.message or 'asked to'}; bought {sessions.meter.bought()}")
-            _refuse_empty(folder, StoreView(store), outcome)
         except ScirgenError as error:
             log.ended("error", code=error.error_code, message=error.message)
             raise
@@ -329,37 +327,6 @@ def build_engine(config: Config, registry: Registry) -> Engine:
         raise PluginError(f"engine {config.engine!r} is not a class")
     engine: Engine = made(config)
     return engine
-
-
-def _refuse_empty(folder: Path, view: StoreView, outcome: Outcome) -> None:
-    """A stage that yields nothing for every item is an error, not a success; so is a catalogue without a dataset."""
-    if outcome.status not in ("success", "partial"):
-        return
-    funnel = view.funnel()
-    for stage in ("collect", "generate", "filter"):
-        row = funnel[stage]
-        worked = row["done"] + row["partial"] + row["failed"]
-        if row["outputs"] or not (worked or stage == "collect"):
-            continue
-        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
-        seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
-        if stage == "collect":
-            first = next((f"; the first: {r.reason}" for r in view.rejections(stage)), "")
-            raise InputError(
-                f"no dataset was collected ({seen}{first})"
-                if seen
-                else "the source gave no dataset that was asked for",
-                hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
-                if seen
-                else "Check --input, --query and --ids.",
-                code="nothing_made",
-            )
-        raise ConfigError(
-            f"stage {stage} put out nothing ({seen or 'nothing to work on'})",
-            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. A stronger --model, or other input, "
-            "may be needed.",
-            code="nothing_made",
-        )
 
 
 def _wide_enough(config: Config, sessions: Sessions) -> Config:

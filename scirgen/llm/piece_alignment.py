@@ -41,6 +41,9 @@ def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | No
             while run > 0 and LOST in pieces[run - 1]:
                 run -= 1
             start = _start_of_run(pieces, run, at, text, end)
+            if start is None and text[end - 1].isspace():
+                end -= 1  # as below
+                continue
             # Which of its tokens reaches past a boundary inside the run cannot be said.
             if start is None or (start < boundary and run + 1 < at):
                 return None

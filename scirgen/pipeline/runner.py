@@ -16,6 +16,7 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import AnyRecord, Failure, Provenance, Record
 from scirgen.core.tracing import span
 from scirgen.engines.base import Engine
+from scirgen.pipeline.nothing_made import refuse_nothing
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
 from scirgen.pipeline.rounds import next_round
@@ -315,6 +316,7 @@ class Runner:
             raise Stopped
         stage = self._stages["release"]
         view = StoreView(self._store)
+        refuse_nothing(self._ctx.folder, view)
         self._ctx.run = view
         scope = DatasetScope(_RUN)
         for item in stage.items(scope, self._ctx.at("release", "release", "")):

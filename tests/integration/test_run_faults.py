@@ -130,6 +130,7 @@ async def test_a_stage_that_yields_nothing_for_every_item_is_an_error_that_says_
         with pytest.raises(ConfigError, match=f"generate put out nothing.*{code}") as caught:
             await run_small(server, records, tmp_path / "run")
     assert caught.value.error_code == "nothing_made" and caught.value.exit_status != 0
+    assert not (tmp_path / "run" / "release").exists(), "an empty release is none"
 
 
 async def test_a_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on_from_there(

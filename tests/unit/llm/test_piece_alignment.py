@@ -24,6 +24,7 @@ HALF = "\ufffd"
         (["A", ":", " ", HALF, HALF, "C"], "A:", " °C", 2),  # parts of a character
         (["A", ":", f" {HALF}", HALF, "C"], "A:", " °C", 2),
         (["A", ":", "", " °", "C"], "A:", " °C", 2),  # the same, shown whole at its end
+        (["A", ":", " ", HALF, HALF, "0"], "A:", " ° 0", 2),  # and a space dropped behind them
         (["°", "", "°"], "°", "°", 1),
         (["ü", HALF, HALF, "é"], "ü", "雪é", 1),
         (["", "Answer", ":", " No", ""], "Answer:", " No", 3),  # control tokens without a text
