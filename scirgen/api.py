@@ -247,7 +247,9 @@ async def run_pipeline(
         try:
             outcome = await runner.run()
             if outcome.status in ("budget", "stopped"):
-                outcome = replace(outcome, message=f"{outcome.message or 'asked to'}; bought {sessions.meter.bought()}")
+                outcome = replace(
+                    outcome, message=f"{outcome.message or 'on request'}; bought {sessions.meter.bought()}"
+                )
         except ScirgenError as error:
             log.ended("error", code=error.error_code, message=error.message)
             raise

@@ -84,7 +84,7 @@ class ScreenObserver(Silent):
             left = f"{(c.planned - c.done) / rate * 60:.0f} s" if rate and c.done < c.planned else ""
             table.add_row(
                 stage, f"{c.done}/{c.planned}", "━" * filled + "·" * (width - filled), str(c.outputs), str(c.rejected),
-                str(c.failed) if c.failed else "", f"{rate:.0f}" if c.fresh else "reused", left,
+                str(c.failed) if c.failed else "", f"{rate:.0f}" if c.fresh else "reused" if c.done else "", left,
             )  # fmt: skip
         return table
 

@@ -53,8 +53,9 @@ class Sessions:
         last: list[str] = []
 
         def once(message: str) -> None:
-            if last != [message]:
-                last[:] = [message]
+            subject = message.partition(" (")[0]  # the rest says why, and each may have seen another fault
+            if last != [subject]:
+                last[:] = [subject]
                 to(message)
 
         for session in (self.chat, self.score):
@@ -104,16 +105,20 @@ async def open_sessions(
     prompts = prompts or PromptLibrary(Resources())
     scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
     try:
+        _refuse_unpriced(config, scoring)
         chat = await open_chat(config.models.generator, config, registry, journal=cache.connection)
     except BaseException:
         if scoring is not None:
             await scoring.aclose()
         raise
+    try:
+        _refuse_unpriced(config, chat)
+    except BaseException:
+        for model in (chat, scoring):
+            if model is not None:
+                await model.aclose()
+        raise
     prices = config.models.prices
-    if config.limits.max_cost is not None:
-        # What runs in this process costs nothing that could be counted.
-        paid = [m.identity.name for m in (chat, scoring) if m is not None and m.identity.backend == "openai"]
-        _refuse_unpriced(config, paid)
     meter.role("generator", prices.get(chat.identity.name))
     in_flight: int = getattr(chat, "IN_FLIGHT", config.limits.concurrency)
     limits = config.limits.model_copy(update={"concurrency": in_flight})
@@ -178,12 +183,15 @@ async def _open(
     return cast(object, backend)
 
 
-def _refuse_unpriced(config: Config, names: list[str]) -> None:
-    unpriced = sorted(set(names) - set(config.models.prices))
-    if unpriced:
+def _refuse_unpriced(config: Config, model: ChatModel | ScoringModel | None) -> None:
+    """A cap on the cost needs prices. What runs in this process costs nothing that could be counted."""
+    if config.limits.max_cost is None or model is None or model.identity.backend != "openai":
+        return
+    name = model.identity.name
+    if name not in config.models.prices:
         raise ConfigError(
-            f"a cap on the cost cannot be kept: no price is known for {', '.join(unpriced)}",
-            hint=f"In a --config file: models: {{prices: {{{unpriced[0]}: [0.25, 2.00]}}}} (per million prompt and reply tokens; "
+            f"a cap on the cost cannot be kept: no price is known for {name}",
+            hint=f"In a --config file: models: {{prices: {{{name}: [0.25, 2.00]}}}} (per million prompt and reply tokens; "
             "[0, 0] for a model of your own).",
         )
 
