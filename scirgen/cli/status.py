@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import click
@@ -31,6 +32,12 @@ from scirgen.pipeline.view import StoreView
 )
 def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
     """Show a run stage by stage; works while it is running."""
+    # Ctrl-C is how watching ends, and no fault.
+    with suppress(KeyboardInterrupt) if watch else nullcontext():
+        _show(run, as_json, watch, stage, most)
+
+
+def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
     while True:
         view = StoreView.open(run)
         try:

@@ -66,7 +66,8 @@ def repair(folder: Path) -> Salvaged:
     lost = 0
     with Store(fresh_path) as fresh:
         _empty(fresh.db)
-        tables = ("results", "members", "rows", "datasets", "pages", "meta", *_OF_MODELS)
+        # Not the pages: what one gave may be among what is lost. The catalogue is read again, and what is intact of it found done.
+        tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
             for columns, row in _intact_rows(old, table):

@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
-from scirgen.core.fingerprint import digest
-from scirgen.core.records import AnyRecord, Failure, Provenance, Record
+from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.records import AnyRecord, Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.engines.base import Engine
 from scirgen.pipeline.nothing_made import refuse_nothing
@@ -202,7 +202,7 @@ class Runner:
     async def _execute(self, stage: Stage, item: WorkItem, fingerprint: str) -> StageResult:
         ctx = self._ctx.at(stage.name, item.key, fingerprint)
         try:
-            with span(f"scirgen.{stage.name}", key=item.key, fingerprint=fingerprint):
+            with span(f"scirgen.{stage.name}", key=item.key, fingerprint=fingerprint), self._store.guarded():
                 result = await self._engine.execute(stage, item, ctx)
         except BudgetReachedError as error:
             self.spent(error.message)
@@ -334,9 +334,13 @@ class Runner:
 
 
 def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
-    """Whether all files of a release that the store knows are still there."""
-    files = [getattr(r, "path", "") for r in stored.outputs()]
-    return all((ctx.folder / f).is_file() for f in files)
+    """Whether the release's folder holds this release: a later run with other settings may have written another one there."""
+    files = [r for r in stored.outputs() if isinstance(r, ReleaseFile)]
+    if not all((ctx.folder / f.path).is_file() and (ctx.folder / f.path).stat().st_size == f.bytes for f in files):
+        return False
+    # It names the other files with their hashes, which are many bytes to read.
+    lists = [f for f in files if f.path.endswith("/release.json")]
+    return all(file_sha256(ctx.folder / f.path) == f.sha256 for f in lists)
 
 
 def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:

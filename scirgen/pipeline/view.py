@@ -189,7 +189,8 @@ class StoreView:
 
     def manifest(self) -> dict[str, object]:
         """The run's manifest as last written, or {} before the first."""
-        text = self._store.meta("manifest")
+        with self._store.guarded():
+            text = self._store.meta("manifest")
         loaded: dict[str, object] = json.loads(text) if text else {}
         return loaded
 

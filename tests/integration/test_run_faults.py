@@ -231,7 +231,10 @@ async def test_a_clock_that_goes_backwards_changes_nothing(tmp_path: Path, monke
     assert release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
 
 
-async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_the_same_release(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["results", "members", "meta"])
+async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_the_same_release(
+    tmp_path: Path, table: str
+) -> None:
     records = write_records(tmp_path / "records.jsonl", 60)
     out = tmp_path / "run"
     async with FakeServer() as server:
@@ -239,7 +242,7 @@ async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_t
         await run_small(server, records, out)
         database = out / "run.db"
         db = sqlite3.connect(database)
-        pages = [p for (p,) in db.execute("SELECT pageno FROM dbstat WHERE name='results' AND pagetype='leaf'")]
+        pages = [p for (p,) in db.execute("SELECT pageno FROM dbstat WHERE name=? AND pagetype='leaf'", (table,))]
         db.execute("UPDATE meta SET value='0' WHERE key='clean'")  # as after a crash: the file is checked when opened
         db.commit()
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -250,6 +253,8 @@ async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_t
         with pytest.raises(StoreError) as caught:
             await run_small(server, records, out)
         assert caught.value.error_code == "corrupt" and "--repair" in caught.value.hint
+        seen = CliRunner().invoke(cli, ["status", str(out)])
+        assert seen.exit_code == 0 or isinstance(seen.exception, StoreError), seen.output
         mended = CliRunner().invoke(cli, ["doctor", str(out), "--repair"])
         assert mended.exit_code == 0 and "kept" in mended.output, mended.output
         asked = sum(answered(server).values())
@@ -257,6 +262,31 @@ async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_t
         assert run.outcome is not None and run.outcome.status == "success"
         assert sum(answered(server).values()) == asked, "the replies were intact, so nothing is bought again"
     assert release_bytes(out) == release_bytes(tmp_path / "whole")
+
+
+async def test_a_release_of_before_is_written_anew_where_another_has_taken_its_place(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 8)
+    out = tmp_path / "run"
+    async with FakeServer() as server:
+        await run_small(server, records, out, collect__limit=5)
+        before = release_bytes(out)
+        await run_small(server, records, out)
+        assert release_bytes(out) != before
+        again = await run_small(server, records, out, collect__limit=5)
+    assert release_bytes(out) == before
+    rows = sum(len((out / "release" / f"{split}.jsonl").read_text().splitlines()) for split in again.released())
+    assert rows == sum(again.released().values()) > 0
+
+
+def test_watching_ends_with_ctrl_c_and_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store(tmp_path / "run" / "run.db").close()
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupt)
+    watched = CliRunner().invoke(cli, ["status", str(tmp_path / "run"), "--watch"])
+    assert watched.exit_code == 0 and "collect" in watched.output and "Abort" not in watched.output
 
 
 def refused(out: Path, records: Path) -> ScirgenError:

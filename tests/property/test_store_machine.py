@@ -143,6 +143,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert saved.lost_results == 0 and saved.kept["results"] == len(self.results)
         self.store = Store(self.folder / "run.db")
         self.complete = {}
+        self.pages = {}  # the catalogue is read again
 
     # -- what must hold --------------------------------------------------------------------------------------------
 

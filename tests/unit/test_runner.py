@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from scirgen.core.errors import ModelAccessError, ReplyInvalidError
+from scirgen.core.errors import ModelAccessError, ReplyInvalidError, StoreError
 from scirgen.pipeline.view import StoreView
 from tests.support.counting_runs import World
 
@@ -89,6 +90,13 @@ def test_unexpected_exception_is_recorded_and_the_others_go_on(world: World) -> 
     view = StoreView.open(world.folder)
     assert view.funnel()["extract"]["failed:internal_error"] == 1
     view.close()
+
+
+def test_a_damaged_store_that_a_stage_meets_stops_the_run(world: World) -> None:
+    world.errors["generate d2"] = sqlite3.DatabaseError("database disk image is malformed")
+    with pytest.raises(StoreError, match="damaged") as caught:
+        world.run()
+    assert caught.value.fatal and "--repair" in caught.value.hint
 
 
 def test_fatal_error_stops_the_run_and_keeps_what_was_done(world: World) -> None:
