@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from scirgen.core.errors import MissingExtraError, PluginError
@@ -86,18 +88,32 @@ class Registry:
             raise PluginError(f"unknown {kind} {name!r}", hint=suggest(name, self.names(kind))) from None
         module, _, attribute = item.target.partition(":")
         try:
-            return getattr(importlib.import_module(module), attribute)
-        except ImportError as error:
-            if item.extra:
+            loaded = importlib.import_module(module)
+        except Exception as error:
+            if item.extra and isinstance(error, ImportError):
                 raise MissingExtraError(
                     f"{kind} {name!r} needs a package that is not installed: {error}",
                     hint=f"Install it with: pip install 'scirgen[{item.extra}]'",
                 ) from error
             raise PluginError(
-                f"plugin {plugin!r} failed to load {item.target!r}: {error}", hint="Reinstall or remove the plugin."
+                f"plugin {plugin!r} failed to load {item.target!r}: {type(error).__name__}: {error}{_place(error)}",
+                hint="Mend, reinstall or remove the plugin.",
             ) from error
-        except AttributeError as error:
-            raise PluginError(f"plugin {plugin!r} names {item.target!r}, which does not exist") from error
+        if not hasattr(loaded, attribute):
+            raise PluginError(
+                f"plugin {plugin!r} names {item.target!r}, which does not exist",
+                hint=suggest(attribute, [n for n in vars(loaded) if not n.startswith("_")]),
+            )
+        found: object = getattr(loaded, attribute)
+        return found
+
+
+def _place(error: Exception) -> str:
+    """Where a module broke off while it was imported; a syntax error says so itself."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
+    if isinstance(error, SyntaxError) or len(frames) < 2:
+        return ""
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 _LONG_LIST = 25

@@ -65,20 +65,23 @@ class TemplateSource:
         return json.loads(self._file.read_text(encoding="utf-8"))
 
     def _dataset(self, record: dict, number: int) -> Dataset | Rejection:
-        if not record.get("title") or not record.get("id"):
+        try:
+            if not record["title"]:
+                raise ValueError("the title is empty")
+            return Dataset(
+                id=record["id"],
+                title=record["title"],
+                description=record.get("description", ""),
+                doi=record.get("doi"),
+                keywords=tuple(record.get("keywords", [])),
+                fields=tuple((label, str(record[key])) for key, label in (("area", "Area"), ("years", "Years")) if key in record),
+                licence=normalise_licence(record.get("licence")),
+            )
+        except (KeyError, TypeError, ValueError) as error:  # a key is missing, or its value is of the wrong kind
             return Rejection(
                 stage="collect",
-                code="incomplete",
-                reason=f"record {number} has no id or no title",
+                code="malformed_record",
+                reason=f"record {number}: {type(error).__name__}: {error}",
                 record_kind="Dataset",
-                record_id=str(record.get("id") or number),
+                record_id=f"record {number}",
             )
-        return Dataset(
-            id=record["id"],
-            title=record["title"],
-            description=record.get("description", ""),
-            doi=record.get("doi"),
-            keywords=tuple(record.get("keywords", [])),
-            fields=tuple((label, str(record[key])) for key, label in (("area", "Area"), ("years", "Years")) if key in record),
-            licence=normalise_licence(record.get("licence")),
-        )

@@ -28,10 +28,11 @@ def test_a_long_catalogue_is_resumed_at_its_cursors(tmp_path: Path):
     assert check_source(TemplateSource(SourceSetup(input=tmp_path))).cursors == 2
 
 
-def test_a_record_without_a_title_is_set_aside_and_the_others_go_on(tmp_path: Path):
-    (tmp_path / "catalogue.json").write_text(json.dumps([{"id": "a"}, {"id": "b", "title": "B"}]))
+@pytest.mark.parametrize("broken", [{"id": "a"}, {"title": "A"}, {"id": "a", "title": ""}, {"id": 5, "title": ["A"]}])
+def test_a_broken_record_is_set_aside_and_the_others_go_on(tmp_path: Path, broken: dict):
+    (tmp_path / "catalogue.json").write_text(json.dumps([broken, {"id": "b", "title": "B"}]))
     first, second = TemplateSource(SourceSetup(input=tmp_path)).datasets()
-    assert isinstance(first, Rejection) and first.record_id == "a"
+    assert isinstance(first, Rejection) and first.record_id == "record 0"
     assert isinstance(second, Dataset)
 
 

@@ -1,0 +1,59 @@
+"""A plugin's own code breaks while it is loaded: one error that names plugin, target and place."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.errors import MissingExtraError, PluginError
+from scirgen.core.registry import Plugin, Provided, Registry
+
+
+def load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, attribute: str = "Mine", extra: str | None = None
+) -> object:
+    (tmp_path / "broken_adapter.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "broken_adapter", raising=False)
+    registry = Registry()
+    registry.add(Plugin("mine", "1", (Provided("source", "mine", f"broken_adapter:{attribute}", "", extra),)))
+    return registry.get("source", "mine")
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("def (\n", "SyntaxError: invalid syntax (broken_adapter.py, line 1)"),
+        (
+            "import no_such_module\n",
+            "ModuleNotFoundError: No module named 'no_such_module' (broken_adapter.py, line 1)",
+        ),
+        ("x = {}\nx['a']\n", "KeyError: 'a' (broken_adapter.py, line 2)"),
+        (
+            "import json\njson.nothing\n",
+            "AttributeError: module 'json' has no attribute 'nothing' (broken_adapter.py, line 2)",
+        ),
+    ],
+)
+def test_module_when_it_breaks_off_then_the_error_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, says: str
+) -> None:
+    with pytest.raises(PluginError) as caught:
+        load(tmp_path, monkeypatch, code)
+    assert "plugin 'mine' failed to load 'broken_adapter:Mine'" in caught.value.message and says in caught.value.message
+
+
+def test_target_when_misspelt_then_a_near_name_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PluginError) as caught:
+        load(tmp_path, monkeypatch, "class Mine: ...\n", "Mime")
+    assert "which does not exist" in caught.value.message and "'Mine'" in caught.value.hint
+
+
+def test_module_when_its_extra_is_missing_then_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(MissingExtraError) as caught:
+        load(tmp_path, monkeypatch, "import no_such_module\n", extra="pdf")
+    assert "scirgen[pdf]" in caught.value.hint
