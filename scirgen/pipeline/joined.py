@@ -39,7 +39,7 @@ class PartNote(BaseModel):
         name: the folder's name, made unique among the parts.
         path: the folder, absolute.
         relative: the folder, from the merged run's.
-        state: the part's `PartView.released` when it was merged, by which a later change shows.
+        state: the part's `PartView.finished` when it was merged, by which a later change shows.
         elsewhere: datasets of the part that an earlier part has too, and that are taken from there.
     """
 
@@ -115,10 +115,10 @@ class PartView(StoreView):
             ).fetchall()
         return [StoredResult(*row) for row in rows]
 
-    def released(self) -> str:
-        """Digest of the state that the part's own release was made of; "" where it is not finished."""
+    def finished(self) -> str:
+        """Digest of the state that the part had when all of its catalogue was done; "" where it never was."""
         with self._store.guarded():
-            return self._store.meta("released") or ""
+            return self._store.meta("finished") or ""
 
     def members_of(self, dataset_id: str) -> list[tuple[str, str, str, str, int]]:
         """As `state`, for one dataset."""
@@ -137,7 +137,7 @@ class PartView(StoreView):
         return [*result.outputs(), *result.rejections()]
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
-        """As `StoreView.find`, without results that only datasets of another part point at."""
+        """As `StoreView.find`, without its own release and what only datasets taken from another part point at."""
         with self._store.guarded():
             foreign = {
                 row[0]
@@ -147,7 +147,8 @@ class PartView(StoreView):
                     (record_id,),
                 )
             }
-        return [(kind, result) for kind, result in super().find(record_id) if result.id not in foreign]
+        found = super().find(record_id)
+        return [(kind, r) for kind, r in found if r.stage != "release" and r.id not in foreign]
 
     def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
         if dataset_id is not None:
@@ -370,7 +371,7 @@ def open_joined(store: Store) -> JoinedView | None:
         for part_ in opened:
             part_.view.close()
         raise
-    changed = [p.name for p, seen in zip(opened, note.parts, strict=True) if p.view.released() != seen.state]
+    changed = [p.name for p, seen in zip(opened, note.parts, strict=True) if p.view.finished() != seen.state]
     return JoinedView(store, opened, note.notes, changed)
 
 

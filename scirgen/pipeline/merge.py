@@ -142,6 +142,10 @@ async def release(store: Store, view: JoinedView, ctx: StageContext, stage: Stag
     Raises:
         ScirgenError: it cannot be written; the release of before stays.
     """
+    if next(view.pairs(), None) is None:
+        raise ConfigError(
+            "the parts hold no accepted pair", code="nothing_made", hint="See what was rejected: scirgen status PART."
+        )
     ctx.run = view
     scope = DatasetScope(_RUN)
     (item,) = stage.items(scope, ctx.at("release", "release", ""))
@@ -169,7 +173,7 @@ def remember_parts(folder: Path, store: Store, view: JoinedView, elsewhere: Mapp
             name=part.name,
             path=str(part.folder.resolve()),
             relative=os.path.relpath(part.folder.resolve(), folder.resolve()),
-            state=part.view.released(),
+            state=part.view.finished(),
             elsewhere=tuple(elsewhere.get(part.name, ())),
         )
         for part in view.parts
@@ -207,7 +211,7 @@ def write_merged_manifest(folder: Path, store: Store, view: JoinedView, ctx: Sta
                 {
                     "name": part.name,
                     "datasets": len(part.view.dataset_ids()),
-                    "state": part.view.released(),
+                    "state": part.view.finished(),
                     "usage": manifests[part.name].get("usage"),
                     **without(said[part.name], shared),
                 }

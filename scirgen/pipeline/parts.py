@@ -110,8 +110,8 @@ def unfinished(part: Part) -> str:
         said.append(f"{waiting:,} of {len(part.view.dataset_ids()):,} datasets are not complete")
     if failed:
         said.append(f"{failed:,} items failed")
-    if not said and part.view.released() != part.view.state_digest():
-        said.append("it was stopped before it released what it holds")
+    if not said and part.view.finished() != part.view.state_digest():
+        said.append("it was stopped before the end of its catalogue")
     return ", ".join(said)
 
 

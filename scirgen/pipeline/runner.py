@@ -316,11 +316,13 @@ class Runner:
             raise Stopped
         stage = self._stages["release"]
         view = StoreView(self._store)
+        current = view.state_digest()
+        # A later run that stops on its way leaves another state: so a merge can tell that this one walked the whole catalogue.
+        self._store.set_meta("finished", current)
         refuse_nothing(self._ctx.folder, view)
         self._ctx.run = view
         scope = DatasetScope(_RUN)
         for item in stage.items(scope, self._ctx.at("release", "release", "")):
-            current = view.state_digest()
             salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, current))
             self._store.plan(_RUN, "release", [item.key])
             self._observer.planned("release", 1)
@@ -328,9 +330,7 @@ class Runner:
             stored = self._store.get("release", item.key, fingerprint)
             if stored is not None and stored.status == "done" and not complete_on_disk(stored, self._ctx):
                 self._store.forget(stored.id)
-            released = await self._item(stage, salted, scope)
-            # What was released: a later run that stops on its way leaves another state, so that a merge can tell.
-            self._store.set_meta("released", current if released.status == "done" else "")
+            await self._item(stage, salted, scope)
 
 
 def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:

@@ -113,7 +113,7 @@ class Store:
             raise
 
     def _open(self, writable: bool) -> sqlite3.Connection:
-        target = str(self.path) if writable else f"file:{self.path}?mode=ro"
+        target = str(self.path) if writable else self._read_only()
         db = sqlite3.connect(target, uri=not writable, isolation_level=None, check_same_thread=False, timeout=30)
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > SCHEMA_VERSION:
@@ -134,6 +134,11 @@ class Store:
                 self.check()
             self.set_meta("clean", "0")
         return db
+
+    def _read_only(self) -> str:
+        # In a folder that may not be written SQLite cannot make the files by which readers and a writer know of each other.
+        alone = not os.access(self.path.parent, os.W_OK) and not self.path.with_name(f"{self.path.name}-wal").exists()
+        return f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
 
     def check(self) -> None:
         """SQLite's own integrity check; run after an unclean end and by `scirgen doctor`."""
