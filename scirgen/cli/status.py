@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import click
 
 from scirgen.cli.inspect import warn_of_changes
-from scirgen.core.records import Failure, Rejection
+from scirgen.core.records import Failure, Paper, Rejection
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.view import StoreView
+
+_OF_PAPERS = ("collect", "parse", "section", "match")
+"""Stages whose items are papers, which people know by their files."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -79,6 +82,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
 def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[str]:
     """A line for each rejection and failure, at most so many of one code; the rest is counted."""
     counted: Counter[str] = Counter()
+    files = {p.id: Path(p.file).name for p in view.records("collect", Paper) if p.file} if stage in _OF_PAPERS else {}
     for result in view.results(stage):
         entries: list[Rejection | Failure] = [*result.rejections(), *result.failures()]
         for entry in entries:
@@ -88,11 +92,21 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
             if as_json:
                 yield entry.model_dump_json(exclude_defaults=True)
             elif isinstance(entry, Failure):
-                yield f"failed: {entry.code:18} {entry.record_id or result.key}: {' '.join(entry.message.split())}"
+                yield f"failed: {entry.code:18} {_named(entry.record_id or result.key, files)}: {_line(entry.message)}"
             else:
-                yield f"{entry.code:18} {entry.record_id}: {' '.join(entry.reason.split())}"
+                yield f"{entry.code:18} {_named(entry.record_id, files)}: {_line(entry.reason)}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in counted.items() if n > most)
+
+
+def _named(record_id: str, files: Mapping[str, str]) -> str:
+    """An id, or (dataset, paper) ids, with the name of the paper's file."""
+    name = files.get(record_id.rpartition("|")[2])
+    return f"{record_id} ({name})" if name else record_id
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _as_json(run: Path, view: StoreView) -> str:

@@ -1,0 +1,42 @@
+"""What was set aside in a run, told to a person: by file name, with the reason, not more than asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from scirgen.cli.inspect import inspect
+from scirgen.cli.status import status
+from scirgen.testing.server import FakeServer
+from small_runs import run_small, write_records
+
+
+async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path: Path) -> None:
+    write_records(tmp_path / "in.jsonl", 2)
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "cut.pdf").write_bytes(b"%PDF-1.7\n%%EOF")
+    for name in ("login.pdf", "consent.pdf"):
+        (papers / name).write_text(f"<html><body>Please accept {name}</body></html>", encoding="utf-8")
+    async with FakeServer() as server:
+        run = await run_small(server, tmp_path / "in.jsonl", tmp_path / "run", papers=str(papers))
+    folder = str(run.folder)
+
+    def said(*arguments: str) -> str:
+        return CliRunner().invoke(status, [folder, *arguments], catch_exceptions=False).output
+
+    lines = said("--reasons", "parse").splitlines()
+    assert sorted(line.split()[0] for line in lines) == ["damaged", "not_a_pdf", "not_a_pdf"]
+    assert any("(login.pdf): the file is an HTML page, not a paper. " in line for line in lines)
+    assert said("--reasons", "section") == "section rejected nothing\n"
+    (first, *_) = [json.loads(line) for line in said("--reasons", "parse", "--json").splitlines()]
+    assert first["stage"] == "parse" and first["reason"]
+    assert said("--reasons", "parse", "--most", "1").splitlines()[-1] == "not_a_pdf: 1 more; --most shows them"
+    rows = list(run.rows())
+    assert rows
+    for pair in rows:
+        shown = CliRunner().invoke(inspect, [folder, pair.id, "--no-replies"], catch_exceptions=False).output
+        assert "gates passed: schema, not_verbatim" in shown and "type_opinion" not in shown
+        assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
