@@ -94,7 +94,7 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
             elif isinstance(entry, Failure):
                 yield f"failed: {entry.code:18} {_named(entry.record_id or result.key, files)}: {_line(entry.message)}"
             else:
-                yield f"{entry.code:18} {_named(entry.record_id, files)}: {_line(entry.reason)}"
+                yield f"{entry.code:18} {_named(entry.record_id, files)}: {_line(entry.reason.removeprefix(f'{entry.record_id}: '))}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in counted.items() if n > most)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,15 @@ async def test_bad_records_are_set_aside_by_file_and_line_and_the_others_go_on(t
     reasons = " ".join(getattr(e, "reason", "") for e in entries)
     assert "records.jsonl:2" in reasons and "title" in reasons
     assert "records.jsonl:5: ValidationError: Dataset.title" in reasons
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no file names that are not Unicode")
+@pytest.mark.parametrize("name", [b"records/caf\xe9.json", b"records/papers/caf\xe9.pdf"])
+def test_a_file_name_that_is_no_text_is_refused_with_its_name(tmp_path: Path, name: bytes) -> None:
+    record = json.dumps({"id": "a", "title": "Snow depth", "description": "Depth of snow."})
+    write(tmp_path / "records" / "r.json", record)
+    (tmp_path / "records" / "papers").mkdir()
+    with open(os.fsencode(tmp_path) + b"/" + name, "w") as file:
+        file.write(record)
+    error = refused(tmp_path / "run", "--input", str(tmp_path / "records"), "--model", "openai:x@http://127.0.0.1:9")
+    assert error.error_code == "bad_file_name" and r"caf\xe9" in error.message and error.hint == "Rename it."

@@ -17,7 +17,7 @@ from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.checked import said
 from scirgen.stages.collect.mapping import COLUMNS, RecordMapping
 from scirgen.stages.collect.paperfolder import PaperFolder
-from scirgen.stages.collect.recordfiles import RawRecord, kind_of, malformed, read_records
+from scirgen.stages.collect.recordfiles import RawRecord, kind_of, malformed, read_records, readable_name
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 200
@@ -181,7 +181,7 @@ class FolderSource:
             return [(root, root.name)]
         apart = {p.resolve() for p in (root / PAPERS, self._setup.papers) if p is not None and p != root}
         found = (
-            (p, p.relative_to(root).as_posix())
+            (readable_name(p), p.relative_to(root).as_posix())
             for p in root.rglob("*")
             if kind_of(p) and p.is_file() and not any(part.startswith(".") for part in p.relative_to(root).parts)
         )
@@ -199,7 +199,7 @@ class FolderSource:
         if root is None:
             return None
         papers = PaperFolder(root, everyone_up_to=self._options.folder_candidates, scan_up_to=self._options.scan_papers)
-        if setup.papers is not None and not papers.files:
+        if not papers.files and setup.papers is not None:
             raise InputError(
                 f"no papers in {root}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
             )

@@ -17,7 +17,7 @@ from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, me
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.mapping import text, texts
 from scirgen.stages.collect.papertext import paper_texts
-from scirgen.stages.collect.recordfiles import RawRecord, kind_of, read_records
+from scirgen.stages.collect.recordfiles import RawRecord, kind_of, read_records, readable_name
 from scirgen.stages.collect.source import Candidate, Fetched
 
 PAPER_TYPES = {
@@ -119,7 +119,7 @@ class PaperFolder:
     def files(self) -> tuple[PaperFile, ...]:
         """All papers, by name."""
         table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
-        found = (p for p in sorted(self.root.rglob("*")) if _is_paper(p))
+        found = (readable_name(p) for p in sorted(self.root.rglob("*")) if _is_paper(p))
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     @cached_property

@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,24 @@ class RawRecord:
 
     value: Mapping[str, object]
     where: str
+
+
+def readable_name(path: Path) -> Path:
+    """The path itself.
+
+    Raises:
+        InputError: its name is no text (bytes that are not UTF-8), so that no record could say it.
+    """
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        shown = os.fsencode(path.name).decode("utf-8", errors="backslashreplace")
+        raise InputError(
+            f"the name of the file '{shown}' in {path.parent.name!r} is not UTF-8",
+            hint="Rename it.",
+            code="bad_file_name",
+        ) from None
+    return path
 
 
 def kind_of(path: Path) -> Kind | None:
