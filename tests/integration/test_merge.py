@@ -15,11 +15,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import scirgen
-from scirgen.api import Run
+from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
 from scirgen.core.errors import ConfigError, InputError, ScirgenError, StoreError
 from scirgen.core.records import QAPair
 from scirgen.core.release import Release
+from scirgen.core.resources import builtin_root
+from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.parts import open_parts
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.view import StoreView
@@ -27,7 +29,7 @@ from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes, run_small, write_records
 
-SAMPLE = {"generate.pairs_per_type": 1, "generate.types": ["definition", "verification", "comparison"]}
+SAMPLE = builtin_root() / "plugins/scirgen_geo/sample"
 
 
 def small(records: Path, out: Path, *, faults: Faults | None = None, model: str = "fake", **settings: object) -> Run:
@@ -89,27 +91,34 @@ def copied(parts: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packaged sample with its papers, as the run ``whole`` and by ids as ``a``, ``b`` and ``c``, which share papers."""
+    """The packaged sample with two of its papers, as the run ``whole`` and by ids as ``a``, ``b`` and ``c``, which share papers."""
     folder = tmp_path_factory.mktemp("sample")
+    (folder / "input" / "papers").mkdir(parents=True)
+    for name in ("arvel-streamflow.md", "issvar-lake-ice.xml"):
+        shutil.copy(SAMPLE / "papers" / name, folder / "input" / "papers")
+    rows = [json.loads(line) for line in (SAMPLE / "records.jsonl").read_text("utf-8").splitlines()]
+    # The third and the sixth, which are a part of their own, have the papers of the first two as candidates.
+    rows[2]["papers"], rows[5]["papers"] = rows[0]["papers"], rows[1]["papers"]
+    (folder / "input" / "records.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
 
     async def go() -> None:
         async with FakeServer() as server:
             for name, ids in {"whole": None, **part_ids()}.items():
-                settings = {**SAMPLE, "collect.ids": ids, "limits.concurrency": 64}
-                loaded, domain = scirgen.api.resolve_config(
-                    domain="geo", flags={**settings, "models.generator": f"openai:fake@{server.url}"}
-                )
-                await scirgen.api.run_pipeline(folder / name, loaded.config, domain, observer=scirgen.api.Silent())
+                flags = {
+                    "generate.types": ["definition", "verification", "comparison"],
+                    "collect.ids": ids,
+                    "input": str(folder / "input"),
+                    "models.generator": f"openai:fake@{server.url}",
+                }
+                loaded, domain = resolve_config(domain="geo", flags=flags)
+                await run_pipeline(folder / name, loaded.config, domain, observer=Silent())
 
     asyncio.run(go())
     return folder
 
 
 def part_ids() -> dict[str, list[str]]:
-    from scirgen.core.resources import builtin_root
-
-    lines = (builtin_root() / "plugins/scirgen_geo/sample/records.jsonl").read_text("utf-8").splitlines()
-    ids = [json.loads(line)["id"] for line in lines]
+    ids = [json.loads(line)["id"] for line in (SAMPLE / "records.jsonl").read_text("utf-8").splitlines()]
     return {"a": ids[0::3], "b": ids[1::3], "c": ids[2::3]}
 
 
