@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -45,11 +48,22 @@ def merge(
     Near-duplicates, splits, targets and decontamination are settled over all of them. No model is asked, and the runs are
     only read: they stay where they are, and `scirgen inspect OUT ROW_ID` looks into them.
     """
-    run = merge_runs(
-        out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
-        settings=parse_settings(settings), report=report, observer=Silent() if quiet else Lines(),
-    )  # fmt: skip
+    with _stopped_at_once():
+        run = merge_runs(
+            out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
+            settings=parse_settings(settings), report=report, observer=Silent() if quiet else Lines(),
+        )  # fmt: skip
     sys.exit(summarise(run, len(runs)))
+
+
+@contextmanager
+def _stopped_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process instead of waiting for the release: what is half written lies beside its place, and is no one's."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Lines(Silent):
