@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
+from scirgen.pipeline.joined import part_folders
 from scirgen.pipeline.repair import diagnose, repair
 
 
@@ -18,6 +20,8 @@ def doctor(run: Path, mend: bool) -> None:
     problems = diagnose(run)
     if not problems:
         click.echo(f"{run}: the store is sound")
+        for part in part_folders(run):
+            click.echo(f"its part has a store of its own: scirgen doctor {shlex.quote(part)}")
         return
     for problem in problems[:20]:
         click.echo(f"problem: {problem}")

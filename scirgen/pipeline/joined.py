@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, repeat
 from pathlib import Path
@@ -21,9 +21,10 @@ from pydantic import BaseModel, ConfigDict
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Record, Rejection
+from scirgen.pipeline.part_view import Part, PartView
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.serial import pack, unpack
-from scirgen.pipeline.store import _COLUMNS, _RUN, Store, StoredResult
+from scirgen.pipeline.store import Store, StoredResult
 from scirgen.pipeline.view import StoreView, digest_of
 
 R = TypeVar("R", bound=Record)
@@ -57,113 +58,6 @@ class MergedNote(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     parts: tuple[PartNote, ...]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part with its view."""
-
-    name: str
-    folder: Path
-    view: PartView
-
-
-class PartView(StoreView):
-    """One part's store, without the datasets and the shared results that are taken from an earlier part."""
-
-    _whole = (
-        f"{StoreView._whole} AND m.stage<>'release' AND m.dataset_id NOT IN (SELECT id FROM temp.elsewhere) "
-        "AND (m.result_id IS NULL OR m.result_id NOT IN (SELECT id FROM temp.repeated))"
-    )
-
-    def __init__(self, store: Store, elsewhere: Iterable[str] = ()) -> None:
-        super().__init__(store)
-        with store.guarded():
-            store.db.execute("CREATE TEMP TABLE elsewhere(id TEXT PRIMARY KEY) WITHOUT ROWID")
-            store.db.execute("CREATE TEMP TABLE repeated(id INTEGER PRIMARY KEY)")
-        self.leave_out(elsewhere)
-
-    def leave_out(self, dataset_ids: Iterable[str]) -> None:
-        """Take these datasets from another part."""
-        with self._store.guarded():
-            self._store.db.executemany("INSERT OR IGNORE INTO temp.elsewhere VALUES(?)", ((i,) for i in dataset_ids))
-
-    def mark_repeated(self, result_ids: Iterable[int]) -> None:
-        """Take these results, in questions about the whole run, from another part."""
-        with self._store.guarded():
-            self._store.db.executemany("INSERT OR IGNORE INTO temp.repeated VALUES(?)", ((i,) for i in result_ids))
-
-    def dataset_ids(self) -> list[str]:
-        """Ids of the datasets that are this part's, sorted."""
-        with self._store.guarded():
-            left_out = {row[0] for row in self._store.db.execute("SELECT id FROM temp.elsewhere")}
-        return [i for i in super().dataset_ids() if i not in left_out]
-
-    def waiting(self) -> int:
-        """Datasets of this part whose path is not complete."""
-        with self._store.guarded():
-            rows = self._store.db.execute("SELECT id FROM datasets WHERE fingerprint=''").fetchall()
-        return len({row[0] for row in rows} & set(self.dataset_ids())) if rows else 0
-
-    def pages(self) -> list[StoredResult]:
-        """What this part's catalogue pages had to reject."""
-        with self._store.guarded():
-            rows = self._store.db.execute(
-                f"SELECT {_COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
-                f"WHERE m.dataset_id=? AND m.stage='collect' AND {self._whole} ORDER BY m.key",
-                (_RUN,),
-            ).fetchall()
-        return [StoredResult(*row) for row in rows]
-
-    def finished(self) -> str:
-        """Digest of the state that the part had when all of its catalogue was done; "" where it never was."""
-        with self._store.guarded():
-            return self._store.meta("finished") or ""
-
-    def members_of(self, dataset_id: str) -> list[tuple[str, str, str, str, int]]:
-        """As `state`, for one dataset."""
-        with self._store.guarded():
-            return self._store.db.execute(
-                "SELECT m.stage, m.key, r.fingerprint, r.status, r.id FROM members m JOIN results r ON r.id=m.result_id "
-                "WHERE m.dataset_id=? ORDER BY 1,2,3",
-                (dataset_id,),
-            ).fetchall()
-
-    def content(self, result_id: int) -> list[Record]:
-        """Outputs and rejections of a result."""
-        with self._store.guarded():
-            row = self._store.db.execute(f"SELECT {_COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
-        result = StoredResult(*row)
-        return [*result.outputs(), *result.rejections()]
-
-    def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
-        """As `StoreView.find`, without its own release and what only datasets taken from another part point at."""
-        with self._store.guarded():
-            foreign = {
-                row[0]
-                for row in self._store.db.execute(
-                    "SELECT w.result_id FROM rows w JOIN members m ON m.result_id=w.result_id WHERE w.record_id=? "
-                    "GROUP BY 1 HAVING SUM(m.dataset_id NOT IN (SELECT id FROM temp.elsewhere))=0",
-                    (record_id,),
-                )
-            }
-        found = super().find(record_id)
-        return [(kind, r) for kind, r in found if r.stage != "release" and r.id not in foreign]
-
-    def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
-        if dataset_id is not None:
-            return super()._result_ids(stage, dataset_id)
-        # Nobody writes to a part while it is read, so that its results can be walked without holding all their numbers.
-        return self._walk(stage)
-
-    def _walk(self, stage: str) -> Iterator[int]:
-        with self._store.guarded():
-            for _, result_id in self._store.db.execute(
-                "SELECT DISTINCT m.key, m.result_id FROM members m "
-                f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {self._whole} ORDER BY m.key, m.result_id",
-                (stage,),
-            ):
-                yield result_id
 
 
 class JoinedView(StoreView):
@@ -210,7 +104,10 @@ class JoinedView(StoreView):
 
     @cached_property
     def _pages(self) -> dict[tuple[int, int], StoredResult]:
-        """What catalogue pages had to reject, by part and result: a record that several parts rejected counts once."""
+        """What catalogue pages had to reject, by part and result: a record that several parts rejected counts once.
+
+        Pages all of whose rejections an earlier part has are marked as repeated.
+        """
         found: dict[tuple[int, int], StoredResult] = {}
         seen: set[str] = set()
         for number, part in enumerate(self.parts):
@@ -220,8 +117,15 @@ class JoinedView(StoreView):
                     said = digest(rejection.model_dump(mode="json", exclude={"provenance"}))
                     fresh += [] if said in seen else [rejection]
                     seen.add(said)
-                found[number, result.id] = replace(result, rejections_blob=pack(fresh), n_rejections=len(fresh))
+                if fresh:
+                    found[number, result.id] = replace(result, rejections_blob=pack(fresh), n_rejections=len(fresh))
+                else:
+                    part.view.mark_repeated([result.id])
         return found
+
+    def _mark(self) -> None:
+        """Before a question about the whole run: see what several parts have."""
+        assert self._state_digest and self._pages is not None
 
     # -- what a view tells -----------------------------------------------------------------------------------------
 
@@ -275,7 +179,7 @@ class JoinedView(StoreView):
             if owner := self._owners.get(dataset_id):
                 yield from ((r, owner.folder) for r in owner.view.results(stage, dataset_id))
         else:
-            self.state_digest()
+            self._mark()
             streams = [zip(part.view.results(stage), repeat(n)) for n, part in enumerate(self.parts)]
             for result, number in heapq.merge(*streams, key=lambda r: r[0].key):
                 found = self._pages.get((number, result.id), result) if stage == "collect" else result
@@ -283,7 +187,7 @@ class JoinedView(StoreView):
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """The parts' funnels added up, and the merged release's own line."""
-        self.state_digest()
+        self._mark()
         table = super().funnel()
         for part in self.parts:
             for stage, row in part.view.funnel().items():
@@ -300,7 +204,7 @@ class JoinedView(StoreView):
 
     def rejected_by_type(self) -> dict[str, dict[str, int]]:
         """question type -> rejection code -> count, over all parts and the merged release."""
-        self.state_digest()
+        self._mark()
         table: dict[str, dict[str, int]] = {}
         for found in (super().rejected_by_type(), *(part.view.rejected_by_type() for part in self.parts)):
             for name, row in found.items():
@@ -318,7 +222,9 @@ class JoinedView(StoreView):
         found: dict[tuple[str, ...], tuple[str, StoredResult]] = {}
         for hits in (*(part.view.find(record_id) for part in self.parts), super().find(record_id)):
             for kind, result in hits:
-                found.setdefault((kind, result.stage, result.key, result.fingerprint), (kind, result))
+                # Parts that read one catalogue rejected the same record each on a page of their own.
+                item = ("page", "") if result.key.startswith("page:") else (result.key, result.fingerprint)
+                found.setdefault((kind, result.stage, *item), (kind, result))
         return list(found.values())
 
     def complete_id(self, prefix: str) -> list[str]:
@@ -373,6 +279,17 @@ def open_joined(store: Store) -> JoinedView | None:
         raise
     changed = [p.name for p, seen in zip(opened, note.parts, strict=True) if p.view.finished() != seen.state]
     return JoinedView(store, opened, note.notes, changed)
+
+
+def part_folders(folder: Path) -> list[str]:
+    """Where the parts of a merged run were when they were merged; none for a run of its own."""
+    store = Store(folder / "run.db", writable=False)
+    try:
+        with store.guarded():
+            text = store.meta(PARTS)
+        return [part.path for part in MergedNote.model_validate_json(text).parts] if text else []
+    finally:
+        store.close()
 
 
 def refuse_merged(store: Store) -> None:

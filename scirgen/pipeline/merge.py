@@ -12,9 +12,10 @@ from scirgen import __version__
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.fingerprint import digest
-from scirgen.pipeline.joined import PARTS, JoinedView, MergedNote, Part, PartNote
+from scirgen.pipeline.joined import PARTS, JoinedView, MergedNote, PartNote
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
+from scirgen.pipeline.part_view import Part
 from scirgen.pipeline.parts import differences, differing, leaves, unfinished
 from scirgen.pipeline.runner import Outcome, complete_on_disk, stage_fingerprint
 from scirgen.pipeline.scope import DatasetScope
@@ -23,6 +24,8 @@ from scirgen.stages.base import Stage, StageContext, WorkItem
 
 _OWN = ("release", "generate.quota", "generate.types", "seed")
 """Settings that decide what a merge makes. All others were the parts'."""
+
+_TOTAL = "generate.quota.total"
 
 _ANEW = ("counts", "usage", "merged")
 """Of a part's manifest: what is counted anew for all parts together."""
@@ -91,6 +94,9 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
             )
         given |= leaves({key: value})
     theirs = {p.name: _own_settings(p.view.manifest()) for p in parts}
+    if not any(row.get(_TOTAL) for row in [given, *theirs.values()]):
+        # Without a target nothing else that concerns one matters.
+        theirs = {n: {k: v for k, v in row.items() if not k.startswith("generate.")} for n, row in theirs.items()}
     open_ = {
         name: {k: v for k, v in row.items() if not any(_covers(g, k) for g in given)} for name, row in theirs.items()
     }

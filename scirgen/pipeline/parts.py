@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from scirgen.core.errors import InputError, StoreError
-from scirgen.pipeline.joined import JoinedView, Part, PartView, open_joined
+from scirgen.pipeline.joined import JoinedView, open_joined
+from scirgen.pipeline.part_view import Part, PartView
 from scirgen.pipeline.plan import PER_DATASET
 from scirgen.pipeline.store import Store
 

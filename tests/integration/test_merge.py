@@ -192,6 +192,7 @@ def test_everything_that_reads_a_run_reads_a_merged_one(sample: Path, tmp_path: 
         result = command(*given)
         assert result.exit_code == 0, (given, result.output)
     assert (out / "report.html").is_file()
+    assert f"scirgen doctor {sample / 'b'}" in command("doctor", out).output
 
 
 # -- settled over all parts --------------------------------------------------------------------------------------------
