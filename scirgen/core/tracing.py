@@ -1,23 +1,42 @@
 """OpenTelemetry spans, where the API is installed (extra ``otel``) and an SDK is configured; otherwise nothing happens.
 
 Start a run as ``opentelemetry-instrument scirgen generate ...`` with the usual ``OTEL_*`` variables. Spans carry stages, keys,
-models and token counts, never the text of prompts, papers or replies.
+models and token counts; the text of prompts and replies only with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, as in
+OpenTelemetry's conventions for generative AI, whose attribute names are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 _NOTHING = nullcontext()
+_WITH_TEXT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def span(name: str, **attributes: str | int | float | bool) -> AbstractContextManager[None]:
     """A span around a block; an exception that leaves it is recorded by its type."""
     tracer = _tracer()
     return _NOTHING if tracer is None else _recorded(tracer, name, attributes)
+
+
+def annotate(*, text: Mapping[str, Callable[[], str]] | None = None, **attributes: str | int | None) -> None:
+    """Attributes of the span around the caller, ``__`` standing for a dot; None is left out.
+
+    ``text`` holds what is recorded only where it was asked for.
+    """
+    if _tracer() is None:
+        return
+    current = _api().get_current_span()
+    for name, value in attributes.items():
+        if value is not None:
+            current.set_attribute(name.replace("__", "."), value)
+    if text and os.environ.get(_WITH_TEXT, "").lower() == "true":
+        for name, made in text.items():
+            current.set_attribute(name, made())
 
 
 def _tracer() -> Any:
@@ -45,5 +64,7 @@ def _recorded(tracer: Any, name: str, attributes: dict[str, str | int | float | 
         try:
             yield
         except BaseException as error:
-            current.set_attribute("error.type", getattr(error, "error_code", type(error).__name__))
+            kind = getattr(error, "error_code", type(error).__name__)
+            current.set_attribute("error.type", kind)
+            current.set_status(_api().Status(_api().StatusCode.ERROR, kind))
             raise

@@ -16,7 +16,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.tracing import span
+from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import (
     Capabilities,
     ChatModel,
@@ -174,6 +174,15 @@ class CachedChatSession:
             try:
                 with span("scirgen.chat", model=str(self._model.identity), reply_key=key):
                     reply = await self._model.chat(request)
+                    annotate(
+                        gen_ai__usage__input_tokens=reply.usage.prompt_tokens,
+                        gen_ai__usage__output_tokens=reply.usage.completion_tokens,
+                        finish_reason=reply.finish_reason,
+                        text={
+                            "gen_ai.input.messages": lambda: json.dumps([vars(m) for m in request.messages]),
+                            "gen_ai.output.messages": lambda: reply.text,
+                        },
+                    )
             except BaseException as error:
                 self._usage.unbook(booking)
                 self._usage.role(self._role).failures += isinstance(error, ModelError)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import digest
-from scirgen.core.tracing import span
+from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.usage import UsageMeter
@@ -85,6 +85,8 @@ class CachedScoreSession:
             try:
                 with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
                     replies = await self._model.score(list(requests.values()))
+                    read = sum(r.prompt_tokens + len(r.logprobs) for r in replies if isinstance(r, ScoreReply))
+                    annotate(gen_ai__usage__input_tokens=read)
             finally:
                 self._usage.unbook(booking)
             for (key, request), reply in zip(requests.items(), replies, strict=True):
