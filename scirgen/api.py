@@ -359,7 +359,9 @@ def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, clo
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        if sessions.outlives:
+        if runner.stopping:
+            observer.note("stopping at once")
+        elif sessions.outlives:
             observer.note("stopping: what was asked goes on at the server; the same command collects it")
             runner.stop()
         else:

@@ -29,6 +29,9 @@ from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 ON_DRIVER = frozenset({"collect", "release"})
 """Stages that read or write what only the driver has: the source, the store, the run's folder."""
 
+CONNECT_S = 5.0
+"""How long the head node may take to take a connection."""
+
 
 @dataclass(frozen=True)
 class Bought:
@@ -150,12 +153,15 @@ class RayEngine:
         if not self._ray.is_initialized():
             self._started_here = True
             try:
+                # Ray itself tries for minutes where nobody listens, and prints to the terminal meanwhile.
+                await _answers(wanted.address)
                 self._ray.init(
                     address=wanted.address, log_to_driver=False, include_dashboard=False, logging_level="ERROR"
                 )
-            except ConnectionError as error:
+            except (OSError, ValueError) as error:
                 raise ConfigError(
-                    f"no Ray cluster at {wanted.address}: {error}", hint="Check --ray-address."
+                    f"no Ray cluster at {wanted.address}: {error or 'nobody answers'}",
+                    hint="Check --ray-address (HOST:6379 of the head node, or auto); ray status shows a running cluster.",
                 ) from error
         count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         limits = _share(self._config.limits, count)
@@ -218,6 +224,15 @@ class RayEngine:
         self._actors = []
         if self._started_here:
             self._ray.shutdown()
+
+
+async def _answers(address: str | None) -> None:
+    """Raises OSError where nobody listens at HOST:PORT; other forms of address are left to Ray."""
+    host, _, port = (address or "").rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():
+        return
+    _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), CONNECT_S)
+    writer.close()
 
 
 def _share(limits: LimitsConfig, count: int) -> LimitsConfig:

@@ -93,6 +93,11 @@ class Runner:
             return Outcome(self._reason, self._count, len(self._failed), self._message or "stopped at once")
         return Outcome("partial" if self._failed else "success", self._count, len(self._failed))
 
+    @property
+    def stopping(self) -> bool:
+        """Whether it is draining already."""
+        return self._stopping
+
     def stop(self) -> None:
         """Drain; called again: cancel."""
         if self._stopping and self._task is not None:
