@@ -44,7 +44,11 @@ async def test_a_model_call_carries_its_tokens_and_its_text_only_when_asked(
         await session.ask_text(prompt("a secret prompt"), seed=1)
     call, item = exporter.get_finished_spans()
     found = dict(call.attributes or {})
-    assert (call.name, found["gen_ai.usage.input_tokens"], found["gen_ai.usage.output_tokens"]) == ("scirgen.chat", 10, 5)
+    assert (call.name, found["gen_ai.usage.input_tokens"], found["gen_ai.usage.output_tokens"]) == (
+        "scirgen.chat",
+        10,
+        5,
+    )
     assert call.parent is not None and call.parent.span_id == item.context.span_id
     assert ("secret" in call.to_json()) is asked and "secret" not in item.to_json()
     assert not asked or found["gen_ai.output.messages"] == "a secret reply"
