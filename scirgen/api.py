@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from scirgen.core.blocking import blocking
 from scirgen.core.config import Config, LoadedConfig, load_config
 from scirgen.core.errors import InputError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
@@ -155,7 +156,7 @@ def generate(
         **(settings or {}),
     }
     loaded, pack = resolve_config(domain=domain, config_file=Path(config_file) if config_file else None, flags=flags)
-    return asyncio.run(run_pipeline(Path(out), loaded.config, pack, source=source, observer=observer or Silent()))
+    return blocking(run_pipeline(Path(out), loaded.config, pack, source=source, observer=observer or Silent()))
 
 
 def merge(
@@ -206,7 +207,7 @@ def merge(
             log=logging.getLogger("scirgen"),
         )  # fmt: skip
         observer.note(f"{len(opened)} part(s) with {len(view.dataset_ids()):,} datasets: writing their release")
-        outcome = asyncio.run(release_merged(store, view, ctx, stage, observer))
+        outcome = blocking(release_merged(store, view, ctx, stage, observer))
         remember_parts(folder, store, view, elsewhere)
         write_merged_manifest(folder, store, view, ctx, stage)
     if report:

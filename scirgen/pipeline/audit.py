@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scirgen.core.blocking import blocking
 from scirgen.core.config import Config
 from scirgen.core.conformance import matches, polarity
 from scirgen.core.neardup import Asked, resolve
@@ -105,7 +105,7 @@ def audit(file: QAFile, config: Config, resources: Resources, registry: Registry
         InputError: the file is malformed.
         ResourceError: a taxonomy or prompt file is wrong.
     """
-    return asyncio.run(_audit(file, config, resources, registry))
+    return blocking(_audit(file, config, resources, registry))
 
 
 async def _audit(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:

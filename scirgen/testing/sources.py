@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scirgen.core.blocking import blocking
 from scirgen.core.errors import ScirgenError
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.stages.collect.checked import unusable_id
@@ -49,7 +49,7 @@ def check_source(source: object, *, datasets: int = 1000, papers_of: int = 20, r
     Raises:
         SourceContractError: the contract is broken; every breach is listed.
     """
-    return asyncio.run(check_source_async(source, datasets=datasets, papers_of=papers_of, resume_at=resume_at))
+    return blocking(check_source_async(source, datasets=datasets, papers_of=papers_of, resume_at=resume_at))
 
 
 async def check_source_async(
