@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import lru_cache
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from scirgen.core.conformance import polarity
@@ -24,6 +25,10 @@ Embed = Callable[[Sequence[str]], "numpy.ndarray"]
 
 ANSWER_THRESHOLD = 0.8
 """Cosine from which two answers to one question mean the same; read off conflicts of ScIRGen-Geo (docs/gates.md)."""
+
+
+_PRINTS = 8192
+"""Wordprints held at a time: of questions from one template, which are compared with one another, and 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +290,11 @@ def _lexical(asked: Sequence[Asked], stop_words: tuple[str, ...], threshold: flo
 
     Of each question only the numbers of its words are held; wordprints are made again for those that have a like one.
     """
+
+    @lru_cache(maxsize=_PRINTS)
+    def print_of(index: int) -> Wordprint:
+        return _wordprint_of(asked[index], stop_words)
+
     vocabulary: dict[str, int] = {}
     alike: dict[tuple[int, ...], list[int]] = {}
     for index, one in enumerate(asked):
@@ -293,20 +303,15 @@ def _lexical(asked: Sequence[Asked], stop_words: tuple[str, ...], threshold: flo
     similar: dict[int, dict[int, float]] = {}
     # The same words: also of another type, where the very text is the same.
     for group in alike.values():
-        if len(group) > 1:
-            prints = [_wordprint_of(asked[i], stop_words) for i in group]
-            for high in range(1, len(group)):
-                for low in range(high):
-                    if (score := prints[low].similarity(prints[high])) >= threshold:
-                        similar.setdefault(group[high], {})[group[low]] = score
+        for low, high in combinations(group, 2):
+            if (score := print_of(low).similarity(print_of(high))) >= threshold:
+                similar.setdefault(high, {})[low] = score
     # Other words: only what can be the same question at all (`Wordprint.comparable`) is looked at.
     sets, classes, members = _by_kind(asked, alike)
     for a, b, score in similar_sets(sets, classes, threshold):
-        if sets[a] == sets[b]:
-            continue
         for left, right in product(members[a], members[b]):
             low, high = sorted((left, right))
-            if _wordprint_of(asked[low], stop_words).comparable(_wordprint_of(asked[high], stop_words)):
+            if print_of(low).comparable(print_of(high)):
                 similar.setdefault(high, {})[low] = score
     return similar
 
