@@ -29,13 +29,18 @@ def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
         StoreError: a folder is no run, its store is damaged or of a newer scirgen, or a process is writing to it.
         InputError: a run is named twice.
     """
-    found: list[Path] = []
-    for folder in (f for given in folders for f in _expanded(given)):
-        if any(folder.resolve() == other.resolve() for other in found):
-            raise InputError(f"{folder} is named twice among the parts", hint="Name each part once.")
-        found.append(folder)
+    found: dict[Path, Path] = {}
+    for given in folders:
+        for folder in _expanded(given):
+            if folder.resolve() in found:
+                through = f": it is a part of the merged run {given}" if folder != given else ""
+                raise InputError(
+                    f"{folder} is named twice among the parts{through}",
+                    hint="Name each run once, and a merged run or its parts.",
+                )
+            found[folder.resolve()] = folder
     parts: list[Part] = []
-    for folder, name in zip(found, _names(found), strict=True):
+    for folder, name in zip(found.values(), _names(list(found)), strict=True):
         closing.enter_context(_held(folder))
         view = PartView(Store(folder / "run.db", writable=False))
         closing.callback(view.close)
@@ -59,9 +64,8 @@ def _expanded(folder: Path) -> list[Path]:
 
 def _names(folders: Sequence[Path]) -> list[str]:
     """The folders' last names; with as much of the path before them as tells them apart."""
-    paths = [f.resolve() for f in folders]
-    for length in range(1, max(len(p.parts) for p in paths) + 1):
-        names = ["/".join(p.parts[-length:]) for p in paths]
+    for length in range(1, max(len(f.parts) for f in folders) + 1):
+        names = ["/".join(f.parts[-length:]) for f in folders]
         if len(set(names)) == len(names):
             break
     return names

@@ -265,7 +265,9 @@ def test_a_merged_run_among_the_parts_stands_for_its_parts(parts: Path, tmp_path
     scirgen.merge(tmp_path / "one", [parts / "p0"])
     scirgen.merge(tmp_path / "m", [tmp_path / "one", parts / "p1"])
     assert release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
-    assert "named twice" in refused(tmp_path / "one", parts / "p0", "--out", tmp_path / "x").message
+    for given in ((tmp_path / "one", parts / "p0"), (parts / "p0", tmp_path / "one"), (parts / "p0", parts / "p0")):
+        assert "named twice" in refused(*given, "--out", tmp_path / "x").message
+    assert "a part of the merged run" in refused(parts / "p0", tmp_path / "one", "--out", tmp_path / "x").message
     assert not (tmp_path / "x").exists()
 
 
