@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -143,10 +144,15 @@ def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
     for name in sorted({key for row in facts.values() for key in row}):
         holders: dict[str, list[str]] = defaultdict(list)
         for part, row in facts.items():
-            holders[str(row.get(name, "not set"))].append(part)
+            holders[_said(row.get(name))].append(part)
         if len(holders) > 1:
             lines.append(f"{name}: " + ", ".join(f"{value} ({', '.join(who)})" for value, who in holders.items()))
     return lines
+
+
+def _said(value: object) -> str:
+    """A setting's value as one would write it."""
+    return "not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _facts(manifest: Mapping[str, object]) -> dict[str, object]:

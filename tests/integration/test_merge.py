@@ -353,7 +353,7 @@ def test_a_seed_or_setting_of_the_release_that_differs_must_be_said(parts: Path,
     assert Release(tmp_path / "m").info.seed == 3
     small(file, tmp_path / "formats", release__formats=["jsonl", "beir"])
     given = (parts / "p0", tmp_path / "formats", "--out", tmp_path / "f")
-    assert "release.formats: ['jsonl'] (p0), ['jsonl', 'beir'] (formats)" in refused(*given).message
+    assert 'release.formats: ["jsonl"] (p0), ["jsonl", "beir"] (formats)' in refused(*given).message
     assert command("merge", *given, "--set", "release.formats=[jsonl]").exit_code == 0
     assert release_bytes(tmp_path / "f") == release_bytes(parts / "whole")
 
