@@ -130,7 +130,7 @@ async def open_sessions(
         meter.role("scorer", prices.get(scoring.identity.name))
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     datasets: int | None = getattr(chat, "DATASETS", None)
-    outlives = bool(getattr(chat, "OUTLIVES", False))
+    outlives = meter.slow = bool(getattr(chat, "OUTLIVES", False))
     return Sessions(chat_session, score_session, meter, datasets, outlives)
 
 

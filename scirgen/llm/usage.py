@@ -7,6 +7,7 @@ calls of a cap's last moment (or of a batch of thousands) do not go past it toge
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -78,17 +79,24 @@ _FREE = Booking("", 0, 0.0, 0.0)
 _CHARACTERS_A_TOKEN = 4
 """Until the first reply says more."""
 
+_WORTH_A_BATCH = 0.25
+"""Share of a cap that must be in flight for more of it to be waited for, where that may take a day."""
+
 _DENSER = 1.2
 """Tables and numbers take more tokens a character than the mean."""
 
 
 @dataclass
 class UsageMeter:
-    """Usage of all roles of a run, and its budgets. Cached replies cost nothing and never count against a budget."""
+    """Usage of all roles of a run, and its budgets. Cached replies cost nothing and never count against a budget.
+
+    ``slow``: replies take so long to come (a batch) that little is worth waiting for.
+    """
 
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     roles: dict[str, RoleUsage] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
+    slow: bool = False
     _in_flight: int = 0
     _landing: asyncio.Future[None] | None = None
 
@@ -103,7 +111,8 @@ class UsageMeter:
         """Called before each paid call, with its prompt's characters and the most tokens it may write; `add` or `unbook` follows.
 
         The reply is reckoned with as the role's longest so far, before the first one as half of ``most``. Reckoning too high costs
-        little: a call for which there is no room waits until the calls in flight are known to have left some.
+        little: a call for which there is no room waits until the calls in flight are known to have left some. Where that takes up to
+        a day (``slow``), it does so only while they hold a good part of the cap.
 
         Raises:
             BudgetReachedError: the call would go past a cap of the user's; it says which.
@@ -117,7 +126,7 @@ class UsageMeter:
             cap = self._passed(booking)
             if cap is None:
                 break
-            if not self._in_flight:
+            if not self._in_flight or (self.slow and self._share_booked() < _WORTH_A_BATCH):
                 raise _reached(cap)
             self._landing = self._landing or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._landing)
@@ -196,6 +205,12 @@ class UsageMeter:
             if money >= limits.max_cost or money + _price(price, booking.prompt, booking.completion) > limits.max_cost:
                 return f"a cost of {limits.max_cost:g}"
         return None
+
+    def _share_booked(self) -> float:
+        limits, roles = self.limits, self.roles.values()
+        tokens = sum(r.booked_prompt + r.booked_completion for r in roles)
+        money = sum(_price(r.price, r.booked_prompt, r.booked_completion) for r in roles)
+        return max(tokens / (limits.max_tokens or math.inf), money / (limits.max_cost or math.inf))
 
     def bought(self) -> str:
         """What was paid for, in words."""

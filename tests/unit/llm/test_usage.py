@@ -63,3 +63,18 @@ async def test_a_cap_too_small_for_one_call_buys_nothing_and_says_so() -> None:
     meter = UsageMeter(LimitsConfig(max_tokens=10))
     assert await spend(meter, 3, 3, Usage(100, 50)) == 0
     assert meter.bought() == "0 model calls, 0 tokens"
+
+
+async def test_for_the_last_calls_of_a_cap_no_further_batch_is_waited_for() -> None:
+    meter = UsageMeter(LimitsConfig(max_tokens=1_000), slow=True)
+    held = [await meter.book("generator", 400, 400)]  # 320 tokens, more than a quarter
+    waiting = asyncio.create_task(meter.book("generator", 400, 1_400))  # 820 tokens: no room beside it
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    meter.add("generator", Usage(700, 50), held.pop())  # 250 are left
+    with pytest.raises(BudgetReachedError):
+        await waiting
+    small = await meter.book("generator", 40, 10)
+    with pytest.raises(BudgetReachedError):
+        await meter.book("generator", 400, 1_400)
+    meter.unbook(small)
