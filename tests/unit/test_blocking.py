@@ -43,7 +43,7 @@ async def test_work_when_interrupted_then_it_has_closed_what_it_holds_before_the
 
     async def waiting() -> None:
         try:
-            signal.raise_signal(signal.SIGINT)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # as Ctrl-C does
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
