@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from scirgen.core.blocking import blocking
@@ -29,6 +30,7 @@ from scirgen.pipeline.joined import JoinedView, refuse_merged
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.merge import check_parts, merged_config, open_merged, remember_parts, write_merged_manifest
 from scirgen.pipeline.merge import release as release_merged
+from scirgen.pipeline.nothing_made import refuse_nothing
 from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
 from scirgen.pipeline.parts import open_parts, settle_overlap
 from scirgen.pipeline.plan import PLAN
@@ -240,7 +242,7 @@ async def run_pipeline(
         engine = build_engine(config, registry)
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
-        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log))
+        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log), partial(refuse_nothing, folder))
         sessions.tell(Several(observer, log).note)
         _stop_on_signals(runner, sessions, observer, closing)
         _stop_in_time(runner, sessions, closing)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -16,7 +16,6 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import AnyRecord, Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.engines.base import Engine
-from scirgen.pipeline.nothing_made import refuse_nothing
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
 from scirgen.pipeline.rounds import next_round
@@ -47,7 +46,10 @@ class Outcome:
 
 
 class Runner:
-    """One run over one store. ``stop()`` drains; a second ``stop()`` cancels what is in flight."""
+    """One run over one store. ``stop()`` drains; a second ``stop()`` cancels what is in flight.
+
+    ``before_release`` may refuse to release what there is, by raising.
+    """
 
     def __init__(
         self,
@@ -57,8 +59,10 @@ class Runner:
         engine: Engine,
         source: Source,
         observer: Observer,
+        before_release: Callable[[StoreView], None] = lambda _: None,
     ) -> None:
         self._store = store
+        self._before_release = before_release
         self._ctx = ctx
         self._stages = stages
         self._engine = engine
@@ -324,7 +328,7 @@ class Runner:
         current = view.state_digest()
         # A later run that stops on its way leaves another state: so a merge can tell that this one walked the whole catalogue.
         self._store.set_meta("finished", current)
-        refuse_nothing(self._ctx.folder, view)
+        self._before_release(view)
         self._ctx.run = view
         scope = DatasetScope(_RUN)
         for item in stage.items(scope, self._ctx.at("release", "release", "")):
