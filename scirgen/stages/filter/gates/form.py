@@ -196,9 +196,10 @@ class TypeAnswerGate(PairGate):
 
     code: ClassVar[str] = "type_answer"
     explanation: ClassVar[str] = (
-        "The answer does not have the form its type asks for: yes/no, a number, an option, words."
+        "The answer does not have the form its type asks for: yes/no, a number in a fitting unit, an option, words."
     )
     order: ClassVar[int] = 60
+    version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
