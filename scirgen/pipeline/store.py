@@ -22,6 +22,8 @@ from scirgen.pipeline.serial import pack, record_id, unpack
 from scirgen.stages.base import StageResult
 
 SCHEMA_VERSION = 1
+CHECKED_ALWAYS = 200 * 2**20
+"""Bytes; SQLite checks so many in a fifth of a second. Larger stores are checked only after an unclean end."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results(
@@ -130,7 +132,7 @@ class Store:
             db.executescript(_SCHEMA)
             db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             self.db = db
-            if self.meta("clean") == "0":
+            if self.meta("clean") == "0" or self.path.stat().st_size <= CHECKED_ALWAYS:
                 self.check()
             self.set_meta("clean", "0")
         return db

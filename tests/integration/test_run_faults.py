@@ -243,8 +243,6 @@ async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_t
         database = out / "run.db"
         db = sqlite3.connect(database)
         pages = [p for (p,) in db.execute("SELECT pageno FROM dbstat WHERE name=? AND pagetype='leaf'", (table,))]
-        db.execute("UPDATE meta SET value='0' WHERE key='clean'")  # as after a crash: the file is checked when opened
-        db.commit()
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.close()
         with database.open("r+b") as file:
