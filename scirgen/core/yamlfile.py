@@ -108,7 +108,7 @@ def _describe(
         return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""
     if error["type"] in ("tuple_type", "list_type"):
         return f"{where}: {dotted}: a list is wanted, as in [{error['input']}]", ""
-    return f"{where}: {dotted}: {error['msg']}", ""
+    return f"{where}: {dotted}: {error['msg'].removeprefix('Value error, ')}", ""
 
 
 def _dotted(loc: tuple[str | int, ...], value: object) -> str:

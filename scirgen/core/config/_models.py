@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from scirgen.core.config._stages import (
     CollectConfig,
@@ -69,7 +70,7 @@ class Config(Section):
         default=None, description="folder with prompts/ and taxonomies/ of your own; a file overrides the one of its id"
     )
     seed: int = 0
-    language: str = "en"
+    language: str = Field(default="en", description="code of the language of questions and answers: en, zh, pt-BR...")
     models: ModelsConfig = ModelsConfig()
     limits: LimitsConfig = LimitsConfig()
     engine: str = "local"
@@ -84,3 +85,11 @@ class Config(Section):
     filter: FilterConfig = FilterConfig()
     tag: TagConfig = TagConfig()
     release: ReleaseConfig = ReleaseConfig()
+
+    @field_validator("language")
+    @classmethod
+    def _is_a_code(cls, given: str) -> str:
+        # A name would find no words for the gates, and they would pass in silence.
+        if not re.fullmatch(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*", given):
+            raise ValueError(f"{given!r} is no language code; write en, zh, pt-BR...")
+        return given
