@@ -119,8 +119,10 @@ class FolderSource:
         if self._papers is None:
             return []
         claimed, _ = self._survey
-        found = self._papers.candidates(dataset, self._named.get(dataset.id, ()))
-        return [c for c in found if c.found_by != "folder" or c.paper.file not in claimed]
+        named = self._named.get(dataset.id, ())
+        found = self._papers.candidates(dataset, named)
+        kept = [c for c in found if c.found_by != "folder" or c.paper.file not in claimed]
+        return kept + self._papers.missing(named)
 
     def fetch(self, paper: Paper) -> Fetched:
         """The file where it lies."""

@@ -94,11 +94,18 @@ class _Keys:
             id=dataset.id.lower(),
             doi=doi,
             own=frozenset({dataset.id.lower(), doi} - {""}),
-            named=frozenset({n.lower() for n in named} | {d for n in named if (d := find_doi(n))}),
+            named=frozenset(
+                {n.lower() for n in named} | {_last(n) for n in named} | {d for n in named if (d := find_doi(n))}
+            ),
             related=frozenset(d for r in dataset.related if (d := find_doi(r))),
             title=title if len(title) >= _SHORTEST_TITLE else "\0",
             related_titles=tuple(t for t in titles if len(t) >= _SHORTEST_TITLE),
         )
+
+
+def _last(name: str) -> str:
+    """A file's name without folders ("papers/A.pdf", with either slash), in lower case."""
+    return name.replace("\\", "/").rpartition("/")[2].lower()
 
 
 class PaperFolder:
@@ -141,10 +148,25 @@ class PaperFolder:
         ordered = sorted((_ORDER.index(by), f.name, by, f) for by, f in found if by)
         return [Candidate(f.paper(), by) for _, _, by, f in ordered]
 
+    def missing(self, named: Sequence[str]) -> list[Candidate]:
+        """What a record names as its papers' files and is not here; without a path, so that no name leads out of the folder."""
+        here = {n.lower() for f in self.files for n in (f.name, f.path.name)}
+        return [
+            Candidate(Paper(id=name), "column")
+            for name in named
+            if Path(name).suffix.lower() in PAPER_TYPES
+            and not {name.lower(), _last(name)} & here
+            and not find_doi(name)
+        ]
+
     def fetch(self, paper: Paper) -> Fetched:
         """The paper's file, where it lies."""
-        path = Path(paper.file or "")
-        if not paper.file or not path.is_file():
+        if not paper.file:
+            return Fetched(
+                code="not_found", reason=f"the record names {paper.id!r}, which is not in the folder of papers"
+            )
+        path = Path(paper.file)
+        if not path.is_file():
             return Fetched(code="not_found", reason=f"{paper.file}: no such file")
         if path.stat().st_size == 0:
             return Fetched(code="damaged", reason=f"{path.name}: the file is empty")

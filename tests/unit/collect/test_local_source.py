@@ -39,6 +39,23 @@ def test_papers_are_matched_by_column_and_by_a_doi_in_the_file_name(catalogue: P
     assert found(source, "river-q") == []
 
 
+def test_a_paper_that_the_record_names_and_the_folder_lacks_is_set_aside_by_name(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "Here.md").write_text("# A study\n\nText.")
+    (tmp_path / "secret.md").write_text("not a paper")
+    papers = ["papers/here.md", "gone.pdf", "../secret.md", "10.5555/only-a-doi"]
+    (tmp_path / "records.json").write_text(json.dumps({"id": "a", "title": "Snow depth", "papers": papers}))
+    source = local(tmp_path)
+    (dataset,) = datasets(source)
+    candidates = source.papers(dataset)
+    assert [(c.paper.file and Path(c.paper.file).name, c.found_by) for c in candidates] == [
+        ("Here.md", "column"), (None, "column"), (None, "column"),
+    ]  # fmt: skip
+    fetched = [source.fetch(c.paper) for c in candidates]
+    assert [f.code for f in fetched] == ["", "not_found", "not_found"]
+    assert "'gone.pdf', which is not in the folder of papers" in fetched[1].reason
+
+
 def test_datasets_with_a_paper_come_first_so_that_a_limit_keeps_them(catalogue: Path, local: Open) -> None:
     (catalogue / "0.jsonl").write_text(json.dumps({"id": "first-by-name", "title": "No paper"}))
     assert [d.id for d in datasets(local(catalogue))] == ["lake-ice", "soil-temp", "first-by-name", "river-q"]
