@@ -73,6 +73,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "run": str(run),
         "datasets": len(view.dataset_ids()),
         "datasets_waiting": view.waiting(),
+        "parts": list(view.part_names()),
         "stages": stages,
         "rejected_by_type": view.rejected_by_type(),
         "usage": manifest.get("usage", {}),
@@ -116,6 +117,8 @@ def _as_json(run: Path, view: StoreView) -> str:
 def _as_text(run: Path, view: StoreView) -> str:
     found = collect_status(run, view)
     lines = [f"{run}: {found['datasets']} datasets, {found['datasets_waiting']} not complete"]
+    if names := view.part_names():
+        lines[0] += f"; merged from {', '.join(names)}"
     lines.append(f"{'stage':10}{'done':>7}{'to do':>7}{'failed':>8}{'out':>7}{'rejected':>10}  why")
     stages = found["stages"]
     assert isinstance(stages, dict)

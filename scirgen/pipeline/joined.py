@@ -137,6 +137,10 @@ class JoinedView(StoreView):
         """How the parts differ, and what is missing in them; for the card."""
         return self._notes
 
+    def part_names(self) -> tuple[str, ...]:
+        """In the order in which they were merged."""
+        return tuple(part.name for part in self.parts)
+
     def part_of(self, dataset_id: str) -> str:
         """The part's name and folder."""
         part = self._owners.get(dataset_id)

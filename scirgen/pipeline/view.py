@@ -150,6 +150,10 @@ class StoreView:
         """Parts of a merged run that have changed since they were merged."""
         return ()
 
+    def part_names(self) -> tuple[str, ...]:
+        """The parts of a merged run; none for a run of its own."""
+        return ()
+
     def part_of(self, dataset_id: str) -> str:
         """Where a dataset's results lie, for a merged run: the part's name and folder; "" for a run of its own."""
         return ""
