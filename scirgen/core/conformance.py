@@ -16,13 +16,24 @@ _CLOSERS = "\"')]”’»"
 
 
 @lru_cache(maxsize=4096)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _pattern(pattern: str, normalised: bool = False) -> re.Pattern[str]:
+    # In lower-case text a pattern without capitals finds the same whether case counts or not, and up to three times as fast when it does.
+    plain = normalised and not any(c.isupper() for c in _ESCAPED.sub("", pattern))
+    return re.compile(pattern, 0 if plain else re.IGNORECASE)
 
 
-def matches(patterns: tuple[str, ...], text: str) -> str | None:
-    """The first pattern that is found in the text, or None."""
-    return next((p for p in patterns if _pattern(p).search(text)), None)
+_ESCAPED = re.compile(r"\\.")
+
+
+def matches(patterns: tuple[str, ...], text: str, *, normalised: bool = False) -> str | None:
+    """The first pattern that is found in the text, or None; case never counts.
+
+    ``normalised``: the text comes from `textmatch.normalise`.
+    """
+    for pattern in patterns:
+        if _pattern(pattern, normalised).search(text):
+            return pattern
+    return None
 
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
@@ -89,10 +100,10 @@ def pointer(question: str, wording: LanguageWording) -> str | None:
     """The phrase by which the question points at a text or dataset its reader cannot see; None when it does not."""
     text = normalise(question)
     for pattern in wording.pointing:
-        if found := _pattern(pattern).search(text):
+        if found := _pattern(pattern, True).search(text):
             return found.group()
     for pattern in wording.pointing_unless_introduced:
-        for found in _pattern(pattern).finditer(text):
+        for found in _pattern(pattern, True).finditer(text):
             before = text[: found.start()]
             own = {stem(w) for w in words(found.group())[1:]}
             if not _CLAUSE.search(before) and not own & {stem(w) for w in words(before)}:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import AspectCategory, SectionClass
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
-from scirgen.core.yamlfile import load_model, load_yaml, validate
+from scirgen.core.yamlfile import Pattern, load_model, load_yaml, validate
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -37,9 +36,9 @@ class QuestionExpectation(_Strict):
     """Machine-checkable expectations of a question; patterns are case-insensitive regular expressions."""
 
     form: Literal["question", "statement", "request"] = "question"
-    any_of: tuple[str, ...] = Field(default=(), description="at least one must match, where any are given")
-    none_of: tuple[str, ...] = Field(default=(), description="none may match")
-    unmarked: tuple[str, ...] = Field(
+    any_of: tuple[Pattern, ...] = Field(default=(), description="at least one must match, where any are given")
+    none_of: tuple[Pattern, ...] = Field(default=(), description="none may match")
+    unmarked: tuple[Pattern, ...] = Field(
         default=(), description="of form question: what matches one of these needs no question mark (requests)"
     )
     telling_words: int | None = Field(
@@ -53,8 +52,8 @@ class AnswerExpectation(_Strict):
     kind: Literal["yes_no", "number", "option", "phrase", "text"] = "text"
     min_words: int = 1
     max_words: int = 120
-    any_of: tuple[str, ...] = ()
-    none_of: tuple[str, ...] = ()
+    any_of: tuple[Pattern, ...] = ()
+    none_of: tuple[Pattern, ...] = ()
 
 
 class QuestionType(_Strict):
@@ -69,7 +68,7 @@ class QuestionType(_Strict):
     stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
     question: QuestionExpectation = QuestionExpectation()
     answer: AnswerExpectation = AnswerExpectation()
-    evidence_cues: tuple[str, ...] = Field(
+    evidence_cues: tuple[Pattern, ...] = Field(
         default=(), description="patterns of sentences that can answer such a question"
     )
     aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects to look for evidence in first")
@@ -108,7 +107,7 @@ class AspectDefinition(_Strict):
     name: str
     definition: str
     sections: tuple[SectionClass, ...] = Field(default=(), description="where such statements usually stand")
-    cues: tuple[str, ...] = ()
+    cues: tuple[Pattern, ...] = ()
 
 
 class SectionDefinition(_Strict):
@@ -117,28 +116,30 @@ class SectionDefinition(_Strict):
     id: SectionClass
     name: str
     definition: str
-    headings: dict[str, tuple[str, ...]] = {}
+    headings: dict[str, tuple[Pattern, ...]] = {}
 
 
 class LanguageWording(_Strict):
     """What gates look for in one language. Patterns are case-insensitive regular expressions."""
 
-    pointing: tuple[str, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
-    pointing_unless_introduced: tuple[str, ...] = Field(
+    pointing: tuple[Pattern, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
+    pointing_unless_introduced: tuple[Pattern, ...] = Field(
         default=(), description="the same, for phrases that may refer back to something the question has named"
     )
-    pointing_answers: tuple[str, ...] = Field(default=(), description="the same, for answers")
+    pointing_answers: tuple[Pattern, ...] = Field(default=(), description="the same, for answers")
     unfinished: tuple[str, ...] = Field(default=(), description="words no whole question ends with")
     generic_words: tuple[str, ...] = Field(
         default=(), description="content words that any question about data may hold; they do not say what it is about"
     )
-    pointing_phrases: tuple[str, ...] = Field(
+    pointing_phrases: tuple[Pattern, ...] = Field(
         default=(), description="phrases counted by an audit, without being held against a question"
     )
     affirmative: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
-    placeholders: tuple[str, ...] = Field(default=(), description="answers that are no answers")
-    metadata_questions: tuple[str, ...] = Field(default=(), description="questions for a catalogue entry's own words")
+    placeholders: tuple[Pattern, ...] = Field(default=(), description="answers that are no answers")
+    metadata_questions: tuple[Pattern, ...] = Field(
+        default=(), description="questions for a catalogue entry's own words"
+    )
     function_words: tuple[str, ...] = Field(default=(), description="frequent words that give the language away")
     opposites: tuple[tuple[str, str], ...] = Field(
         default=(), description="pairs of words that make a true sentence false when swapped"
@@ -160,6 +161,15 @@ class Wording(_Strict):
         """The wording of a language; an empty one where the file has none."""
         found = self.languages.get(language) or self.languages.get(language.split("-")[0].lower())
         return found if found is not None else _NO_WORDING
+
+    @cached_property
+    def languages_of_words(self) -> dict[str, tuple[str, ...]]:
+        """Function word -> the languages that have it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for language, wording in self.languages.items():
+            for word in dict.fromkeys(wording.function_words):
+                found[word] = (*found.get(word, ()), language)
+        return found
 
 
 class _Graesser(_Strict):
@@ -216,12 +226,7 @@ class Taxonomies:
     @cached_property
     def wording(self) -> Wording:
         """Words and patterns of the gates."""
-        loaded = self._load("wording", Wording)
-        for language, words in loaded.languages.items():
-            patterns = words.pointing + words.pointing_unless_introduced + words.pointing_phrases
-            for pattern in patterns + words.placeholders + words.metadata_questions:
-                _check_pattern(pattern, f"taxonomies/wording: {language}")
-        return loaded
+        return self._load("wording", Wording)
 
     def question_types(self, ids: Sequence[str] = ()) -> tuple[QuestionType, ...]:
         """The types of the given ids, or all of them when none is given."""
@@ -267,12 +272,7 @@ class Taxonomies:
         if not found:
             raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
         path = found[-1]
-        loaded = load_model(path, model) if len(found) == 1 else _overlay(found, model)
-        for kind in (t for t in getattr(loaded, "types", ())):
-            patterns = kind.question.any_of + kind.question.none_of + kind.answer.any_of + kind.answer.none_of
-            for pattern in patterns + kind.evidence_cues:
-                _check_pattern(pattern, f"{path}: {kind.id}")
-        return loaded
+        return load_model(path, model, shipped=path == layers[0]) if len(found) == 1 else _overlay(found, model)
 
 
 def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
@@ -344,10 +344,3 @@ def _merged(mine: Any, theirs: Any) -> Any:
     if isinstance(mine, dict) and isinstance(theirs, dict):
         return {**mine, **{k: _merged(mine.get(k), v) for k, v in theirs.items()}}
     return theirs
-
-
-def _check_pattern(pattern: str, where: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ResourceError(f"{where}: {pattern!r} is not a regular expression: {error}") from error

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 _CJK = r"぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*(?:'[a-z]+)?")
+"""What `_WORD` finds in normalised text that is ASCII, as most is; several times as fast."""
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _SPACES = re.compile(r"\s+")
 _ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
@@ -17,13 +19,16 @@ _ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–"
 @lru_cache(maxsize=2048)  # several gates look at the same question
 def normalise(text: str) -> str:
     """NFKC, lower case, straight quotes and hyphens, single spaces."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).translate(_ORDINARY).casefold()).strip()
 
 
 @lru_cache(maxsize=2048)
 def words(text: str) -> tuple[str, ...]:
     """Words of the normalised text, in order; each CJK character counts as one word."""
-    return tuple(_WORD.findall(normalise(text)))
+    normal = normalise(text)
+    return tuple((_ASCII_WORD if normal.isascii() else _WORD).findall(normal))
 
 
 @lru_cache(maxsize=65536)
@@ -57,7 +62,8 @@ def names(text: str) -> set[str]:
 
 def numbers(text: str) -> set[str]:
     """Numbers in the text, thousands separators and trailing zeros removed: {"1000", "0.25"}."""
-    return {_canonical(m) for m in _NUMBER.findall(unicodedata.normalize("NFKC", text))}
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return {_canonical(m) for m in _NUMBER.findall(plain)}
 
 
 def states_number(number: str, stated: Collection[str]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError, ValidationInfo
 
 from scirgen.core.errors import ResourceError
 
@@ -68,8 +69,8 @@ def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
     return ""
 
 
-def load_model(path: Path, model: type[M]) -> M:
-    """Parse a YAML file into a strict pydantic model.
+def load_model(path: Path, model: type[M], *, shipped: bool = False) -> M:
+    """Parse a YAML file into a strict pydantic model; ``shipped``: see `validate`.
 
     Raises:
         ResourceError: as `load_yaml`, or the content does not fit the model; file, line and "did you mean" are named.
@@ -77,18 +78,41 @@ def load_model(path: Path, model: type[M]) -> M:
     value, lines = load_yaml(path)
     if not isinstance(value, dict):
         raise ResourceError(f"{path}:1: expected a mapping at the top level, found {type(value).__name__}")
-    return validate(value, model, str(path), lines)
+    return validate(value, model, str(path), lines, shipped=shipped)
 
 
-def validate(value: object, model: type[M], origin: str, lines: dict[tuple[str | int, ...], int] | None = None) -> M:
-    """Validate ``value``; errors name ``origin`` and, where known, the line."""
+def validate(
+    value: object,
+    model: type[M],
+    origin: str,
+    lines: dict[tuple[str | int, ...], int] | None = None,
+    *,
+    shipped: bool = False,
+) -> M:
+    """Validate ``value``; errors name ``origin`` and, where known, the line.
+
+    ``shipped``: the file is our own, and its regular expressions are tried by our tests instead of each time it is read.
+    """
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, context={"shipped": shipped})
     except ValidationError as error:
         problems = [_describe(e, model, origin, lines or {}, value) for e in error.errors()[:5]]
         raise ResourceError(
             "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), "")
         ) from error
+
+
+def _compiles(pattern: str, info: ValidationInfo) -> str:
+    if not (info.context or {}).get("shipped"):
+        try:
+            re.compile(pattern, re.IGNORECASE)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_compiles)]
+"""A field that holds a regular expression."""
 
 
 def _describe(

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.errors import ResourceError
-from scirgen.core.resources import Domain, Resources
+from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.yamlfile import load_model
 
 BUILT_IN = Taxonomies(Resources())
 
@@ -40,3 +41,16 @@ def test_an_unknown_key_in_a_domain_s_file_is_an_error_that_names_it(tmp_path):
     with pytest.raises(ResourceError, match="definitoin") as caught:
         layered(tmp_path, "types:\n- {id: definition, definitoin: x}\n").graesser  # noqa: B018
     assert "graesser.yaml" in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["graesser", "bloom", "aspects", "sections", "wording"])
+def test_the_patterns_we_ship_are_regular_expressions(name):
+    path = builtin_root() / "taxonomies" / f"{name}.yaml"
+    load_model(path, type(getattr(BUILT_IN, name)))  # not as shipped: each pattern is tried
+
+
+def test_a_pattern_that_is_none_is_an_error_that_names_it_and_where(tmp_path):
+    with pytest.raises(ResourceError, match=r"wording.yaml.*'\(unclosed' is not a regular expression"):
+        (tmp_path / "taxonomies").mkdir()
+        (tmp_path / "taxonomies" / "wording.yaml").write_text("languages: {en: {pointing_answers: ['(unclosed']}}\n")
+        Taxonomies(Resources(Domain("mine", "Mine", tmp_path))).wording  # noqa: B018

@@ -109,7 +109,7 @@ def agrees(pair: QAPair, reply: str, ctx: StageContext) -> bool:
     count, unless the answer has no others).
     """
     wording: LanguageWording = ctx.taxonomies.wording.of(pair.language)
-    if matches(wording.placeholders, normalise(reply)):
+    if matches(wording.placeholders, normalise(reply), normalised=True):
         return False
     said = polarity(pair.answer, wording)
     kind = _kind(pair, ctx)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 from scirgen.core.conformance import answer_problem, matches, question_problem
@@ -20,6 +20,9 @@ _DEBRIS = re.compile(
     r"|^\s*(?:question|answer|q|a|evidence|context)\s*\d*\s*[:：]|\n\s*(?:question|answer|q|a)\s*\d*\s*[:：]",
     re.IGNORECASE,
 )
+
+_MAYBE_DEBRIS = re.compile(r"[<\[`{}\\�\x00-\x08\x0b\x0c\x0e-\x1f:：]")
+"""One of the characters that each kind of debris has; most texts have none."""
 
 
 def _kind(pair: QAPair, ctx: StageContext) -> QuestionType | None:
@@ -45,13 +48,13 @@ class SchemaGate(PairGate):
         if not words(question) or not words(answer):
             return Verdict(False, "the question is empty" if not words(question) else "the answer is empty")
         for part, text in (("question", question), ("answer", answer)):
-            debris = _DEBRIS.search(text)
+            debris = _MAYBE_DEBRIS.search(text) and _DEBRIS.search(text)
             if debris:
                 return Verdict(False, f"the {part} holds debris of the reply's format: {debris.group().strip()!r}")
         wording = ctx.taxonomies.wording.of(pair.language)
         if words(question)[-1] in wording.unfinished:
             return Verdict(False, f"the question breaks off after {words(question)[-1]!r}")
-        if matches(wording.placeholders, normalise(answer)):
+        if matches(wording.placeholders, normalise(answer), normalised=True):
             return Verdict(False, f"the answer is none: {answer[:60]!r}")
         return ACCEPT
 
@@ -104,21 +107,12 @@ def foreign_language(text: str, wanted: str, wording: Wording, margin: float) ->
     tokens = words(text)
     if len(tokens) < margin:
         return None
-    own = _hits(tokens, wording.of(wanted).function_words)
-    for language, other in sorted(wording.languages.items()):
-        if language != wanted and _hits(tokens, other.function_words) - own >= margin:
+    speakers, own = wording.languages_of_words, wanted.lower()
+    hits = Counter(language for token in tokens for language in speakers.get(token, ()))
+    for language in sorted(hits):
+        if language != own and hits[language] - hits[own] >= margin:
             return language
     return None
-
-
-def _hits(tokens: Sequence[str], function_words: tuple[str, ...]) -> int:
-    members = _members(function_words)
-    return sum(token in members for token in tokens)
-
-
-@lru_cache(maxsize=64)
-def _members(listed: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(listed)
 
 
 class LengthGate(PairGate):

@@ -36,7 +36,7 @@ class PointingGate(PairGate):
         wording = ctx.taxonomies.wording.of(pair.language)
         if found := pointer(pair.question, wording):
             return Verdict(False, f"the question points at {found!r}")
-        if matches(wording.pointing_answers, normalise(pair.answer)):
+        if matches(wording.pointing_answers, normalise(pair.answer), normalised=True):
             return Verdict(False, "the answer points at the text it was made from")
         return ACCEPT
 
@@ -55,7 +55,7 @@ class MetadataEchoGate(PairGate):
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
-        if matches(wording.metadata_questions, normalise(pair.question)):
+        if matches(wording.metadata_questions, normalise(pair.question), normalised=True):
             return Verdict(False, "the question asks for the catalogue entry's own words", 1.0)
         if material.dataset is None:
             return ACCEPT
