@@ -19,7 +19,7 @@ from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
 from scirgen.core.yamlfile import load_yaml, validate
 
-_ROLE_MARKERS = re.compile(r"<\|(?=[a-z_]+\|>)|(?<=\[)(?=/?INST\])|<(?=/?(?:s|start_of_turn|end_of_turn)>)", re.I)
+_ROLE_MARKERS = re.compile(r"<\|(?=[a-z_]+\|>)|\[(?=/?INST\])|<(?=/?(?:s|start_of_turn|end_of_turn)>)", re.I)
 
 
 def fence(text: object) -> str:
@@ -42,12 +42,15 @@ def unfenced(text: str) -> str:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, quicker for what templates are given: public fields of records and settings are safe without its checks."""
+    """Jinja's sandbox, quicker for what templates are given: fields of records and keys of dicts are safe without its checks."""
 
-    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
-        if isinstance(obj, BaseModel) and attr in type(obj).model_fields:
-            return True
-        return super().is_safe_attribute(obj, attr, value)
+    def getattr(self, obj: object, attribute: str) -> object:
+        kind = type(obj)
+        if kind is dict and attribute in cast("dict[str, object]", obj) and not hasattr(dict, attribute):
+            return cast("dict[str, object]", obj)[attribute]
+        if issubclass(kind, BaseModel) and attribute in kind.__pydantic_fields__:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
 
 
 _ENVIRONMENT = _Sandbox(

@@ -16,7 +16,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
-from pydantic_core import PydanticSerializationError, to_json
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import (
@@ -26,6 +25,7 @@ from scirgen.core.errors import (
     RateLimitedError,
     ServerUnavailableError,
 )
+from scirgen.core.fingerprint import encoded
 from scirgen.llm.uri import ModelURI
 
 HOSTED: Final = "https://api.openai.com/v1"
@@ -35,14 +35,6 @@ _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|maximum.{0,20}(token
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.I)
 _KEY = re.compile(r"\b(sk-|key-|Bearer )[A-Za-z0-9_\-.*]{4,}")
 _GONE = re.compile(r"model.{0,60}(not found|does not exist|not loaded|unloaded|not exist)|unknown model", re.I | re.S)
-
-
-def encoded(body: dict[str, Any]) -> bytes:
-    """``body`` as JSON; half a character, as broken PDFs hold, is escaped instead of refused."""
-    try:
-        return to_json(body)
-    except PydanticSerializationError:
-        return json.dumps(body).encode()
 
 
 class OpenAIServer:

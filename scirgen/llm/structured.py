@@ -7,7 +7,6 @@ import re
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-import json_repair
 from pydantic import BaseModel, ValidationError
 
 from scirgen.llm.base import Schema
@@ -83,6 +82,8 @@ def parse_reply(text: str, model: type[T], *, mend: bool = True) -> T:
             problem = problem or describe(error)
     start = min((i for i in (body.find("{"), body.find("[")) if i >= 0), default=-1)
     if problem is None and start >= 0 and mend:
+        import json_repair  # seldom needed
+
         try:
             repaired = json_repair.loads(body[start:])
             return model.model_validate(_fitted(repaired, model))
