@@ -131,7 +131,7 @@ async def run(url: str, datasets: int, items: int, concurrency: int, out: Path) 
     folder = Path(f"{out}.run")
     folder.mkdir(exist_ok=True)  # noqa: ASYNC240
     with Store(folder / "run.db") as store:
-        sessions = await open_sessions(config, registry, store.db, needs_scores=False)
+        sessions = await open_sessions(config, registry, store.writer, needs_scores=False)
         ctx = StageContext(
             config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder, sessions.chat
         )

@@ -127,7 +127,7 @@ async def run_once(engine_name: str, workers: int, papers: list[Path], copies: i
     prompts = PromptLibrary(resources)
     began = time.perf_counter()
     with Store(folder / "run.db") as store:
-        replies = ReplyCache(store.db)
+        replies = ReplyCache(store.writer)
         sessions = await open_sessions(config, plugins, replies, prompts=prompts, needs_scores=False)
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), plugins, folder, sessions.chat, sessions.score

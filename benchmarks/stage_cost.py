@@ -71,7 +71,7 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, obje
     prompts = PromptLibrary(resources)
     identity = ModelIdentity("stand-in", "stand-in")
     with Store(folder / "run.db") as store:
-        replies = ReplyCache(store.db)
+        replies = ReplyCache(store.writer)
         chat = CachedChatSession(
             StandInChat(identity, Capabilities(structured=True), "usual", log), prompts=prompts, cache=replies
         )

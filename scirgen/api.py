@@ -229,7 +229,7 @@ async def run_pipeline(
         store = closing.enter_context(Store(folder / "run.db"))
         refuse_merged(store)
         prompts = PromptLibrary(resources)
-        replies = ReplyCache(store.db)
+        replies = ReplyCache(store.writer)
         sessions = await open_sessions(config, registry, replies, prompts=prompts)
         closing.push_async_callback(sessions.aclose)
         config = _wide_enough(config, sessions)

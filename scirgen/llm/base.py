@@ -138,7 +138,7 @@ class Backend:
 
     A backend may also have ``IN_FLIGHT`` (calls at a time, instead of ``limits.concurrency``), ``DATASETS`` (datasets in
     flight it wants), ``OUTLIVES`` (what it was asked goes on without this process), ``LOCAL_ONLY`` (not for other engines) and
-    ``keep_journal_in(connection)``, called before `start`; see `openai_batch.BatchChat`.
+    ``keep_journal_in(writer)``, called before `start`; see `openai_batch.BatchChat`.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {}

@@ -9,11 +9,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from scirgen.core.errors import StoreError
+from scirgen.core.writer import Writer
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS batches(name TEXT PRIMARY KEY, server TEXT NOT NULL, remote TEXT);
@@ -46,12 +47,13 @@ class BatchJournal:
         StoreError: the database cannot be written.
     """
 
-    def __init__(self, db: sqlite3.Connection, server: str) -> None:
-        self._db = db
+    def __init__(self, writer: Writer, server: str) -> None:
+        self._writer = writer
+        self._db = writer.db
         self._server = server
         with self._write():
             for statement in _TABLES.strip().split(";\n"):
-                db.execute(statement)
+                self._db.execute(statement)
 
     def intend(self, name: str, requests: Iterable[str]) -> None:
         """Note a batch that is about to be created, before anything can be paid for."""
@@ -97,17 +99,10 @@ class BatchJournal:
 
     @contextmanager
     def _write(self) -> Iterator[None]:
-        # A savepoint works inside a transaction of the store's as well as outside of one.
         try:
-            self._db.execute("SAVEPOINT batch")
-            try:
+            with self._writer.transaction():
                 yield
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK TO batch")
-                    self._db.execute("RELEASE batch")
-                raise
-            self._db.execute("RELEASE batch")
+            self._writer.commit()
         except sqlite3.Error as error:
             raise StoreError(
                 f"cannot note a batch: {error}", hint="Free some disk space, then run the same command again."

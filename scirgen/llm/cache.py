@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import zlib
 from dataclasses import dataclass, field
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from scirgen.core.errors import StoreError
+from scirgen.core.fingerprint import encoded
+from scirgen.core.writer import Writer
 from scirgen.llm.base import Usage
 
 _TABLE = """
@@ -37,23 +38,19 @@ class CachedReply:
 
 
 class ReplyCache:
-    """Replies by key. Each `put` is its own committed transaction, so that a SIGKILL loses no reply already received.
+    """Replies by key. Each is committed before anything is made of it, so that a SIGKILL loses no reply already received.
 
     Not for use from several threads at once unless the connection is. Given a connection in autocommit mode
-    (``isolation_level=None``), for instance a run store's, it neither closes it nor changes its settings.
+    (``isolation_level=None``), or the `Writer` that shares one with a run's store, it neither closes it nor changes its settings.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, owned: bool = False) -> None:
-        self._db = connection
+    def __init__(self, database: sqlite3.Connection | Writer, *, owned: bool = False) -> None:
+        self.writer = database if isinstance(database, Writer) else Writer(database)
+        self._db = connection = self.writer.db
         self._owned = owned
         self._there = bool(
             connection.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
         )
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The database the replies are in; for what must be kept beside them."""
-        return self._db
 
     @classmethod
     def open(cls, path: Path | str = ":memory:") -> ReplyCache:
@@ -99,24 +96,25 @@ class ReplyCache:
         finish_reason: str = "stop",
         usage: Usage | None = None,
     ) -> None:
-        """Store a reply; durable against SIGKILL when this returns.
+        """Store a reply; durable against SIGKILL when this returns, or (`Writer.grouped`) when the event loop comes round.
 
         Raises:
             StoreError: the database cannot be written (disk full, locked, read-only).
         """
         usage = usage or Usage()
-        packed = zlib.compress(json.dumps(request, ensure_ascii=False).encode(), 1)
+        packed = zlib.compress(encoded(request), 1)
         try:
-            if not self._there:
-                self._db.execute(_TABLE)
-                self._there = True
-            self._db.execute(
-                "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
-                (
-                    key, kind, model, packed, zlib.compress(text.encode("utf-8", "surrogatepass"), 1), finish_reason,
-                    usage.prompt_tokens, usage.completion_tokens,
-                ),
-            )  # fmt: skip
+            with self.writer.transaction(urgent=True):
+                if not self._there:
+                    self._db.execute(_TABLE)
+                self._db.execute(
+                    "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
+                    (
+                        key, kind, model, packed, zlib.compress(text.encode("utf-8", "surrogatepass"), 1), finish_reason,
+                        usage.prompt_tokens, usage.completion_tokens,
+                    ),
+                )  # fmt: skip
+            self._there = True
         except sqlite3.Error as error:
             raise StoreError(
                 f"cannot store a model's reply: {error}", hint="Free some disk space, then run the same command again."
@@ -125,7 +123,8 @@ class ReplyCache:
     def spoil(self, *keys: str) -> None:
         """Mark replies as not to be used again: the item they were for failed, and the next run asks anew."""
         if self._there and keys:
-            self._db.executemany("UPDATE replies SET spoiled = 1 WHERE key = ?", [(key,) for key in keys])
+            with self.writer.transaction():
+                self._db.executemany("UPDATE replies SET spoiled = 1 WHERE key = ?", [(key,) for key in keys])
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT COUNT(*) FROM replies").fetchone()[0]) if self._there else 0

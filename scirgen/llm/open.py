@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,6 +11,7 @@ from scirgen.core.errors import CannotScoreError, ConfigError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, suggest
 from scirgen.core.resources import Resources
+from scirgen.core.writer import Writer
 from scirgen.llm.base import ChatModel, ScoringModel
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
@@ -78,7 +78,7 @@ class Sessions:
 async def open_sessions(
     config: Config,
     registry: Registry,
-    store: sqlite3.Connection | ReplyCache | None = None,
+    store: Writer | ReplyCache | None = None,
     *,
     prompts: PromptLibrary | None = None,
     needs_scores: bool = True,
@@ -88,7 +88,7 @@ async def open_sessions(
     Args:
         config: ``models`` and ``limits`` are read.
         registry: where backends are looked up by their URI's scheme.
-        store: where replies are kept; None: in memory.
+        store: where replies are kept (a run's `Store.writer`, for instance); None: in memory.
         prompts: for the repair turn; None: the built-in one.
         needs_scores: whether the plan measures log-probabilities; False opens no scorer.
 
@@ -106,7 +106,7 @@ async def open_sessions(
     scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
     try:
         _refuse_unpriced(config, scoring)
-        chat = await open_chat(config.models.generator, config, registry, journal=cache.connection)
+        chat = await open_chat(config.models.generator, config, registry, journal=cache.writer)
     except BaseException:
         if scoring is not None:
             await scoring.aclose()
@@ -134,9 +134,7 @@ async def open_sessions(
     return Sessions(chat_session, score_session, meter, datasets, outlives)
 
 
-async def open_chat(
-    uri: str, config: Config, registry: Registry, *, journal: sqlite3.Connection | None = None
-) -> ChatModel:
+async def open_chat(uri: str, config: Config, registry: Registry, *, journal: Writer | None = None) -> ChatModel:
     """The chat backend of a URI, started. ``journal``: where one that must remember something between processes keeps it."""
     return cast(ChatModel, await _open("chat_model", uri, config, registry, journal))
 
@@ -165,9 +163,7 @@ def _backend(kind: str, uri: str, registry: Registry) -> tuple[ModelURI, Any]:
     return parsed, registry.get(kind, parsed.scheme)
 
 
-async def _open(
-    kind: str, uri: str, config: Config, registry: Registry, journal: sqlite3.Connection | None = None
-) -> object:
+async def _open(kind: str, uri: str, config: Config, registry: Registry, journal: Writer | None = None) -> object:
     parsed, factory = _backend(kind, uri, registry)
     if getattr(factory, "LOCAL_ONLY", False) and config.engine != "local":
         raise ConfigError(f"{uri} does not go with engine {config.engine!r}", hint="Use --engine local.")

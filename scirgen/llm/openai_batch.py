@@ -21,6 +21,7 @@ import aiohttp
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, RateLimitedError
 from scirgen.core.fingerprint import digest
+from scirgen.core.writer import Writer
 from scirgen.llm.base import ChatReply, ChatRequest
 from scirgen.llm.batch_file import CANCELLED, ENDPOINT, PASSING, fault_of, read_answers, request_line
 from scirgen.llm.batch_journal import Arrived, BatchJournal, OpenBatch
@@ -63,13 +64,13 @@ class BatchChat(OpenAIChat):
         super().__init__(uri, models, limits)
         if len(uri.urls) > 1:
             raise ConfigError(f"{uri}: a batch goes to one server", hint="Name one address after the @.")
-        self._journal_in: sqlite3.Connection | None = None
+        self._journal_in: Writer | None = None
         self._tell: Callable[[str], None] = logging.getLogger("scirgen").info
         self._queue: BatchQueue | None = None
 
-    def keep_journal_in(self, db: sqlite3.Connection) -> None:
+    def keep_journal_in(self, writer: Writer) -> None:
         """Where batches are noted; called once, before `start`."""
-        self._journal_in = db
+        self._journal_in = writer
 
     def tell(self, to: Callable[[str], None]) -> None:
         """Who is told of batches sent and come back, and of the server."""
@@ -83,9 +84,9 @@ class BatchChat(OpenAIChat):
     async def start(self) -> None:
         """Check key and address, and take up batches of before."""
         await super().start()
-        db = self._journal_in or sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        in_memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         server = self._servers[0]
-        journal = BatchJournal(db, f"{self.uri.name}@{server.base_url}")
+        journal = BatchJournal(self._journal_in or Writer(in_memory), f"{self.uri.name}@{server.base_url}")
         self._queue = BatchQueue(
             server, journal, _settings(self.models.options), self.limits.retries, str(self.uri), self._tell
         )

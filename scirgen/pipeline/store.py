@@ -18,6 +18,7 @@ from types import TracebackType
 
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Failure, QAPair, Record, Rejection
+from scirgen.core.writer import Writer
 from scirgen.pipeline.serial import pack, record_id, unpack
 from scirgen.stages.base import StageResult
 
@@ -109,7 +110,7 @@ class Store:
             raise StoreError(f"{path.parent} is not a run: it has no run.db", hint="Give the folder that --out named.")
         try:
             with self.guarded():
-                self.db = self._open(writable)
+                self.writer = Writer(self._open(writable))
         except BaseException:
             self._drop_lock()
             raise
@@ -131,10 +132,10 @@ class Store:
             db.execute("PRAGMA cache_size=-16000")
             db.executescript(_SCHEMA)
             db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            self.db = db
-            if self.meta("clean") == "0" or self.path.stat().st_size <= CHECKED_ALWAYS:
-                self.check()
-            self.set_meta("clean", "0")
+            unclean = db.execute("SELECT 1 FROM meta WHERE key='clean' AND value='0'").fetchone()
+            if unclean or self.path.stat().st_size <= CHECKED_ALWAYS:
+                self._check(db)
+            db.execute("INSERT OR REPLACE INTO meta VALUES('clean', '0')")
         return db
 
     def _read_only(self) -> str:
@@ -142,9 +143,17 @@ class Store:
         alone = not os.access(self.path.parent, os.W_OK) and not self.path.with_name(f"{self.path.name}-wal").exists()
         return f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
 
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection; to read from."""
+        return self.writer.db
+
     def check(self) -> None:
         """SQLite's own integrity check; run after an unclean end and by `scirgen doctor`."""
-        problems = [row[0] for row in self.db.execute("PRAGMA quick_check(3)")]
+        self._check(self.db)
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        problems = [row[0] for row in db.execute("PRAGMA quick_check(3)")]
         if problems != ["ok"]:
             raise StoreError(
                 f"{self.path} is damaged: {problems[0]}", code="corrupt", hint="Run: scirgen doctor RUN --repair"
@@ -198,7 +207,7 @@ class Store:
         *,
         used_by: str | None = None,
     ) -> StoredResult:
-        """Write one result; durable against SIGKILL when this returns. A failed or partial one is replaced.
+        """Write one result. A failed or partial one is replaced.
 
         ``used_by``: the dataset whose path points at it from now on, as `use` would say in a transaction of its own.
         """
@@ -298,17 +307,16 @@ class Store:
     # -- life cycle ------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
+    def grouped(self) -> Iterator[None]:
+        """Within the block what is written is committed together, at most 50 ms late; see `Writer`."""
+        with self.guarded(), self.writer.grouped():
+            yield
+
+    @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE ... COMMIT; an exception rolls back."""
-        with self.guarded():
-            self.db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self.db.execute("ROLLBACK")
-                raise
-            self.db.execute("COMMIT")
+        """What is written in the block is written whole or not at all; durable against SIGKILL afterwards (but see `grouped`)."""
+        with self.guarded(), self.writer.transaction():
+            yield
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:

@@ -188,7 +188,7 @@ class StoreView:
         """(request JSON, raw reply) of a cached model reply."""
         from scirgen.llm.cache import ReplyCache
 
-        found = ReplyCache(self._store.db).peek(key)
+        found = ReplyCache(self._store.writer).peek(key)
         return (found.request, found.text) if found else None
 
     def manifest(self) -> dict[str, object]:

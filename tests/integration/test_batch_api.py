@@ -91,7 +91,7 @@ async def test_batches_left_behind_are_collected_by_the_next_process_and_nothing
             rest = values(await ask(sessions, 8))
         assert all(isinstance(v, Pairs) for v in (*values(first), *rest))
         assert len(server.batches.made) == 1 and set(server.answered.values()) == {1}
-        left = cache.connection.execute("SELECT COUNT(*) FROM batch_replies").fetchone()
+        left = cache.writer.db.execute("SELECT COUNT(*) FROM batch_replies").fetchone()
         assert left == (0,), "what the reply cache holds is not kept twice"
 
 
@@ -108,8 +108,8 @@ async def test_a_process_killed_while_creating_a_batch_finds_it_again() -> None:
         async with opened(config, cache) as sessions:
             await ask(sessions, 2)
         (made,) = server.batches.made.values()
-        journal = BatchJournal(cache.connection, f"fake@{server.url}")
-        cache.connection.execute("DELETE FROM replies")
+        journal = BatchJournal(cache.writer, f"fake@{server.url}")
+        cache.writer.db.execute("DELETE FROM replies")
         requests = [line.split(b'"')[3].decode() for line in server.batches.files[made["input_file_id"]].splitlines()]
         journal.intend(made["metadata"]["scirgen"], requests)  # as it stood before the server's answer came
         journal.intend("never-created", ["scirgen-other"])
@@ -120,14 +120,14 @@ async def test_a_process_killed_while_creating_a_batch_finds_it_again() -> None:
 
 def test_a_repaired_store_still_knows_its_batches(tmp_path: Path) -> None:
     with Store(tmp_path / "run.db") as store:
-        journal = BatchJournal(store.db, "server")
+        journal = BatchJournal(store.writer, "server")
         for name, requests in (("open", ["a", "b"]), ("ended", ["c"])):
             journal.intend(name, requests)
         journal.created("open", "batch_1")
         journal.collected("ended", {"c": Arrived(200, {"text": "reply"})})
     repair(tmp_path)
     with Store(tmp_path / "run.db") as store:
-        journal = BatchJournal(store.db, "server")
+        journal = BatchJournal(store.writer, "server")
         assert journal.open_batches() == [OpenBatch("open", "batch_1", frozenset("ab"))]
         assert journal.reply("c") == Arrived(200, {"text": "reply"})
 

@@ -97,7 +97,7 @@ def test_a_cap_on_requests_a_minute_is_a_floor_for_the_hours() -> None:
 def test_history_teaches_reply_lengths_tokens_and_repairs(tmp_path: Path) -> None:
     with Store(tmp_path / "run.db") as store:
         store.put("generate", "k", "f", StageResult(), 10.0)
-        cache = ReplyCache(store.db)
+        cache = ReplyCache(store.writer)
         sampling = {"max_tokens": 50}
         # A worked example is no repair turn; a turn after one's own reply is.
         turns = [["user", "like"], ["assistant", "this"], ["user", "x" * 100]]

@@ -1,0 +1,102 @@
+"""The one writer of a SQLite database: transactions, and in a run one commit for what is written at about the same time.
+
+What is written belongs to `scirgen.pipeline.store`, `scirgen.llm.cache` and `scirgen.llm.batch_journal`, which share a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+_WITHIN_S: Final = 0.05
+"""How long what nobody urges may wait for its commit."""
+
+
+class Writer:
+    """Transactions on a connection in autocommit mode (``isolation_level=None``); one thread.
+
+    Outside of `grouped` each `transaction` is committed when its block ends. Within, writing and committing come apart: an
+    ``urgent`` block is committed when the event loop comes round, which is before any task can go on with what a task put there; others at
+    most 50 ms late, or with the next urgent one. The order of commits is that of writing, so after SIGKILL the
+    database is as it was at some moment of the last 50 ms.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due: asyncio.Handle | None = None
+        self._hurry = False
+        self._lost: sqlite3.Error | None = None
+
+    @contextmanager
+    def grouped(self) -> Iterator[None]:
+        """Group commits within the block, on the running event loop.
+
+        Raises:
+            sqlite3.Error: what was written last could not be committed.
+        """
+        self._loop = asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            self._loop = None
+            self.commit()
+
+    @contextmanager
+    def transaction(self, *, urgent: bool = False) -> Iterator[None]:
+        """What is written in the block is committed whole or not at all; an exception takes it back.
+
+        Raises:
+            sqlite3.Error: it cannot be written. Within `grouped` this takes back all that is not committed yet, which others may rely
+                on already; so from then on each transaction raises.
+        """
+        if self._lost is not None:
+            raise self._lost
+        if not self.db.in_transaction:
+            self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException as error:
+            if self._loop is not None:
+                self._lost = error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error))
+            self._roll_back()
+            raise
+        self._settle(urgent)
+
+    def commit(self) -> None:
+        """Commit what has been written.
+
+        Raises:
+            sqlite3.Error: it is lost.
+        """
+        if self._due is not None:
+            self._due.cancel()
+            self._due, self._hurry = None, False
+        try:
+            self.db.commit()
+        except sqlite3.Error as error:
+            self._lost = error if self._loop is not None else None
+            self._roll_back()
+            raise
+
+    def _settle(self, urgent: bool) -> None:
+        if self._loop is None:
+            self.commit()
+        elif urgent and not self._hurry:
+            if self._due is not None:
+                self._due.cancel()
+            self._due, self._hurry = self._loop.call_soon(self._commit_due), True
+        elif self._due is None:
+            self._due = self._loop.call_later(_WITHIN_S, self._commit_due)
+
+    def _commit_due(self) -> None:
+        # Nobody could catch it here: the next who writes gets it.
+        with suppress(sqlite3.Error):
+            self.commit()
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.Error):
+            self.db.rollback()
