@@ -21,6 +21,7 @@ HALF = "\ufffd"
         (["Answer", ":", " Yes"], "Answer:", " Yes", 2),
         (["Answer", ":", " Yes", "."], "Answer: ", "Yes.", 2),  # overlaps the boundary: belongs to the answer
         (["<s>", "Answer", ":", "Yes", "sir"], "Answer:", " Yes sir", 3),  # a decoder that drops spaces
+        (["A", ":", " ", HALF, HALF, "0"], "A:", " ° 0", 2),  # one after parts of a character
         (["A", ":", " ", HALF, HALF, "C"], "A:", " °C", 2),  # parts of a character
         (["A", ":", f" {HALF}", HALF, "C"], "A:", " °C", 2),
         (["A", ":", "", " °", "C"], "A:", " °C", 2),  # the same, shown whole at its end
