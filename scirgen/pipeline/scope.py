@@ -61,9 +61,10 @@ class DatasetScope:
         for result in sorted(results, key=lambda r: r.key):
             records = result.outputs()
             self._records.setdefault(result.stage, []).extend(records)
-            # Collected records are identified by their content: adding a record to a folder must not redo the others.
             made = _identity(result)
-            self._made_by.update((id(r), made) for r in records if result.stage != "collect")
+            for record in records:
+                # Collected records are identified by their content: adding a record to a folder must not redo the others.
+                self._made_by[id(record)] = content_fingerprint(record) if result.stage == "collect" else made
 
     def fingerprint(self, item: WorkItem, stage_fingerprint: str) -> str:
         """The item's fingerprint: stage, key, parameters, and who made its inputs."""
