@@ -30,10 +30,32 @@ def matches(patterns: tuple[str, ...], text: str, *, normalised: bool = False) -
 
     ``normalised``: the text comes from `textmatch.normalise`.
     """
+    if len(patterns) > 2 and not _any_found(patterns, text, normalised):
+        return None
     for pattern in patterns:
         if _pattern(pattern, normalised).search(text):
             return pattern
     return None
+
+
+def _any_found(patterns: tuple[str, ...], text: str, normalised: bool) -> bool:
+    return any(screen.search(text) for screen in _screens(patterns, normalised))
+
+
+@lru_cache(maxsize=512)
+def _screens(patterns: tuple[str, ...], normalised: bool) -> tuple[re.Pattern[str], ...]:
+    """A few expressions of which one is found exactly where one of the patterns is; four times as fast where none is, as mostly.
+
+    Patterns that begin at a word's edge are joined, for that edge is then looked for once.
+    """
+    if any(_pattern(p, normalised).groups for p in patterns):  # numbers and names of groups would collide
+        return tuple(_pattern(p, normalised) for p in patterns)
+    at_words = [p for p in patterns if p.startswith(r"\b")]
+    others = [p for p in patterns if not p.startswith(r"\b")]
+    try:
+        return tuple(_pattern("|".join(f"(?:{p})" for p in some), normalised) for some in (at_words, others) if some)
+    except re.error:  # flags inside a pattern must come first
+        return tuple(_pattern(p, normalised) for p in patterns)
 
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
@@ -99,6 +121,8 @@ _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|while|whereas|despite|although|because
 def pointer(question: str, wording: LanguageWording) -> str | None:
     """The phrase by which the question points at a text or dataset its reader cannot see; None when it does not."""
     text = normalise(question)
+    if not _any_found(wording.pointing + wording.pointing_unless_introduced, text, True):
+        return None
     for pattern in wording.pointing:
         if found := _pattern(pattern, True).search(text):
             return found.group()
