@@ -48,14 +48,15 @@ def _screens(patterns: tuple[str, ...], normalised: bool) -> tuple[re.Pattern[st
 
     Patterns that begin at a word's edge are joined, for that edge is then looked for once.
     """
-    if any(_pattern(p, normalised).groups for p in patterns):  # numbers and names of groups would collide
-        return tuple(_pattern(p, normalised) for p in patterns)
     at_words = [p for p in patterns if p.startswith(r"\b")]
     others = [p for p in patterns if not p.startswith(r"\b")]
     try:
-        return tuple(_pattern("|".join(f"(?:{p})" for p in some), normalised) for some in (at_words, others) if some)
-    except re.error:  # flags inside a pattern must come first
+        joined = tuple(_pattern("|".join(f"(?:{p})" for p in some), normalised) for some in (at_words, others) if some)
+    except re.error:  # a name given twice; flags that must come first
+        joined = ()
+    if not joined or any(screen.groups for screen in joined):  # numbers of groups would collide
         return tuple(_pattern(p, normalised) for p in patterns)
+    return joined
 
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
