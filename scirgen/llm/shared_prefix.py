@@ -7,6 +7,7 @@ Encoding is left to `encoding`, finding what is shared to `token_trie`.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import logging
 from collections.abc import Sequence
@@ -348,6 +349,7 @@ class SharedPrefixEngine:
             ) from error
         self._limit = max(_SMALLEST_PACK, min(self._limit, size) // 2)
         _log.warning("out of memory with %d tokens at once: going on with at most %d", size, self._limit)
+        gc.collect()  # a run collects seldom, and what failed may hang in a cycle
         if self._model.device.type == "cuda":
             torch.cuda.empty_cache()
 

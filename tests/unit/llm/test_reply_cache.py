@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -23,7 +24,7 @@ def test_get_after_put_gives_the_reply_and_its_usage_back() -> None:
         Usage(3, None),
         "m",
     )
-    assert found.request == '{"messages": [["user", "é"]]}'
+    assert json.loads(found.request) == {"messages": [["user", "é"]]}
     assert cache.get("other") is None
     assert len(cache) == 1
 
