@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.garbage import seldom_collected
 from scirgen.core.records import AnyRecord, Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.engines.base import Engine
@@ -29,7 +29,6 @@ from scirgen.stages.collect.source import Source
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-_COLLECT_AFTER: Final = 10_000
 Status = Literal["success", "partial", "stopped", "budget"]
 
 
@@ -115,7 +114,7 @@ class Runner:
         self._stopping, self._reason, self._message = True, "budget", message
 
     async def _all(self) -> None:
-        with self._store.grouped(), _seldom_collected():
+        with self._store.grouped(), seldom_collected():
             await self._first_round()
             await self._later_rounds()
             await self._release()
@@ -383,18 +382,6 @@ def _filled(records: tuple[R, ...], origin: Provenance) -> tuple[R, ...]:
     return tuple(
         r.model_copy(update={"provenance": origin}) if getattr(r, "provenance", origin) is None else r for r in records
     )
-
-
-@contextlib.contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Look for cyclic garbage each 10,000 objects instead of each 700: a run makes much that lives for a moment and little in cycles."""
-    before = gc.get_threshold()
-    if 0 < before[0] < _COLLECT_AFTER:
-        gc.set_threshold(_COLLECT_AFTER, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[T]:
