@@ -122,7 +122,7 @@ class FolderSource:
         named = self._named.get(dataset.id, ())
         found = self._papers.candidates(dataset, named)
         kept = [c for c in found if c.found_by != "folder" or c.paper.file not in claimed]
-        return kept + self._papers.missing(named)
+        return kept + self._papers.missing(dataset, named)
 
     def fetch(self, paper: Paper) -> Fetched:
         """The file where it lies."""

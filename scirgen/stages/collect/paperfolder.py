@@ -148,12 +148,17 @@ class PaperFolder:
         ordered = sorted((_ORDER.index(by), f.name, by, f) for by, f in found if by)
         return [Candidate(f.paper(), by) for _, _, by, f in ordered]
 
-    def missing(self, named: Sequence[str]) -> list[Candidate]:
-        """What a record names as its papers' files and is not here; without a path, so that no name leads out of the folder."""
+    def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
+        """Files that the record or the folder's table gives to a dataset and that are not here.
+
+        They have no path, so that no name leads out of the folder.
+        """
         here = {n.lower() for f in self.files for n in (f.name, f.path.name)}
+        own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
+        listed = (name for name, ids in self._promised if own & ids)
         return [
             Candidate(Paper(id=name), "column")
-            for name in named
+            for name in dict.fromkeys((*named, *listed))
             if Path(name).suffix.lower() in PAPER_TYPES
             and not {name.lower(), _last(name)} & here
             and not find_doi(name)
@@ -162,9 +167,7 @@ class PaperFolder:
     def fetch(self, paper: Paper) -> Fetched:
         """The paper's file, where it lies."""
         if not paper.file:
-            return Fetched(
-                code="not_found", reason=f"the record names {paper.id!r}, which is not in the folder of papers"
-            )
+            return Fetched(code="not_found", reason=f"{paper.id!r} is named, and is not in the folder of papers")
         path = Path(paper.file)
         if not path.is_file():
             return Fetched(code="not_found", reason=f"{paper.file}: no such file")
@@ -223,6 +226,15 @@ class PaperFolder:
             year=int(year) if year.isdecimal() else None,
             dataset_ids=tuple(find_doi(d) or d for d in texts(row.get("datasets") or row.get("dataset"))),
         )
+
+    @cached_property
+    def _promised(self) -> list[tuple[str, frozenset[str]]]:
+        """The table's rows: a file's name, and the datasets it is given to."""
+        return [
+            (name, frozenset((find_doi(d) or d).lower() for d in texts(row.get("datasets") or row.get("dataset"))))
+            for row in self._table()
+            if (name := text(row.get("file") or row.get("path") or row.get("filename")))
+        ]
 
     def _tables(self) -> list[Path]:
         return [p for p in sorted(self.root.glob(f"{TABLE}.*")) if kind_of(p) and p.is_file()]

@@ -53,7 +53,10 @@ def test_a_paper_that_the_record_names_and_the_folder_lacks_is_set_aside_by_name
     ]  # fmt: skip
     fetched = [source.fetch(c.paper) for c in candidates]
     assert [f.code for f in fetched] == ["", "not_found", "not_found"]
-    assert "'gone.pdf', which is not in the folder of papers" in fetched[1].reason
+    assert fetched[1].reason == "'gone.pdf' is named, and is not in the folder of papers"
+    (tmp_path / "papers" / "papers.csv").write_text("file,datasets\nmoved.pdf,a\nhere.md,a\nother.pdf,b\n")
+    named = [c.paper.id for c in local(tmp_path).papers(dataset) if c.paper.file is None]
+    assert named == ["moved.pdf"]
 
 
 def test_datasets_with_a_paper_come_first_so_that_a_limit_keeps_them(catalogue: Path, local: Open) -> None:
