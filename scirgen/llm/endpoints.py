@@ -7,6 +7,7 @@ that fell silent or came back, a long wait that a server asked for) is told to w
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +35,7 @@ START_RETRIES: Final = 3
 
 
 class ServerGoneError(ServerUnavailableError):
-    """No server has answered for a minute; going on with other items is pointless."""
+    """No server has answered for a minute, or all have refused every call for so long; going on with other items is pointless."""
 
     fatal = True
 
@@ -53,6 +54,7 @@ class Endpoint(Generic[C]):
     shut_until: float = 0.0
     probing: bool = False
     last_answer: float = field(default=0.0)
+    last_reply: float = field(default=0.0)
 
     def available(self, now: float) -> bool:
         """Whether it may be asked now."""
@@ -79,6 +81,7 @@ class EndpointPool(Generic[C]):
         clients: one a server; its text is how messages name it.
         limits: concurrency (over all servers), retries, requests and tokens a minute.
         where: names the model in messages.
+        patience_s: how long all calls may be refused for load, beyond the waits that servers ask for.
         clock, sleep, rng: replaced in tests.
     """
 
@@ -88,11 +91,15 @@ class EndpointPool(Generic[C]):
         limits: LimitsConfig,
         where: str,
         *,
+        patience_s: float = GIVE_UP_S,
         clock: Clock = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
     ) -> None:
-        self.endpoints = [Endpoint(c, AdaptiveLimit(limits.concurrency), last_answer=clock()) for c in clients]
+        now = clock()
+        self.endpoints = [Endpoint(c, AdaptiveLimit(limits.concurrency), 0, 0.0, False, now, now) for c in clients]
+        self._patience = patience_s
+        self._asked_to_wait = 0.0
         self.retried = 0
         self._told: list[str] = []
         self.note: Callable[[str], None] = self._told.append
@@ -114,6 +121,9 @@ class EndpointPool(Generic[C]):
     ) -> R:
         """Await ``call(client)``; after a transport fault again, at most ``limits.retries`` more times.
 
+        While every call of every caller is refused for load, none of them fails for it: what failed then would be the run's next
+        thousand items. They go on waiting until one is served, or all have been refused for ``patience_s``.
+
         Args:
             call: one attempt; raises our errors.
             tokens: estimate of the tokens an attempt uses; only asked for with a cap on tokens.
@@ -125,7 +135,8 @@ class EndpointPool(Generic[C]):
             ModelError: the last attempt's.
         """
         failed: Endpoint[C] | None = None
-        for attempt in range(self._retries + 1):
+        first = self._clock()
+        for attempt in itertools.count():
             booked = tokens() if self._tokens else 0.0
             endpoint = await self._place(booked, failed)
             began = self._clock()
@@ -135,9 +146,9 @@ class EndpointPool(Generic[C]):
                 self._learn(endpoint, error)
                 failed = endpoint
                 self._give_up(self._clock())
-                if attempt == self._retries:
-                    raise
                 after = error.retry_after if isinstance(error, RateLimitedError) else None
+                if attempt >= self._retries and not (isinstance(error, RateLimitedError) and self._all_refused(first)):
+                    raise
                 wait = backoff_s(attempt, after, self._rng)
             except BaseException:
                 endpoint.answered(self._clock())
@@ -148,6 +159,7 @@ class EndpointPool(Generic[C]):
                 if endpoint.failures >= FAILURES_IN_A_ROW:
                     self.note(f"{endpoint.client}: answers again")
                 endpoint.answered(now)
+                endpoint.last_reply = now
                 endpoint.limit.release(now - began)
                 spent = used(reply)
                 if self._tokens and spent is not None:
@@ -210,6 +222,7 @@ class EndpointPool(Generic[C]):
         if isinstance(error, RateLimitedError):
             endpoint.answered(now)
             wait = error.retry_after or 0.0
+            self._asked_to_wait = max(self._asked_to_wait, wait)
             if wait >= LONG_WAIT_S and now >= self._quiet_until:
                 self._quiet_until = now + wait
                 self.note(f"{endpoint.client}: asks for a wait of {wait:.0f} s (rate limit)")
@@ -220,6 +233,25 @@ class EndpointPool(Generic[C]):
                 left = "the other servers go on" if others else f"the run stops when none answers for {GIVE_UP_S:.0f} s"
                 self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} faults in a row ({error}); {left}")
         endpoint.limit.release(refused=True)
+
+    def _all_refused(self, since: float) -> bool:
+        """Whether nobody was served since then, and there is still reason to hope.
+
+        Raises:
+            ServerGoneError: there is none.
+        """
+        served = max(e.last_reply for e in self.endpoints)
+        if not self._patience or served > since:
+            return False
+        refused = self._clock() - served
+        if refused >= self._patience + self._asked_to_wait:
+            raise ServerGoneError(
+                f"{self._where}: every call has been refused for load for {refused:.0f} s",
+                hint="Look at the account's limits, lower limits.concurrency or set limits.requests_per_minute; the same command "
+                "goes on from here.",
+                code="rate_limited",
+            )
+        return True
 
     def _give_up(self, now: float) -> None:
         silent = now - max(e.last_answer for e in self.endpoints)
@@ -252,7 +284,7 @@ async def ask_each(pool: EndpointPool[C], limits: LimitsConfig, ask: Callable[[C
     down: list[tuple[C, ModelError]] = []
     for endpoint in pool.endpoints:
         try:
-            said = await EndpointPool([endpoint.client], few, str(endpoint.client)).run(soon)
+            said = await EndpointPool([endpoint.client], few, str(endpoint.client), patience_s=0).run(soon)
             if isinstance(said, RateLimitedError):
                 raise said
             found.append(said)

@@ -284,3 +284,48 @@ async def test_before_work_nobody_is_kept_waiting_for_an_hour() -> None:
     with pytest.raises(RateLimitedError):
         await ask_each(pool(time, ["http://a"]), LimitsConfig(), ask)
     assert not time.slept
+
+
+async def test_while_all_calls_are_refused_none_fails_for_it_and_they_are_served_once_the_server_serves_again() -> None:
+    time = Time()
+
+    async def call(client: str) -> str:
+        if time.now < 40:
+            raise RateLimitedError("slow down")
+        return "reply"
+
+    servers = pool(time, ["a"], retries=2)
+    assert await asyncio.gather(*(servers.run(call) for _ in range(5))) == ["reply"] * 5
+    assert time.now >= 40
+
+
+@pytest.mark.parametrize("asked", [None, 300.0])
+async def test_when_all_calls_are_refused_for_a_minute_beyond_what_was_asked_for_the_run_stops(
+    asked: float | None,
+) -> None:
+    time = Time()
+
+    async def call(client: str) -> str:
+        raise RateLimitedError("slow down", retry_after=asked)
+
+    with pytest.raises(ServerGoneError, match="every call has been refused for load") as caught:
+        await pool(time, ["a"], retries=2).run(call)
+    assert caught.value.fatal and GIVE_UP_S + (asked or 0) <= time.now < GIVE_UP_S + 40 + 3 * (asked or 0)
+
+
+async def test_one_call_that_is_refused_while_others_are_served_fails_after_its_retries() -> None:
+    time, attempts = Time(), 0
+    servers = pool(time, ["a"], retries=2)
+
+    async def unlucky(client: str) -> str:
+        nonlocal attempts
+        attempts += 1
+        await servers.run(lucky)
+        raise RateLimitedError("slow down")
+
+    async def lucky(client: str) -> str:
+        return "reply"
+
+    with pytest.raises(RateLimitedError):
+        await servers.run(unlucky)
+    assert attempts == 3
