@@ -100,14 +100,16 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
     open_ = {
         name: {k: v for k, v in row.items() if not any(_covers(g, k) for g in given)} for name, row in theirs.items()
     }
-    if lines := differing(open_):
+    # A setting that a part's version did not know yet is the others'.
+    known = {key: value for row in reversed(open_.values()) for key, value in row.items()}
+    if lines := differing({name: {**known, **row} for name, row in open_.items()}):
         raise ConfigError(
             f"the parts' settings of the release differ, {'; '.join(lines)}",
             hint="Say which it is with --set KEY=VALUE.",
         )
     manifest = parts[0].view.manifest()
     basic = {key: manifest[key] for key in ("domain", "language")}
-    return load_config(flags={**basic, **open_[parts[0].name], **given}).config
+    return load_config(flags={**basic, **known, **given}).config
 
 
 def _concerns(key: str) -> bool:

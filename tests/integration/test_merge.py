@@ -359,6 +359,15 @@ def test_a_seed_or_setting_of_the_release_that_differs_must_be_said(parts: Path,
     assert release_bytes(tmp_path / "f") == release_bytes(parts / "whole")
 
 
+def test_a_setting_that_an_older_part_did_not_know_is_that_of_the_others(copied: Path, tmp_path: Path) -> None:
+    with Store(copied / "p0" / "run.db") as store:
+        manifest = json.loads(store.meta("manifest") or "")
+        del manifest["settings"]["release"]["decontaminate_words"]
+        store.set_meta("manifest", json.dumps(manifest))
+    scirgen.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
+    assert release_bytes(tmp_path / "m") == release_bytes(copied / "whole")
+
+
 def test_languages_are_never_mixed_and_settings_of_models_are_no_settings_of_a_merge(
     parts: Path, tmp_path: Path
 ) -> None:
