@@ -12,6 +12,8 @@ from scirgen.core.conformance import answer_problem, question_problem
 from scirgen.core.errors import ResourceError
 from scirgen.core.language_names import language_name
 from scirgen.core.prompts import _ENVIRONMENT, Prompt, PromptLibrary
+from scirgen.core.registry import suggest
+from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 
 CHARS_PER_TOKEN = 4
@@ -118,7 +120,10 @@ def lint_prompts(
     prompts: PromptLibrary, taxonomies: Taxonomies | None, domain: str, context_tokens: int | None = None
 ) -> Iterator[Finding]:
     """Prompts: what does not load or render, unused variables and examples, over-long texts. Without taxonomies: what does not load."""
+    built_in = Resources().find("prompts")
     for id in prompts.ids():
+        if id not in built_in:
+            yield Finding("warning", f"prompts/{id}", f"replaces no built-in prompt. {suggest(id, built_in)}")
         try:
             prompt = prompts.get(id)
         except ResourceError as error:

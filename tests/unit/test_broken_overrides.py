@@ -13,7 +13,7 @@ from scirgen.cli.main import cli
 from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.prompt_lint import lint
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.resources import Resources, builtin_root
+from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.yamlfile import load_yaml
 from scirgen.testing.server import FakeServer
@@ -90,6 +90,15 @@ def test_override_when_nothing_would_read_it_then_it_is_refused(
     with pytest.raises(ResourceError) as caught:
         Resources(None, written(tmp_path, path, JOINT))
     assert says in caught.value.message and hint in caught.value.hint
+
+
+def test_prompt_of_a_domain_when_it_replaces_none_then_the_near_one_is_named(tmp_path: Path) -> None:
+    """A domain may bring prompts for a stage of its own, so that this is a warning."""
+    resources = Resources(Domain("mine", "Mine", written(tmp_path, "prompts/generate/jont.yaml", JOINT)))
+    found = [f for f in lint(PromptLibrary(resources), Taxonomies(resources)) if f.where == "prompts/generate/jont"]
+    assert [(f.level, f.message) for f in found] == [
+        ("warning", "replaces no built-in prompt. Did you mean 'generate/joint'?")
+    ]
 
 
 def test_override_when_it_has_windows_line_ends_and_a_byte_order_mark_then_it_is_read(tmp_path: Path) -> None:
