@@ -135,7 +135,7 @@ class EndpointPool(Generic[C]):
             ModelError: the last attempt's.
         """
         failed: Endpoint[C] | None = None
-        first = self._clock()
+        refused_at = self._clock()
         for attempt in itertools.count():
             booked = tokens() if self._tokens else 0.0
             endpoint = await self._place(booked, failed)
@@ -147,8 +147,9 @@ class EndpointPool(Generic[C]):
                 failed = endpoint
                 self._give_up(self._clock())
                 after = error.retry_after if isinstance(error, RateLimitedError) else None
-                if attempt >= self._retries and not (isinstance(error, RateLimitedError) and self._all_refused(first)):
+                if attempt >= self._retries and not (isinstance(error, RateLimitedError) and self._all_refused(refused_at)):
                     raise
+                refused_at = self._clock()
                 wait = backoff_s(attempt, after, self._rng)
             except BaseException:
                 endpoint.answered(self._clock())
@@ -235,7 +236,7 @@ class EndpointPool(Generic[C]):
         endpoint.limit.release(refused=True)
 
     def _all_refused(self, since: float) -> bool:
-        """Whether nobody was served since then, and there is still reason to hope.
+        """Whether nobody was served since then (when the caller was refused before), and there is still reason to hope.
 
         Raises:
             ServerGoneError: there is none.
