@@ -147,7 +147,9 @@ class EndpointPool(Generic[C]):
                 failed = endpoint
                 self._give_up(self._clock())
                 after = error.retry_after if isinstance(error, RateLimitedError) else None
-                if attempt >= self._retries and not (isinstance(error, RateLimitedError) and self._all_refused(refused_at)):
+                if attempt >= self._retries and not (
+                    isinstance(error, RateLimitedError) and self._all_refused(refused_at)
+                ):
                     raise
                 refused_at = self._clock()
                 wait = backoff_s(attempt, after, self._rng)
