@@ -9,7 +9,10 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
+
+from scirgen.core.errors import StoreError
 
 _WITHIN_S: Final = 0.05
 """How long what nobody urges may wait for its commit."""
@@ -82,6 +85,19 @@ class Writer:
             self._roll_back()
             raise
 
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """SQLite's exceptions as `StoreError`."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise store_error(self.path, error) from error
+
+    @property
+    def path(self) -> Path:
+        """The database's file."""
+        return Path(self.db.execute("PRAGMA database_list").fetchone()[2] or ":memory:")
+
     def _settle(self, urgent: bool) -> None:
         if self._loop is None:
             self.commit()
@@ -100,3 +116,18 @@ class Writer:
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):
             self.db.rollback()
+
+
+def store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    """What an exception of SQLite's means to a user, and what to do."""
+    text = str(error)
+    if "full" in text:
+        return StoreError(
+            f"the disk is full; {path} keeps everything written so far", code="disk_full",
+            hint="Free some space and run the same command again.",
+        )  # fmt: skip
+    if "malformed" in text or "not a database" in text:
+        return StoreError(f"{path} is damaged: {text}", code="corrupt", hint="Run: scirgen doctor RUN --repair")
+    if "readonly" in text or "unable to open" in text:
+        return StoreError(f"{path} cannot be written: {text}", hint="Check the folder's permissions.")
+    return StoreError(f"{path}: {text}", hint="Run the same command again; if it stays, run: scirgen doctor RUN")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scirgen.core.config import Config, LimitsConfig
-from scirgen.core.errors import ConfigError, MissingExtraError, PluginError, ScirgenError
+from scirgen.core.errors import ConfigError, MissingExtraError, PluginError, ScirgenError, StoreError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
@@ -62,7 +62,7 @@ class FerryCache(ReplyCache):
         """A reply of this actor's own, or the run's."""
         found = super().peek(key)
         if found is None and self._base is not None:
-            with suppress(sqlite3.Error):
+            with suppress(StoreError):
                 found = self._base.peek(key)
         return found
 

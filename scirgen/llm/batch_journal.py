@@ -6,14 +6,12 @@ Two tables beside the reply cache, in the run's own file, so that a reply is in 
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from scirgen.core.errors import StoreError
 from scirgen.core.writer import Writer
 
 _TABLES = """
@@ -99,11 +97,7 @@ class BatchJournal:
 
     @contextmanager
     def _write(self) -> Iterator[None]:
-        try:
+        with self._writer.guarded():
             with self._writer.transaction():
                 yield
             self._writer.commit()
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"cannot note a batch: {error}", hint="Free some disk space, then run the same command again."
-            ) from error

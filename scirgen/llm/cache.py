@@ -72,11 +72,12 @@ class ReplyCache:
         """The reply under this key, spoiled or not; for looking at."""
         if not self._there:
             return None
-        row = self._db.execute(
-            "SELECT kind, model, request, reply, finish_reason, prompt_tokens, completion_tokens, spoiled"
-            " FROM replies WHERE key = ?",
-            (key,),
-        ).fetchone()
+        with self.writer.guarded():
+            row = self._db.execute(
+                "SELECT kind, model, request, reply, finish_reason, prompt_tokens, completion_tokens, spoiled"
+                " FROM replies WHERE key = ?",
+                (key,),
+            ).fetchone()
         if row is None:
             return None
         kind, model, request, reply, finish, prompt_tokens, completion_tokens, spoiled = row
@@ -103,7 +104,7 @@ class ReplyCache:
         """
         usage = usage or Usage()
         packed = zlib.compress(encoded(request), 1)
-        try:
+        with self.writer.guarded():
             with self.writer.transaction(urgent=True):
                 if not self._there:
                     self._db.execute(_TABLE)
@@ -115,15 +116,11 @@ class ReplyCache:
                     ),
                 )  # fmt: skip
             self._there = True
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"cannot store a model's reply: {error}", hint="Free some disk space, then run the same command again."
-            ) from error
 
     def spoil(self, *keys: str) -> None:
         """Mark replies as not to be used again: the item they were for failed, and the next run asks anew."""
         if self._there and keys:
-            with self.writer.transaction():
+            with self.writer.guarded(), self.writer.transaction():
                 self._db.executemany("UPDATE replies SET spoiled = 1 WHERE key = ?", [(key,) for key in keys])
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from types import TracebackType
 
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Failure, QAPair, Record, Rejection
-from scirgen.core.writer import Writer
+from scirgen.core.writer import Writer, store_error
 from scirgen.pipeline.serial import pack, record_id, unpack
 from scirgen.stages.base import StageResult
 
@@ -324,7 +324,7 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise _store_error(self.path, error) from error
+            raise store_error(self.path, error) from error
 
     def close(self, *, clean: bool = True) -> None:
         """Close; ``clean=False`` makes the next opening check the file first."""
@@ -376,17 +376,3 @@ def _index(result_id: int, result: StageResult) -> Iterator[tuple[int, str, str,
         yield result_id, "Rejection", rejection.record_id, rejection.code, rejection.question_type
     for failure in result.failures:
         yield result_id, "Failure", failure.record_id or "", failure.code, None
-
-
-def _store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    text = str(error)
-    if "full" in text:
-        return StoreError(
-            f"the disk is full; {path} keeps everything written so far", code="disk_full",
-            hint="Free some space and run the same command again.",
-        )  # fmt: skip
-    if "malformed" in text or "not a database" in text:
-        return StoreError(f"{path} is damaged: {text}", code="corrupt", hint="Run: scirgen doctor RUN --repair")
-    if "readonly" in text or "unable to open" in text:
-        return StoreError(f"{path} cannot be written: {text}", hint="Check the folder's permissions.")
-    return StoreError(f"{path}: {text}", hint="Run the same command again; if it stays, run: scirgen doctor RUN")

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from scirgen.core.errors import StoreError
 from scirgen.llm.base import Usage
 from scirgen.llm.cache import ReplyCache
 
@@ -68,3 +72,20 @@ def test_put_then_sigkill_loses_no_reply(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGKILL
     cache = ReplyCache.open(tmp_path / "replies.db")
     assert [cache.get(f"k{i}").text for i in range(50)] == [f"reply {i}" for i in range(50)]  # type: ignore[union-attr]
+
+
+def test_a_reply_that_cannot_be_stored_says_why_and_what_to_do(tmp_path: Path) -> None:
+    cache = ReplyCache.open(tmp_path / "replies.db")
+    cache.put("k", {}, "x")
+    pages = cache.writer.db.execute("PRAGMA page_count").fetchone()[0]
+    cache.writer.db.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(StoreError, match="the disk is full") as full:
+        cache.put("other", {}, "".join(random.Random(0).choices("abcdefghijklmnop0123456789", k=100_000)))
+    assert full.value.error_code == "disk_full" and cache.get("k") is not None
+    cache.close()
+    with (tmp_path / "replies.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (4096 * (pages - 1)))
+    with pytest.raises(StoreError, match="damaged") as damaged:
+        ReplyCache.open(tmp_path / "replies.db").get("k")
+    assert "doctor" in damaged.value.hint
