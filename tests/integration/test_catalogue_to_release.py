@@ -112,6 +112,10 @@ def release(out: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in sorted((out / "release").glob("*.jsonl"))}
 
 
+SECOND_PAGE = ("data.3", "data.4", "cites:W103", "cites:W104", "/pdf/3", "/pdf/4")
+"""What names the second page's datasets in a request: their DOIs, the ids OpenAlex has for them, their papers' files."""
+
+
 def test_a_catalogue_and_a_paper_service_become_a_release_killed_or_not(
     services: LoopbackServer, model: str, tmp_path: Path
 ) -> None:
@@ -151,5 +155,5 @@ def test_a_catalogue_and_a_paper_service_become_a_release_killed_or_not(
     again = Counter((a.path, *sorted(a.query.items())) for a in services.asked)
     repeated = {key for key, times in again.items() if times > 1}
     # Only what was in flight when the process died may be asked for again: look-ups and files of the second page's datasets.
-    assert all(any(part in str(k) for part in ("data.3", "data.4", "/pdf/3", "/pdf/4")) for k in repeated), repeated
+    assert all(any(part in str(k) for part in SECOND_PAGE) for k in repeated), repeated
     assert set(again) == set(asked_once)
