@@ -160,10 +160,13 @@ async def bare_sdk(url: str, requests: int, concurrency: int, out: Path) -> None
 
 
 async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> None:
-    from benchmarks._throughput_run import run
+    from scirgen.core.garbage import seldom_collected
 
-    begin()
-    await run(url, requests // PER_DATASET, PER_DATASET, concurrency, out)
+    with seldom_collected():  # as the command line does
+        from benchmarks._throughput_run import run
+
+        begin()
+        await run(url, requests // PER_DATASET, PER_DATASET, concurrency, out)
 
 
 PEERS = {"curator": "benchmarks._peer_curator"}
