@@ -89,7 +89,7 @@ class Ask(Stage):
             language="English",
         )
         answer = await ctx.chat.ask(prompt, Pairs, seed=ctx.seed(kind.id))
-        made = []
+        made, origin = [], ctx.provenance(prompt, [answer.reply_key])
         for pair in answer.value.pairs:
             at = dataset.text.find(pair.evidence[0])
             if at >= 0:
@@ -98,7 +98,7 @@ class Ask(Stage):
                     QAPair(
                         id=QAPair.make_id(dataset.id, kind.id, pair.question, pair.answer),
                         dataset_id=dataset.id, question=pair.question, answer=pair.answer, question_type=kind.id,
-                        evidence=(span,), strategy="joint", provenance=ctx.provenance(prompt, [answer.reply_key]),
+                        evidence=(span,), strategy="joint", provenance=origin,
                     )
                 )  # fmt: skip
         return StageResult(tuple(made))

@@ -160,9 +160,9 @@ async def bare_sdk(url: str, requests: int, concurrency: int, out: Path) -> None
 
 
 async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> None:
-    from scirgen.core.garbage import seldom_collected
+    from scirgen.core.garbage import whole_process
 
-    with seldom_collected():  # as the command line does
+    with whole_process():  # as the command line does
         from benchmarks._throughput_run import run
 
         begin()

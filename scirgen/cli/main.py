@@ -13,7 +13,7 @@ import click
 
 from scirgen import __version__
 from scirgen.core.errors import ScirgenError
-from scirgen.core.garbage import seldom_collected
+from scirgen.core.garbage import whole_process
 
 # name -> (module:attribute, one line for --help); the module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -82,7 +82,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: run the command; a `ScirgenError` becomes one message with a hint and its exit code."""
     try:
-        with seldom_collected():  # already while commands import what they need: a sixth of a command's start
+        with whole_process():
             cli(standalone_mode=True)
     except ScirgenError as error:
         click.echo(f"error [{error.error_code}]: {error.message}", err=True)

@@ -150,6 +150,6 @@ def polarity(answer: str, wording: LanguageWording) -> str | None:
 
 def names_option(question: str, answer: str, wording: LanguageWording) -> bool:
     """Whether most of the answer's content words are in the question, as those of a chosen option are."""
-    stop = set(wording.stop_words)
+    stop = wording.stop
     said = {stem(w) for w in words(answer) if w not in stop} or {stem(w) for w in words(answer)}
     return coverage(said, {stem(w) for w in words(question)}) >= 0.5

@@ -58,7 +58,7 @@ class Wordprint:
         return self.kind == other.kind and self.numbers == other.numbers and not exchanged
 
 
-def wordprint(id: str, text: str, kind: str = "", stop_words: tuple[str, ...] = ()) -> Wordprint:
+def wordprint(id: str, text: str, kind: str = "", stop_words: frozenset[str] = frozenset()) -> Wordprint:
     """The wordprint of a question; all of its words count where none carries content."""
     found = frozenset(content_words(text, stop_words) or content_words(text))
     plain = normalise(text).rstrip(" ?.!？。")
@@ -116,7 +116,7 @@ class Resolution:
 
 def near_duplicates(
     asked: Iterable[Asked],
-    stop_words: tuple[str, ...] = (),
+    stop_words: frozenset[str] = frozenset(),
     *,
     threshold: float = 0.8,
     embed: Embed | None = None,
@@ -175,7 +175,7 @@ def resolve(
     known = {a.id: a for a in asked}
     groups = near_duplicates(
         known.values(),
-        wording.stop_words,
+        wording.stop,
         threshold=threshold,
         embed=embed,
         embed_threshold=embed_threshold,
@@ -247,7 +247,7 @@ def answers_agree(first: str, second: str, wording: LanguageWording, threshold: 
     sides = polarity(first, wording), polarity(second, wording)
     if any(sides) and sides[0] != sides[1]:
         return False
-    left, right = content_words(first, wording.stop_words), content_words(second, wording.stop_words)
+    left, right = content_words(first, wording.stop), content_words(second, wording.stop)
     less, more = sorted((left, right), key=lambda found: len(set(found)))
     if not less:
         return any(sides) or normalise(first) == normalise(second)
@@ -281,11 +281,11 @@ def contradict(first: str, second: str, wording: LanguageWording) -> bool:
     return False
 
 
-def _wordprint_of(asked: Asked, stop_words: tuple[str, ...]) -> Wordprint:
+def _wordprint_of(asked: Asked, stop_words: frozenset[str]) -> Wordprint:
     return wordprint(asked.id, asked.question, asked.question_type, stop_words)
 
 
-def _lexical(asked: Sequence[Asked], stop_words: tuple[str, ...], threshold: float) -> dict[int, dict[int, float]]:
+def _lexical(asked: Sequence[Asked], stop_words: frozenset[str], threshold: float) -> dict[int, dict[int, float]]:
     """index -> {smaller index: similarity} of the pairs that reach the threshold.
 
     Of each question only the numbers of its words are held; wordprints are made again for those that have a like one.

@@ -146,6 +146,11 @@ class LanguageWording(_Strict):
     )
     stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
 
+    @cached_property
+    def stop(self) -> frozenset[str]:
+        """`stop_words`, to look words up in."""
+        return frozenset(self.stop_words)
+
 
 _NO_WORDING = LanguageWording()
 

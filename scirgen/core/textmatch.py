@@ -43,15 +43,11 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=2048)  # as with `normalise`
-def content_words(text: str, stop_words: tuple[str, ...] = ()) -> tuple[str, ...]:
+def content_words(text: str, stop_words: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Stems of the words that carry content, in order, repeats kept."""
-    stop = _members(stop_words)
-    return tuple(stem(w) for w in words(text) if w not in stop and (len(w) > 1 or not w.isascii() or w.isdigit()))
-
-
-@lru_cache(maxsize=64)
-def _members(listed: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(listed)
+    return tuple(
+        [stem(w) for w in words(text) if w not in stop_words and (len(w) > 1 or not w.isascii() or w.isdigit())]
+    )
 
 
 def names(text: str) -> set[str]:

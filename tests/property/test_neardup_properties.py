@@ -60,7 +60,7 @@ def test_resolve_leaves_no_question_with_two_gold_datasets_unmerged(asked: list[
     found = resolve(asked, WORDING)
     dropped = {d.id for d in found.drops}
     kept = [a for a in asked if a.id not in dropped]
-    prints = [wordprint(a.id, a.question, a.question_type, WORDING.stop_words) for a in kept]
+    prints = [wordprint(a.id, a.question, a.question_type, WORDING.stop) for a in kept]
     texts = [p.text for p in prints]
     assert len(set(texts)) == len(texts)  # the same words never survive twice
 
@@ -91,7 +91,7 @@ def test_resolve_merges_only_agreeing_answers_and_accounts_for_every_drop(asked:
 @given(asked_lists)
 @settings(max_examples=60, deadline=None)
 def test_near_duplicates_finds_what_comparing_all_pairs_finds(asked: list[Asked]) -> None:
-    prints = [wordprint(a.id, a.question, a.question_type, WORDING.stop_words) for a in asked]
+    prints = [wordprint(a.id, a.question, a.question_type, WORDING.stop) for a in asked]
     expected: dict[str, set[str]] = {}
     for n, own in enumerate(prints):
         leaders = [(-own.similarity(p), p.id) for p in prints[:n] if p.id in expected and own.similarity(p) >= 0.8]
@@ -99,7 +99,7 @@ def test_near_duplicates_finds_what_comparing_all_pairs_finds(asked: list[Asked]
             expected[min(leaders)[1]].add(own.id)
         else:
             expected[own.id] = set()
-    found = {g.leader: {i for i, _ in g.members} for g in near_duplicates(asked, WORDING.stop_words)}
+    found = {g.leader: {i for i, _ in g.members} for g in near_duplicates(asked, WORDING.stop)}
     assert found == {k: v for k, v in expected.items() if v}
 
 

@@ -118,7 +118,7 @@ def agrees(pair: QAPair, reply: str, ctx: StageContext) -> bool:
     wanted, given = numbers(pair.answer), numbers(reply)
     if any(not states_number(n, given) for n in wanted):
         return False
-    stop = wording.stop_words
+    stop = wording.stop
     answer, asked = set(content_words(pair.answer, stop)), set(content_words(pair.question, stop))
     plain = {w for w in answer if not w[0].isdigit()}
     new = plain - asked or (set() if wanted else plain)

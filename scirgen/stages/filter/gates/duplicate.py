@@ -38,4 +38,4 @@ class DuplicateGate(Gate):
 
 
 def _print(pair: QAPair, ctx: StageContext) -> Wordprint:
-    return wordprint(pair.id, pair.question, pair.question_type, ctx.taxonomies.wording.of(pair.language).stop_words)
+    return wordprint(pair.id, pair.question, pair.question_type, ctx.taxonomies.wording.of(pair.language).stop)

@@ -57,7 +57,7 @@ class NotSupportedGate(PairGate):
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         support = "\n".join(s.text for s in pair.evidence) or material.context
-        stop = ctx.taxonomies.wording.of(pair.language).stop_words
+        stop = ctx.taxonomies.wording.of(pair.language).stop
         stated, figures = _vocabulary(support, stop)
         asked, claimed = set(content_words(pair.question, stop)), numbers(pair.answer)
         figures |= numbers(pair.question)
@@ -81,7 +81,7 @@ class NotSupportedGate(PairGate):
 
 
 @lru_cache(maxsize=64)
-def _vocabulary(text: str, stop_words: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+def _vocabulary(text: str, stop_words: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Content words and numbers; the pairs of a dataset often share their context."""
     return frozenset(content_words(text, stop_words)), frozenset(numbers(text))
 

@@ -153,7 +153,7 @@ class RepetitionGate(PairGate):
         kind = _kind(pair, ctx)
         if kind is not None and kind.answer.kind in ("yes_no", "option", "number"):
             return ACCEPT
-        stop = ctx.taxonomies.wording.of(pair.language).stop_words
+        stop = ctx.taxonomies.wording.of(pair.language).stop
         said, asked = content_words(pair.answer, stop), set(content_words(pair.question, stop))
         new = set(said) - asked
         again = len(said) >= 4 and not new and len(set(said)) >= 0.8 * len(asked)

@@ -62,8 +62,8 @@ class MetadataEchoGate(PairGate):
         whole = words(material.dataset.title)
         if len(whole) >= _LONG_TITLE and f" {' '.join(whole)} " in f" {' '.join(words(pair.question))} ":
             return Verdict(False, "the dataset's whole title stands in the question", 1.0)
-        title = set(content_words(material.dataset.title, wording.stop_words))
-        said = set(content_words(pair.answer, wording.stop_words))
+        title = set(content_words(material.dataset.title, wording.stop))
+        said = set(content_words(pair.answer, wording.stop))
         share = min(coverage(title, said), coverage(said, title))
         if len(title) >= 4 and share >= self.threshold(ctx.config):
             return Verdict(False, "the answer is the dataset's title", share)

@@ -32,7 +32,7 @@ class VagueGate(PairGate):
         wording = ctx.taxonomies.wording.of(pair.language)
         if not wording.generic_words:
             return ACCEPT  # nobody has said which words are generic in this language
-        telling = set(content_words(pair.question, wording.stop_words)) - _stems(wording.generic_words)
+        telling = set(content_words(pair.question, wording.stop)) - _stems(wording.generic_words)
         worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(pair.question))
         least = self.threshold(ctx.config)
         try:
