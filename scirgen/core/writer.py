@@ -15,23 +15,21 @@ from typing import Final
 from scirgen.core.errors import StoreError
 
 _WITHIN_S: Final = 0.05
-"""How long what nobody urges may wait for its commit."""
+"""How long what need not be committed at once may wait for more."""
 
 
 class Writer:
     """Transactions on a connection in autocommit mode (``isolation_level=None``); one thread.
 
-    Outside of `grouped` each `transaction` is committed when its block ends. Within, writing and committing come apart: an
-    ``urgent`` block is committed when the event loop comes round, which is before any task can go on with what a task put there; others at
-    most 50 ms late, or with the next urgent one. The order of commits is that of writing, so after SIGKILL the
-    database is as it was at some moment of the last 50 ms.
+    Outside of `grouped` each `transaction` is committed when its block ends. Within, one that is ``now`` is, and with it all that was
+    written before; others are committed together, at most 50 ms late. The order of commits is that of writing, so after SIGKILL
+    the database is as it was at some moment of the last 50 ms, with all that was written ``now``.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._due: asyncio.Handle | None = None
-        self._hurry = False
+        self._due: asyncio.TimerHandle | None = None
         self._lost: sqlite3.Error | None = None
 
     @contextmanager
@@ -49,7 +47,7 @@ class Writer:
             self.commit()
 
     @contextmanager
-    def transaction(self, *, urgent: bool = False) -> Iterator[None]:
+    def transaction(self, *, now: bool = False) -> Iterator[None]:
         """What is written in the block is committed whole or not at all; an exception takes it back.
 
         Raises:
@@ -67,7 +65,10 @@ class Writer:
                 self._lost = error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error))
             self._roll_back()
             raise
-        self._settle(urgent)
+        if now or self._loop is None:
+            self.commit()
+        elif self._due is None:
+            self._due = self._loop.call_later(_WITHIN_S, self._commit_due)
 
     def commit(self) -> None:
         """Commit what has been written.
@@ -77,7 +78,7 @@ class Writer:
         """
         if self._due is not None:
             self._due.cancel()
-            self._due, self._hurry = None, False
+            self._due = None
         try:
             self.db.commit()
         except sqlite3.Error as error:
@@ -97,16 +98,6 @@ class Writer:
     def path(self) -> Path:
         """The database's file."""
         return Path(self.db.execute("PRAGMA database_list").fetchone()[2] or ":memory:")
-
-    def _settle(self, urgent: bool) -> None:
-        if self._loop is None:
-            self.commit()
-        elif urgent and not self._hurry:
-            if self._due is not None:
-                self._due.cancel()
-            self._due, self._hurry = self._loop.call_soon(self._commit_due), True
-        elif self._due is None:
-            self._due = self._loop.call_later(_WITHIN_S, self._commit_due)
 
     def _commit_due(self) -> None:
         # Nobody could catch it here: the next who writes gets it.

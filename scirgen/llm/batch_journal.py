@@ -97,7 +97,5 @@ class BatchJournal:
 
     @contextmanager
     def _write(self) -> Iterator[None]:
-        with self._writer.guarded():
-            with self._writer.transaction():
-                yield
-            self._writer.commit()
+        with self._writer.guarded(), self._writer.transaction(now=True):
+            yield

@@ -38,7 +38,7 @@ class CachedReply:
 
 
 class ReplyCache:
-    """Replies by key. Each is committed before anything is made of it, so that a SIGKILL loses no reply already received.
+    """Replies by key. Each `put` commits, so that a SIGKILL loses no reply already received.
 
     Not for use from several threads at once unless the connection is. Given a connection in autocommit mode
     (``isolation_level=None``), or the `Writer` that shares one with a run's store, it neither closes it nor changes its settings.
@@ -97,7 +97,7 @@ class ReplyCache:
         finish_reason: str = "stop",
         usage: Usage | None = None,
     ) -> None:
-        """Store a reply; durable against SIGKILL when this returns, or (`Writer.grouped`) when the event loop comes round.
+        """Store a reply; durable against SIGKILL when this returns.
 
         Raises:
             StoreError: the database cannot be written (disk full, locked, read-only).
@@ -105,7 +105,7 @@ class ReplyCache:
         usage = usage or Usage()
         packed = zlib.compress(encoded(request), 1)
         with self.writer.guarded():
-            with self.writer.transaction(urgent=True):
+            with self.writer.transaction(now=True):
                 if not self._there:
                     self._db.execute(_TABLE)
                 self._db.execute(

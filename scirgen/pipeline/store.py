@@ -308,7 +308,7 @@ class Store:
 
     @contextlib.contextmanager
     def grouped(self) -> Iterator[None]:
-        """Within the block what is written is committed together, at most 50 ms late; see `Writer`."""
+        """Within the block what is written is committed with the next reply, at most 50 ms late; see `Writer`."""
         with self.guarded(), self.writer.grouped():
             yield
 

@@ -19,8 +19,8 @@ def writer(tmp_path: Path) -> Writer:
     return Writer(db)
 
 
-def add(writer: Writer, *numbers: int, urgent: bool = False) -> None:
-    with writer.transaction(urgent=urgent):
+def add(writer: Writer, *numbers: int, now: bool = False) -> None:
+    with writer.transaction(now=now):
         writer.db.executemany("INSERT INTO t VALUES(?)", [(n,) for n in numbers])
 
 
@@ -38,26 +38,24 @@ def test_alone_each_transaction_is_committed_at_once(writer: Writer, tmp_path: P
     assert on_disk(tmp_path) == [1]
 
 
-def test_in_a_group_what_is_urgent_is_committed_before_a_waiting_task_goes_on_and_all_before_it_with_it(
+def test_in_a_group_what_cannot_wait_is_committed_at_once_and_all_before_it_with_it(
     writer: Writer, tmp_path: Path
 ) -> None:
-    async def ask() -> None:
-        add(writer, 2, urgent=True)
-
     async def main() -> None:
         with writer.grouped():
             add(writer, 1)
             await asyncio.sleep(0)
             assert on_disk(tmp_path) == []
-            await asyncio.create_task(ask())
+            add(writer, 2, now=True)
             assert on_disk(tmp_path) == [1, 2]
             add(writer, 3)
+            assert on_disk(tmp_path) == [1, 2]
         assert on_disk(tmp_path) == [1, 2, 3]
 
     asyncio.run(main())
 
 
-def test_in_a_group_what_nobody_urges_is_committed_soon(writer: Writer, tmp_path: Path) -> None:
+def test_in_a_group_the_rest_is_committed_soon(writer: Writer, tmp_path: Path) -> None:
     async def main() -> None:
         with writer.grouped():
             add(writer, 1)
@@ -83,8 +81,7 @@ def test_in_a_group_a_failure_ends_all_writing_for_others_may_rely_on_what_it_to
 ) -> None:
     async def main() -> None:
         with writer.grouped():
-            add(writer, 1, urgent=True)
-            await asyncio.sleep(0)
+            add(writer, 1, now=True)
             add(writer, 2)
             with pytest.raises(ZeroDivisionError), writer.transaction():
                 raise ZeroDivisionError("by zero")
@@ -104,10 +101,12 @@ def test_a_commit_that_fails_when_nobody_waits_for_it_is_told_to_the_next_who_wr
 
     async def main() -> None:
         with writer.grouped():
-            add(writer, 1, urgent=True)
+            add(writer, 1)
             with writer.transaction():
                 writer.db.execute("INSERT INTO u VALUES(99)")
-            await asyncio.sleep(0)
+            async with asyncio.timeout(10):
+                while writer.db.in_transaction:
+                    await asyncio.sleep(0.01)
             with pytest.raises(sqlite3.IntegrityError):
                 add(writer, 2)
 
