@@ -129,8 +129,8 @@ async def test_an_answer_that_is_in_the_cache_itself_is_computed_again(url: str)
 async def test_a_server_started_without_options_gives_the_same(
     url: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def absent(self: VLLMServer, clients: object) -> bool:
-        return False
+    async def absent(self: VLLMServer, server: object) -> bool:
+        raise ModelError("HTTP 404")
 
     monkeypatch.setattr(VLLMServer, "answers", absent)
     scoring = await opened(url)
