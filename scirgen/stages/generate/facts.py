@@ -1,48 +1,33 @@
-"""Facts of a sentence that a short question can be about: numbers with their unit and names; and changing one by rule.
+"""Facts of a sentence that a short question can be about: numbers with their unit, and names. Changing one is `alterations`.
 
-Used where the model is too small to plan a question: the fact is chosen first, so that the answer is verbatim, and the "No" of a
-yes-or-no question follows from the change that is recorded with the pair.
+Used where the model is too small to plan a question: the fact is chosen first, so that the answer is verbatim.
 """
 
 from __future__ import annotations
 
-import math
-import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from scirgen.core.textmatch import content_words
-from scirgen.core.textmatch import numbers as stated
 
-_UNIT = (
+UNIT = (
     r"(?:°(?:\s?[CNSEW](?!\w))?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
     r"percent|degrees?(?: Celsius)?|arc-?(?:seconds?|minutes?)|m a\.s\.l\.|[a-z]+meters?|[a-z]+metres?)"
 )
 _NUMBER = re.compile(
     rf"(?<![\w.,/–−-])(?P<value>[-–−]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|[-–−]?\d+(?:\.\d+)?)"
-    rf"(?:(?P<unit>\s?{_UNIT}(?:[/·⋅ ]?(?:{_UNIT}(?:[-−]\d)?|s|d|day|year|yr|h)(?:[-−⁻]?[\d¹²])?)?(?![\w]))|(?P<noun>[\s-][a-z]{{3,}}(?:\s[a-z]{{3,}})?))?"
+    rf"(?:(?P<unit>\s?{UNIT}(?:[/·⋅ ]?(?:{UNIT}(?:[-−]\d)?|s|d|day|year|yr|h)(?:[-−⁻]?[\d¹²])?)?(?![\w]))|(?P<noun>[\s-][a-z]{{3,}}(?:\s[a-z]{{3,}})?))?"
     r"(?![\w/]|\.\d)"
 )
 _NAME = re.compile(
     r"(?<![\w-])(?:[A-Z][\w'’-]*[a-z0-9][\w'’-]*|[A-Z]{2,}[\w-]*)(?:\s(?:of\s(?:the\s)?)?(?:[A-Z][\w'’-]+))*(?![\w-])"
 )
-_YEAR = re.compile(r"(?:18|19|20)\d\d")
-# Only where an earlier year makes the sentence false: "until 2013" would still be true of what lasted until 2020.
-_DATED = re.compile(
-    rf"\b(?:in|since|from|between|during|years?)\s(?P<year>{_YEAR.pattern})(?![\w,.]?\d|\s?{_UNIT}(?!\w))"
-)
+YEAR = re.compile(r"(?:18|19|20)\d\d")
 _SOME_YEAR = re.compile(
-    rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s(?P<year>{_YEAR.pattern})(?!\d|\s?{_UNIT}(?!\w))"
+    rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s(?P<year>{YEAR.pattern})(?!\d|\s?{UNIT}(?!\w))"
 )
-_LIMITS = (
-    (re.compile(r"\s?(?:%|per ?cent\b)"), 100),
-    (re.compile(r"\s?(?:°|degrees? )\s?[NS]\b"), 90),
-    (re.compile(r"\s?(?:°(?!\s?C)|degrees? [EW]\b)"), 180),
-)
-"""Units whose values cannot exceed a limit, first match counts."""
 _REFERENCE = re.compile(
     r"\b(?:fig(?:ure)?s?|tab(?:le)?s?|eqs?|equations?|sections?|sect|chapters?|appendix|steps?|types?|levels?|versions?|ver|no|nos|"
     r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
@@ -78,8 +63,6 @@ _INSTANCE = re.compile(
     r"\b(?:such as|for example|for instance|e\.g\.|including|among them),?\s([^.;)]+)", re.IGNORECASE
 )
 _AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will)\b")
-_NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
-_LETTERS = re.compile(r"[a-z]+")
 _NOUN_STOP = frozenset((
     "and", "the", "with", "from", "for", "was", "were", "are", "that", "which", "has", "have", "had",
     "but", "not", "can", "may", "than", "between", "into", "per", "each", "using", "based",
@@ -124,15 +107,6 @@ class Fact:
     text: str
     counted: bool = False
     """Whether the number counts things, rather than measures in a unit."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A sentence made false on purpose: ``old`` was replaced by ``new``."""
-
-    text: str
-    old: str
-    new: str
 
 
 def numbers(sentence: str) -> list[Fact]:
@@ -229,78 +203,6 @@ def names(sentence: str) -> list[Fact]:
     return found
 
 
-def change(
-    sentence: str, others: Iterable[str], opposites: Sequence[tuple[str, str]], rng: random.Random
-) -> Change | None:
-    """The sentence with one fact changed by rule, so that it is no longer what the source says; None where no rule applies.
-
-    In order of preference: a word by its opposite, a number by another of the same form, a year by an earlier one, a
-    name by another name of the material that could stand in its place (`rivals`).
-    """
-    for fact, word in opposed(sentence, rng.sample(list(opposites), len(opposites))):
-        return Change(sentence[: fact.start] + word + sentence[fact.end :], fact.text, word)
-    counted = numbers(sentence)
-    if counted:
-        fact = rng.choice(counted)
-        altered = other_number(fact.text, rng)
-        return Change(sentence[: fact.start] + altered + sentence[fact.end :], fact.text, altered)
-    dated = list(_DATED.finditer(sentence))
-    if dated:
-        match = rng.choice(dated)
-        altered = other_number(match["year"], rng)
-        return Change(sentence[: match.start("year")] + altered + sentence[match.end("year") :], match["year"], altered)
-    told = list(others)
-    exchangeable = [(fact, found) for fact in names(sentence) if (found := rivals(sentence, fact, told))]
-    if exchangeable:
-        fact, found = rng.choice(exchangeable)
-        new = rng.choice(found)
-        return Change(sentence[: fact.start] + new + sentence[fact.end :], fact.text, new)
-    return None
-
-
-def opposed(sentence: str, opposites: Sequence[tuple[str, str]]) -> list[tuple[Fact, str]]:
-    """Words of a sentence that have an opposite it does not hold, each with that opposite, in the order of ``opposites``."""
-    found = []
-    for pair in opposites:
-        for a, b in (pair, pair[::-1]):
-            match = _whole(a).search(sentence)
-            if match and not _whole(b).search(sentence):
-                word = b.capitalize() if match.group()[0].isupper() else b
-                found.append((Fact("word", match.start(), match.end(), match.group()), word))
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _whole(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
-
-
-def other_number(text: str, rng: random.Random) -> str:
-    """Another number of the same form and unit: halved, doubled, tripled or five times as large.
-
-    A percentage stays within 100, an angle within what it can be, and a year becomes an earlier one, so that the question does not give itself away.
-    """
-    match = re.search(r"\d[\d,]*(?:\.\d+)?", text)
-    if match is None:
-        raise ValueError(f"no number in {text!r}")
-    digits = match.group()
-    decimals = len(digits.partition(".")[2])
-    value = float(digits.replace(",", ""))
-    if _YEAR.fullmatch(digits) and not re.match(rf"\s?{_UNIT}(?!\w)", text[match.end() :]):
-        altered = value - rng.choice((3, 4, 6, 7))
-    elif value == 0:
-        altered = float(rng.choice((1, 2, 5)))
-    else:
-        choices = [value * f for f in (2.0, 3.0, 5.0)]
-        limit = next((most for unit, most in _LIMITS if unit.match(text, match.end())), math.inf)
-        choices = [c for c in choices if c <= limit] or [_half(value, decimals)]
-        if (decimals or value % 2 == 0) and (half := _half(value, decimals)) > 0:
-            choices.append(half)
-        altered = rng.choice(choices)
-    shown = f"{altered:,.{decimals}f}" if "," in digits else f"{altered:.{decimals}f}"
-    return text[: match.start()] + shown + text[match.end() :]
-
-
 def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
     """Names of other passages that could stand in a name's place, in their order: none of them is in the sentence.
 
@@ -359,23 +261,6 @@ def opening(sentence: str, stems: Sequence[str]) -> str:
     return ""
 
 
-def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]) -> str:
-    """What a yes-question says that its sentence does not: another number, a "not", a word whose opposite the sentence has.
-
-    "" where it departs in none of these ways.
-    """
-    if new := sorted(stated(question) - stated(sentence)):
-        return new[0]
-    asked, told = set(_LETTERS.findall(question.lower())), set(_LETTERS.findall(sentence.lower()))
-    if (asked & _NEGATIONS) and not told & _NEGATIONS:
-        return str(min(asked & _NEGATIONS))
-    for pair in opposites:
-        for a, b in (pair, pair[::-1]):
-            if b in asked and b not in told and a in told and a not in asked:
-                return b
-    return ""
-
-
 def instances(sentence: str) -> list[str]:
     """What a sentence gives as examples: the words after "such as", "for example" and the like, up to the clause's end."""
     return [m.group(1).strip() for m in _INSTANCE.finditer(sentence)]
@@ -400,9 +285,3 @@ def _place(sentence: str, fact: Fact) -> tuple[str, str]:
 def _shape(name: str) -> tuple[bool, bool, bool]:
     """Acronym or not, one word or several, with digits or without: a name is better swapped for one that looks like it."""
     return name.isupper(), " " in name, any(c.isdigit() for c in name)
-
-
-def _half(value: float, decimals: int) -> float:
-    """Half of a value with that many decimals, always another number once it is shown with them."""
-    unit = 10.0**-decimals
-    return math.floor(value / 2 / unit) * unit

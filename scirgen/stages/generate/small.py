@@ -16,7 +16,7 @@ from scirgen.core.taxonomy import QuestionType
 from scirgen.core.textmatch import content_words, words
 from scirgen.core.textmatch import stem as stem_of
 from scirgen.stages.base import StageContext
-from scirgen.stages.generate import facts
+from scirgen.stages.generate import alterations, facts
 from scirgen.stages.generate.replies import yes_no
 from scirgen.stages.generate.reply_text import one_answer, one_question
 from scirgen.stages.generate.shots import shots
@@ -81,7 +81,7 @@ class SmallWriter:
             return self._nothing()
         if not self._substantial(question):
             return self._discard("off_topic", "the question says nothing of the evidence")
-        if departure := facts.departure(question, self._fact, self._opposites):
+        if departure := alterations.departure(question, self._fact, self._opposites):
             return self._discard("fact_altered", f"the question says {departure!r}, and its evidence does not")
         return self._draft(question, self._word("yes"), "")
 
@@ -91,7 +91,7 @@ class SmallWriter:
         for evidence in (self._evidence, *([p] for p in self._further)):
             others = [p.text for p in self._task.passages]
             sentence = facts.readable(" ".join(p.text for p in evidence))
-            change = facts.change(sentence, others, self._opposites, self._random)
+            change = alterations.change(sentence, others, self._opposites, self._random)
             if change is None:
                 continue
             self._evidence = evidence
@@ -106,7 +106,7 @@ class SmallWriter:
         count = 1 + len(self._further)
         return self._discard("no_change", f"no rule turns any of {count} sentences that suit into its contrary")
 
-    async def _contrary(self, change: facts.Change) -> Draft | Discard:
+    async def _contrary(self, change: alterations.Change) -> Draft | Discard:
         question = await self._question(change.text, "", stem=facts.opening(change.text, self._kind.stems))
         if question is None:
             return self._nothing()
@@ -123,7 +123,7 @@ class SmallWriter:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
         fact, rivals = self._random.choice(found)
         right = fact.text
-        wrong = self._random.choice(rivals) if rivals else facts.other_number(right, self._random)
+        wrong = self._random.choice(rivals) if rivals else alterations.other_number(right, self._random)
         order = (right, wrong) if self._wish.position == 0 else (wrong, right)
         both = self._fact[: fact.start] + " or ".join(order) + self._fact[fact.end :]
         question = await self._question(both, "", order, stem=facts.opening(both, ()))
@@ -262,7 +262,7 @@ def _optional(
     place.
     """
     named = [(n, facts.rivals(text, n, others)) for n in facts.names(text)]
-    worded = [(fact, [word]) for fact, word in facts.opposed(text, opposites)]
+    worded = [(fact, [word]) for fact, word in alterations.opposed(text, opposites)]
     return worded + [(n, list[str]()) for n in facts.numbers(text)] or [(n, found) for n, found in named if found]
 
 

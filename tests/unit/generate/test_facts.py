@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.stages.generate import facts
+from scirgen.stages.generate import alterations, facts
 from scirgen.stages.generate.reply_text import one_answer, one_question
 
 
@@ -28,7 +28,7 @@ def test_names_leave_out_the_sentence_s_first_word():
     [("Snowfall is higher in the north.", "higher", "lower"), ("It has 14 sites in all.", "14 sites", None)],
 )
 def test_change_makes_one_replacement(sentence, old, new):
-    change = facts.change(sentence, [], [("higher", "lower")], random.Random(1))
+    change = alterations.change(sentence, [], [("higher", "lower")], random.Random(1))
     assert change.old == old
     assert new is None or change.new == new
     assert change.text == sentence.replace(old, change.new)
@@ -37,7 +37,7 @@ def test_change_makes_one_replacement(sentence, old, new):
 @given(st.integers(0, 10**6), st.integers(0, 3), st.integers(0, 1000))
 def test_other_number_is_never_the_same_number(value, decimals, seed):
     text = f"{value:.{decimals}f} km"
-    other = facts.other_number(text, random.Random(seed))
+    other = alterations.other_number(text, random.Random(seed))
     assert float(other.split()[0]) != float(text.split()[0])
     assert other.endswith(" km")
 
@@ -45,7 +45,7 @@ def test_other_number_is_never_the_same_number(value, decimals, seed):
 @given(st.integers(0, 1000), st.sampled_from(["%", " %", " percent", " per cent"]), st.integers(0, 1000))
 def test_another_percentage_is_never_above_100(tenths, unit, seed):
     for shown in (f"{tenths / 10:.1f}", f"{tenths // 10}"):
-        other = facts.other_number(shown + unit, random.Random(seed))
+        other = alterations.other_number(shown + unit, random.Random(seed))
         value = float(other.removesuffix(unit))
         assert 0 <= value <= 100
         assert value != float(shown)
@@ -55,13 +55,13 @@ def test_another_percentage_is_never_above_100(tenths, unit, seed):
     ("text", "most"), [("38.25° N", 90), ("60 ° S", 90), ("100.3597° E", 180), ("45°", 180), ("95 degrees W", 180)]
 )
 def test_another_angle_stays_on_the_globe(text, most):
-    values = {float(re.match(r"[\d.]+", facts.other_number(text, random.Random(n))).group()) for n in range(20)}
+    values = {float(re.match(r"[\d.]+", alterations.other_number(text, random.Random(n))).group()) for n in range(20)}
     assert max(values) <= most
     assert float(re.match(r"[\d.]+", text).group()) not in values
 
 
 def test_a_temperature_has_no_such_limit():
-    assert {facts.other_number("60 °C", random.Random(n)) for n in range(40)} >= {"300 °C", "180 °C"}
+    assert {alterations.other_number("60 °C", random.Random(n)) for n in range(40)} >= {"300 °C", "180 °C"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_temperature_has_no_such_limit():
     ],
 )  # fmt: skip
 def test_a_name_is_swapped_only_for_one_that_could_stand_in_its_place(sentence, other, swapped):
-    made = {(c.old, c.new) for n in range(5) if (c := facts.change(sentence, [other], [], random.Random(n)))}
+    made = {(c.old, c.new) for n in range(5) if (c := alterations.change(sentence, [other], [], random.Random(n)))}
     assert made == ({swapped} if swapped else set())
 
 
@@ -137,7 +137,7 @@ def test_marks_that_lead_out_of_a_sentence_are_not_shown(sentence, shown):
 )
 def test_a_question_departs_from_its_sentence_by_number_negation_or_opposite(question, why):
     sentence = "In winter the snow cover of 14 sites is higher."
-    assert facts.departure(question, sentence, [("higher", "lower")]) == why
+    assert alterations.departure(question, sentence, [("higher", "lower")]) == why
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,11 @@ def test_a_question_opens_with_the_main_clause_s_first_auxiliary(sentence, stem)
 
 @given(st.integers(1900, 2026), st.integers(0, 1000))
 def test_another_year_is_a_little_earlier(year, seed):
-    assert 3 <= year - int(facts.other_number(f"{year} season", random.Random(seed)).split()[0]) <= 7
+    assert 3 <= year - int(alterations.other_number(f"{year} season", random.Random(seed)).split()[0]) <= 7
 
 
 def test_a_measured_value_that_looks_like_a_year_is_changed_as_a_value():
-    assert facts.other_number("2000 m", random.Random(1)) in {"1000 m", "4000 m", "6000 m", "10000 m"}
+    assert alterations.other_number("2000 m", random.Random(1)) in {"1000 m", "4000 m", "6000 m", "10000 m"}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_measured_value_that_looks_like_a_year_is_changed_as_a_value():
     ],
 )
 def test_a_year_is_changed_only_where_an_earlier_one_is_false(sentence, years):
-    made = [facts.change(sentence, [], [], random.Random(n)) for n in range(5)]
+    made = [alterations.change(sentence, [], [], random.Random(n)) for n in range(5)]
     assert {m.old for m in made if m} == years
     for change in filter(None, made):
         assert int(change.new) < int(change.old)
@@ -234,7 +234,7 @@ SENTENCES = st.tuples(NAMES, NOUNS, st.sampled_from(["in", "by", "over", "from"]
 
 @given(SENTENCES, st.lists(SENTENCES, max_size=4), st.integers(0, 50))
 def test_a_change_puts_in_what_the_sentence_does_not_hold_and_what_looks_like_what_it_takes_out(sentence, others, seed):
-    change = facts.change(sentence, others, [], random.Random(seed))
+    change = alterations.change(sentence, others, [], random.Random(seed))
     if change is None:
         return
     assert change.new.lower() not in sentence.lower()
@@ -246,10 +246,10 @@ def test_a_change_puts_in_what_the_sentence_does_not_hold_and_what_looks_like_wh
 
 @given(SENTENCES, st.integers(0, 50))
 def test_a_sentence_does_not_depart_from_itself_and_a_changed_number_does(sentence, seed):
-    assert facts.departure(sentence, sentence, [("higher", "lower")]) == ""
+    assert alterations.departure(sentence, sentence, [("higher", "lower")]) == ""
     counted = sentence.rstrip(".") + " with 14 km of ice."
-    changed = facts.change(counted, [], [], random.Random(seed))
-    assert facts.departure(changed.text, counted, []) != ""
+    changed = alterations.change(counted, [], [], random.Random(seed))
+    assert alterations.departure(changed.text, counted, []) != ""
 
 
 @pytest.mark.parametrize(
