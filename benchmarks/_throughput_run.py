@@ -12,14 +12,14 @@ from benchmarks.throughput import material
 from scirgen.core.config import Config, FilterConfig, LimitsConfig, ModelsConfig
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Paper, QAPair, Rejection, Span
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.engines.local import LocalEngine
 from scirgen.llm.open import open_sessions
-from scirgen.llm.openai_compat import OpenAIChat
+from scirgen.llm.server.openai_compat import OpenAIChat
+from scirgen.pipeline.engines.local import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.plugins import load_registry
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem

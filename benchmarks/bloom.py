@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from scirgen.commands.tagger import evaluate, fit, read_labels
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.stages.tag.training import evaluate, fit, read_labels
 
 _DATA = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -23,7 +23,7 @@ from benchmarks._memory import peak_mb
 from scirgen import SourceSetup
 from scirgen.core.config import CollectConfig, HttpConfig
 from scirgen.stages.collect.catalogues.datacite import DataCiteSource
-from scirgen.stages.collect.folder import LocalSource
+from scirgen.stages.collect.files.folder import LocalSource
 from scirgen.stages.collect.pages import pages
 from scirgen.stages.collect.source import Source
 from scirgen.testing.web import Answer, Asked, LoopbackServer

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scirgen.core.records import QAPair
-from scirgen.core.release import Release
-from scirgen.stages.release.contamination import Benchmarks
-from scirgen.stages.release.paraphrases import Paraphrases
+from scirgen.qa.release import Release
+from scirgen.stages.release.settle.contamination import Benchmarks
+from scirgen.stages.release.settle.paraphrases import Paraphrases
 
 THRESHOLDS = (0.8, 0.85, 0.9, 0.95)
 WORDS = 13

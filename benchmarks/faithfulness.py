@@ -20,16 +20,16 @@ from typing import Any
 
 from benchmarks.corruptions import KINDS, Item, build
 from benchmarks.geo_pairs import Entry, entries
-from scirgen.core.calibration import Judged, roc_auc
+from scirgen.commands.calibrate.quality import Judged, roc_auc
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_scoring
 from scirgen.llm.score_session import CachedScoreSession
-from scirgen.pipeline.plugins import load_registry
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer

@@ -22,9 +22,9 @@ from pathlib import Path
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Document, Paper, SectionLabel
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.plugins import load_registry
 from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.match.base import Pair
 from scirgen.stages.match.stage import strategy

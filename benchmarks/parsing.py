@@ -78,7 +78,7 @@ def main() -> None:
 
 def scirgen_extract() -> Callable[[Path], Extract]:
     """scirgen's PDF parser and section rules, in this process, as the worker runs them."""
-    from scirgen.stages.parse.pymupdf_parser import PyMuPDFParser
+    from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
     parser = PyMuPDFParser()
     rules = HeadingRules(Taxonomies(Resources()).sections.sections)

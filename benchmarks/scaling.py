@@ -23,17 +23,16 @@ from pathlib import Path
 from scirgen.core.config import Config, load_config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.core.registry import Plugin, Provided, Registry
+from scirgen.core.registry import Plugin, Provided, Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.engines.base import Engine
-from scirgen.engines.local import LocalEngine
-from scirgen.engines.ray import RayEngine
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
+from scirgen.pipeline.engines.base import Engine
+from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engines.ray import RayEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.plugins import load_registry
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store, StoredResult
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem

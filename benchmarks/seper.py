@@ -109,11 +109,11 @@ def chosen_entry(tokenizer: Any, context_tokens: int, pairs: int) -> Entry:
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from scirgen.llm.bundled import bundled_file
-    from scirgen.llm.loading import load_causal_lm
-    from scirgen.llm.shared_prefix import SharedPrefixEngine
-    from scirgen.llm.token_trie import TokenTrie
-    from scirgen.llm.transformers_scoring import TransformersScoring
+    from scirgen.llm.local.bundled import bundled_file
+    from scirgen.llm.local.loading import load_causal_lm
+    from scirgen.llm.local.shared_prefix import SharedPrefixEngine
+    from scirgen.llm.local.transformers_scoring import TransformersScoring
+    from scirgen.llm.tokens.token_trie import TokenTrie
 
     torch.set_num_threads(arguments.threads)
     scheme, _, name = arguments.model.partition(":")
@@ -252,7 +252,7 @@ class VLLM:
     async def ready(self, engine: str) -> None:
         from scirgen.core.config import LimitsConfig, ModelsConfig
         from scirgen.llm.uri import ModelURI
-        from scirgen.llm.vllm_local import VLLMScoring
+        from scirgen.llm.vllm.vllm_local import VLLMScoring
 
         if engine not in self._open:
             way = "prefix_cache" if engine == "vllm_cache" else "prompt_logprobs"

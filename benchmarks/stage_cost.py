@@ -3,7 +3,7 @@
     python -m benchmarks.stage_cost --input RECORDS --papers PAPERS [--limit 40] [--json FILE]
 
 The real stages over real records and papers, one item at a time, with stand-in replies in this process, so that an item's seconds are
-our own work and nothing else: processor time, and the clock's for parsing, which has a process of its own. Tokens are counted from characters (`scirgen.llm.rehearsal`). How many candidates stand-in replies
+our own work and nothing else: processor time, and the clock's for parsing, which has a process of its own. Tokens are counted from characters (`scirgen.commands.estimate.rehearsal`). How many candidates stand-in replies
 get accepted is no model's: read the columns an item rather than those a pair.
 """
 
@@ -19,21 +19,21 @@ from pathlib import Path
 
 from benchmarks._memory import peak_mb
 from scirgen.api import build_stages, resolve_config
+from scirgen.commands.estimate.rehearsal import AT, Call, CallLog, StandInChat, StandInScoring
 from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.engines.local import LocalEngine
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
-from scirgen.llm.rehearsal import AT, Call, CallLog, StandInChat, StandInScoring
 from scirgen.llm.score_session import CachedScoreSession
+from scirgen.pipeline.engines.local import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.plugins import load_registry
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 from scirgen.stages.collect.open import open_source
 

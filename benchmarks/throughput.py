@@ -160,13 +160,10 @@ async def bare_sdk(url: str, requests: int, concurrency: int, out: Path) -> None
 
 
 async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> None:
-    from scirgen.core.garbage import whole_process
+    from benchmarks._throughput_run import run
 
-    with whole_process():  # as the command line does
-        from benchmarks._throughput_run import run
-
-        begin()
-        await run(url, requests // PER_DATASET, PER_DATASET, concurrency, out)
+    begin()
+    await run(url, requests // PER_DATASET, PER_DATASET, concurrency, out)
 
 
 PEERS = {"curator": "benchmarks._peer_curator"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from scirgen.core.version import __version__
 
 _EXPORTS = {
     "generate": "scirgen.api",
@@ -16,9 +16,9 @@ _EXPORTS = {
     "Source": "scirgen.stages.collect.source",
     "SourceSetup": "scirgen.stages.collect.source",
     "PaperService": "scirgen.stages.collect.source",
-    "Http": "scirgen.stages.collect.http",
-    "open_http": "scirgen.stages.collect.http",
-    "FolderSource": "scirgen.stages.collect.folder",
+    "Http": "scirgen.stages.collect.web.http",
+    "open_http": "scirgen.stages.collect.web.http",
+    "FolderSource": "scirgen.stages.collect.files.folder",
     "normalise_licence": "scirgen.stages.collect.licences",
     "Cursor": "scirgen.stages.collect.source",
     "Candidate": "scirgen.stages.collect.source",
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from scirgen.core.registry import Plugin as Plugin
     from scirgen.core.registry import Provided as Provided
     from scirgen.core.resources import Domain as Domain
-    from scirgen.stages.collect.folder import FolderSource as FolderSource
-    from scirgen.stages.collect.http import Http as Http
-    from scirgen.stages.collect.http import open_http as open_http
+    from scirgen.stages.collect.files.folder import FolderSource as FolderSource
     from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate
     from scirgen.stages.collect.source import Cursor as Cursor
@@ -55,6 +53,8 @@ if TYPE_CHECKING:
     from scirgen.stages.collect.source import PaperService as PaperService
     from scirgen.stages.collect.source import Source as Source
     from scirgen.stages.collect.source import SourceSetup as SourceSetup
+    from scirgen.stages.collect.web.http import Http as Http
+    from scirgen.stages.collect.web.http import open_http as open_http
 
 __all__ = [*_EXPORTS, "__version__"]
 

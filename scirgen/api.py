@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import signal
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.blocking import blocking
-from scirgen.core.config import Config, LoadedConfig, load_config
-from scirgen.core.errors import InputError, PluginError, ScirgenError
-from scirgen.core.prompts import PromptLibrary
+from scirgen.commands.estimate.command import estimate_run as estimate_run
+from scirgen.commands.merge.command import Permitted, merge_runs
+from scirgen.core.config import Config
+from scirgen.core.domains import find_domain as find_domain
+from scirgen.core.domains import resolve_config as resolve_config
 from scirgen.core.records import QAPair, ReleaseFile
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Domain, Resources
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.engines.base import Engine
-from scirgen.llm.cache import ReplyCache
-from scirgen.llm.open import Sessions, open_sessions
-from scirgen.pipeline.estimate import Known, estimate
-from scirgen.pipeline.expected import Estimate
-from scirgen.pipeline.history import read_history
-from scirgen.pipeline.joined import JoinedView, refuse_merged
-from scirgen.pipeline.manifest import build_manifest, write_manifest
-from scirgen.pipeline.merge import check_parts, merged_config, open_merged, remember_parts, write_merged_manifest
-from scirgen.pipeline.merge import release as release_merged
-from scirgen.pipeline.nothing_made import refuse_nothing
-from scirgen.pipeline.observer import JsonLog, Observer, Several, Silent
-from scirgen.pipeline.parts import open_parts, settle_overlap
-from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.plugins import load_registry
-from scirgen.pipeline.rehearse import LEANS, draw_sample, model_facts, rehearse
-from scirgen.pipeline.runner import Outcome, Runner
-from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.core.resources import Domain
+from scirgen.core.runtime import blocking
+from scirgen.pipeline.observer import Observer, Silent
+from scirgen.pipeline.run import build_stages as build_stages
+from scirgen.pipeline.run import execute
+from scirgen.pipeline.runner import Outcome
+from scirgen.pipeline.views.opening import open_view
 from scirgen.report import write_report
-from scirgen.stages.base import Stage, StageContext
-from scirgen.stages.collect.checked import checked
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 
 
@@ -60,7 +37,7 @@ class Run:
 
     def rows(self) -> Iterator[QAPair]:
         """Accepted and tagged pairs, in the order of dataset and pair ids."""
-        view = StoreView.open(self.folder)
+        view = open_view(self.folder)
         try:
             yield from view.pairs()
         finally:
@@ -68,7 +45,7 @@ class Run:
 
     def released(self) -> dict[str, int]:
         """Rows of the release by split; fewer than `rows` where a target or near-duplicates left some out."""
-        view = StoreView.open(self.folder)
+        view = open_view(self.folder)
         try:
             files = {Path(f.path): f.rows or 0 for f in view.records("release", ReleaseFile)}
         finally:
@@ -77,38 +54,11 @@ class Run:
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """Stage by stage: done, failed, to do, outputs, rejected by code."""
-        view = StoreView.open(self.folder)
+        view = open_view(self.folder)
         try:
             return view.funnel()
         finally:
             view.close()
-
-
-def find_domain(name: str, registry: Registry | None = None) -> Domain:
-    """A domain by name.
-
-    Raises:
-        PluginError: no such domain ("did you mean"), or the plugin does not provide a `Domain`.
-    """
-    domain = (registry or load_registry()).get("domain", name)
-    if not isinstance(domain, Domain):
-        raise PluginError(f"domain {name!r} is a {type(domain).__name__}, not a scirgen.Domain")
-    return domain
-
-
-def resolve_config(
-    *, domain: str | None = None, config_file: Path | None = None, flags: Mapping[str, object] | None = None
-) -> tuple[LoadedConfig, Domain]:
-    """Resolve all layers: defaults < domain < file < flags.
-
-    Raises:
-        ConfigError: and its subclasses, for wrong values, unknown keys, an unknown domain.
-    """
-    given = {**(flags or {}), "domain": domain}
-    chosen = load_config(file=config_file, flags=given).config.domain
-    pack = find_domain(chosen)
-    layer = (pack.name, pack.config_file) if pack.config_file else None
-    return load_config(domain_file=layer, file=config_file, flags=given), pack
 
 
 def generate(
@@ -161,6 +111,16 @@ def generate(
     return blocking(run_pipeline(Path(out), loaded.config, pack, source=source, observer=observer or Silent()))
 
 
+async def run_pipeline(
+    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
+) -> Run:
+    """Run the pipeline with resolved settings, then write the report. The asynchronous heart of `generate`."""
+    outcome = await execute(folder, config, domain, source=source, observer=observer)
+    if outcome.status in ("success", "partial"):
+        write_report(folder)
+    return Run(folder, outcome)
+
+
 def merge(
     out: str | Path,
     parts: Sequence[str | Path],
@@ -192,188 +152,9 @@ def merge(
     Raises:
         ScirgenError: parts that cannot be one release, or only with one of the permissions above; nothing is written then.
     """
-    folder, registry, observer = Path(out), load_registry(), observer or Silent()
-    with ExitStack() as closing:
-        opened = open_parts([Path(p) for p in parts], closing)
-        notes = check_parts(opened, mixed=mixed, partial=partial)
-        config = merged_config(opened, Path(config_file) if config_file else None, settings or {})
-        elsewhere = settle_overlap(opened, first_wins=first_wins)
-        stage = build_stages(registry)["release"]
-        resources = Resources(
-            find_domain(config.domain, registry), Path(config.overrides) if config.overrides else None
-        )
-        store = closing.enter_context(open_merged(folder, opened))
-        view = JoinedView(store, opened, notes)
-        ctx = StageContext(
-            config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder,
-            log=logging.getLogger("scirgen"),
-        )  # fmt: skip
-        observer.note(f"{len(opened)} part(s) with {len(view.dataset_ids()):,} datasets: writing their release")
-        outcome = blocking(release_merged(store, view, ctx, stage, observer))
-        remember_parts(folder, store, view, elsewhere)
-        write_merged_manifest(folder, store, view, ctx, stage)
+    permitted = Permitted(mixed=mixed, partial=partial, first_wins=first_wins)
+    file, folder = Path(config_file) if config_file else None, Path(out)
+    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Silent())
     if report:
         write_report(folder)
     return Run(folder, outcome)
-
-
-async def run_pipeline(
-    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
-) -> Run:
-    """Open what a run needs, refuse what cannot work, run, close. The asynchronous heart of `generate`."""
-    registry = load_registry()
-    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-    stages = build_stages(registry)
-    async with AsyncExitStack() as closing:
-        opened = open_source(config, registry, domain, folder) if source is None else checked(source)
-        store = closing.enter_context(Store(folder / "run.db"))
-        refuse_merged(store)
-        prompts = PromptLibrary(resources)
-        replies = ReplyCache(store.writer)
-        sessions = await open_sessions(config, registry, replies, prompts=prompts)
-        closing.push_async_callback(sessions.aclose)
-        config = _wide_enough(config, sessions)
-        log = JsonLog(folder / "log.jsonl")
-        closing.callback(log.close)
-        ctx = StageContext(
-            config, resources, prompts, Taxonomies(resources), registry, folder,
-            sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
-        )  # fmt: skip
-        engine = build_engine(config, registry)
-        await engine.start(ctx, sessions, replies)
-        closing.push_async_callback(engine.aclose)
-        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log), partial(refuse_nothing, folder))
-        sessions.tell(Several(observer, log).note)
-        _stop_on_signals(runner, sessions, observer, closing)
-        _stop_in_time(runner, sessions, closing)
-        log.began(sessions.identities())
-        try:
-            outcome = await runner.run()
-            if outcome.status in ("budget", "stopped"):
-                outcome = replace(
-                    outcome, message=f"{outcome.message or 'on request'}; bought {sessions.meter.bought()}"
-                )
-        except ScirgenError as error:
-            log.ended("error", code=error.error_code, message=error.message)
-            raise
-        finally:
-            with suppress(ScirgenError):
-                write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
-        log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
-    if outcome.status in ("success", "partial"):
-        write_report(folder)
-    return Run(folder, outcome)
-
-
-async def estimate_run(
-    folder: Path,
-    config: Config,
-    domain: Domain,
-    *,
-    sample: int = 8,
-    history: Path | None = None,
-    tokens_per_second: float | None = None,
-    source: Source | None = None,
-) -> Estimate:
-    """Predict what `run_pipeline` would take, from rehearsals on ``sample`` datasets. No model is asked, nothing is spent.
-
-    Args:
-        folder: the run's; downloaded papers are kept in it for the run.
-        config: as for the run.
-        domain: as for the run.
-        sample: datasets to rehearse on, drawn evenly by the seed.
-        history: a run's folder of before with the same model.
-        tokens_per_second: new tokens a second that the model gives in all.
-        source: as for the run.
-
-    Raises:
-        ScirgenError: wrong input or settings.
-    """
-    registry = load_registry()
-    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-    opened = open_source(config, registry, domain, folder) if source is None else checked(source)
-    drawn = await draw_sample(opened, config, sample)
-    if not drawn.ids:
-        raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
-    facts = await model_facts(config, registry)
-    learnt = read_history(history) if history else None
-    if learnt is not None and not any(m.startswith(str(facts.generator[0])) for m in learnt.models):
-        facts.notes.append(
-            f"{history} was made with {', '.join(sorted(learnt.models)) or 'no model'}, not with this one."
-        )
-    stages, rehearsals = build_stages(registry), []
-    with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
-        for lean in LEANS:
-            made = await rehearse(config, registry, resources, stages, opened, facts, drawn, lean, Path(scratch))
-            rehearsals.append(made)
-    pack = facts.generator[1].pack if config.models.pack == "auto" else config.models.pack
-    return estimate(rehearsals, Known(config, drawn, learnt, tokens_per_second, pack == "small", facts.notes))
-
-
-def build_stages(registry: Registry) -> dict[str, Stage]:
-    """The plan's stages, through the registry.
-
-    Raises:
-        PluginError: one is missing or is not a `Stage`.
-    """
-    stages: dict[str, Stage] = {}
-    for step in PLAN:
-        made = registry.get("stage", step.stage)
-        if not (isinstance(made, type) and issubclass(made, Stage)):
-            raise PluginError(f"stage {step.stage!r} is not a Stage subclass")
-        stages[step.stage] = made()
-    return stages
-
-
-def build_engine(config: Config, registry: Registry) -> Engine:
-    """The engine of ``config.engine``, through the registry."""
-    made = registry.get("engine", config.engine)
-    if not isinstance(made, type):
-        raise PluginError(f"engine {config.engine!r} is not a class")
-    engine: Engine = made(config)
-    return engine
-
-
-def _wide_enough(config: Config, sessions: Sessions) -> Config:
-    """With a generator that answers many requests together, many datasets must be in flight, unless the user says how many."""
-    if sessions.datasets is None or "datasets_in_flight" in config.limits.model_fields_set:
-        return config
-    limits = config.limits.model_copy(update={"datasets_in_flight": sessions.datasets})
-    return config.model_copy(update={"limits": limits})
-
-
-def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -> None:
-    """``limits.max_minutes`` holds while no model is asked, too; each call checks it for itself."""
-    minutes = sessions.meter.limits.max_minutes
-    if minutes is None:
-        return
-
-    def stop() -> None:
-        runner.spent(f"budget reached: {minutes:g} minutes")
-        sessions.drain()
-        if sessions.outlives:
-            runner.stop()
-
-    closing.callback(asyncio.get_running_loop().call_later(minutes * 60, stop).cancel)
-
-
-def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, closing: AsyncExitStack) -> None:
-    """Ctrl-C and SIGTERM drain; a second one stops at once, and the first where what is in flight goes on without us."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        if runner.stopping:
-            observer.note("stopping at once")
-        elif sessions.outlives:
-            observer.note("stopping: what was asked goes on at the server; the same command collects it")
-            runner.stop()
-        else:
-            observer.note("stopping: finishing what is in flight (again to stop at once)")
-        runner.stop()
-        sessions.drain()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Not in the main thread (a notebook, a server): the caller handles signals.
-        with suppress(ValueError, RuntimeError, NotImplementedError):
-            loop.add_signal_handler(number, stop)
-            closing.callback(loop.remove_signal_handler, number)

@@ -3,109 +3,178 @@
 from __future__ import annotations
 
 from scirgen.core.registry import Plugin, Provided
+from scirgen.core.version import __version__
 
-_S = "scirgen.stages"
-
-STAGES = tuple(
-    Provided("stage", name, f"{_S}.{name}.stage:{name.capitalize()}Stage")
-    for name in ("collect", "parse", "section", "match", "extract", "verify", "generate", "filter", "tag", "release")
+STAGES = (
+    Provided("stage", "collect", "scirgen.stages.collect.stage:CollectStage"),
+    Provided("stage", "parse", "scirgen.stages.parse.stage:ParseStage"),
+    Provided("stage", "section", "scirgen.stages.section.stage:SectionStage"),
+    Provided("stage", "match", "scirgen.stages.match.stage:MatchStage"),
+    Provided("stage", "extract", "scirgen.stages.extract.stage:ExtractStage"),
+    Provided("stage", "verify", "scirgen.stages.verify.stage:VerifyStage"),
+    Provided("stage", "generate", "scirgen.stages.generate.stage:GenerateStage"),
+    Provided("stage", "filter", "scirgen.stages.filter.stage:FilterStage"),
+    Provided("stage", "tag", "scirgen.stages.tag.stage:TagStage"),
+    Provided("stage", "release", "scirgen.stages.release.stage:ReleaseStage"),
 )
 
 MODELS = (
-    Provided("chat_model", "openai", "scirgen.llm.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
+    Provided("chat_model", "openai", "scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
     Provided(
-        "scoring_model", "openai", "scirgen.llm.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"
+        "scoring_model",
+        "openai",
+        "scirgen.llm.server.openai_scoring:OpenAIScoring",
+        "a server with echo or prompt_logprobs",
     ),
-    Provided("chat_model", "batch", "scirgen.llm.openai_batch:BatchChat", "the Batch API of such a server, half price"),
-    Provided("chat_model", "hf", "scirgen.llm.transformers_local:TransformersChat", "transformers in process", "local"),
+    Provided(
+        "chat_model", "batch", "scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"
+    ),
+    Provided(
+        "chat_model", "hf", "scirgen.llm.local.transformers_local:TransformersChat", "transformers in process", "local"
+    ),
     Provided(
         "scoring_model",
         "hf",
-        "scirgen.llm.transformers_scoring:TransformersScoring",
+        "scirgen.llm.local.transformers_scoring:TransformersScoring",
         "transformers in process",
         "local",
     ),
-    Provided("chat_model", "vllm", "scirgen.llm.vllm_local:VLLMChat", "vLLM in process", "vllm"),
-    Provided("scoring_model", "vllm", "scirgen.llm.vllm_local:VLLMScoring", "vLLM in process", "vllm"),
-    Provided("chat_model", "bundled", "scirgen.llm.bundled:BundledChat", "SmolLM2-135M-Instruct", "local"),
-    Provided("scoring_model", "bundled", "scirgen.llm.bundled:BundledScoring", "SmolLM2-135M-Instruct", "local"),
+    Provided("chat_model", "vllm", "scirgen.llm.vllm.vllm_local:VLLMChat", "vLLM in process", "vllm"),
+    Provided("scoring_model", "vllm", "scirgen.llm.vllm.vllm_local:VLLMScoring", "vLLM in process", "vllm"),
+    Provided("chat_model", "bundled", "scirgen.llm.local.bundled:BundledChat", "SmolLM2-135M-Instruct", "local"),
+    Provided("scoring_model", "bundled", "scirgen.llm.local.bundled:BundledScoring", "SmolLM2-135M-Instruct", "local"),
 )
 
-_C = "scirgen.stages.collect"
 
 SOURCES = (
-    Provided("source", "local", f"{_C}.folder:LocalSource", "a folder or file of records"),
+    Provided("source", "local", "scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
     Provided(
-        "source", "datacite", f"{_C}.catalogues.datacite:DataCiteSource", "DataCite by query, repository or prefix"
+        "source",
+        "datacite",
+        "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
+        "DataCite by query, repository or prefix",
     ),
-    Provided("source", "oaipmh", f"{_C}.catalogues.oaipmh:OaiSource", "any OAI-PMH repository", "sources"),
-    Provided("source", "ckan", f"{_C}.catalogues.ckan:CkanSource", "any CKAN portal"),
     Provided(
-        "source", "huggingface", f"{_C}.catalogues.huggingface:HuggingFaceSource", "datasets of the Hugging Face Hub"
+        "source", "oaipmh", "scirgen.stages.collect.catalogues.oaipmh:OaiSource", "any OAI-PMH repository", "sources"
+    ),
+    Provided("source", "ckan", "scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
+    Provided(
+        "source",
+        "huggingface",
+        "scirgen.stages.collect.catalogues.huggingface:HuggingFaceSource",
+        "datasets of the Hugging Face Hub",
     ),
 )
 
 PAPERS = (
-    Provided("papers", "openalex", f"{_C}.services.openalex:OpenAlexService", "works that cite or mention a DOI"),
-    Provided("papers", "events", f"{_C}.services.events:EventsService", "links of Crossref and DataCite"),
-    Provided("papers", "semantic-scholar", f"{_C}.services.semantic_scholar:SemanticScholarService", "citing papers"),
-    Provided("papers", "arxiv", f"{_C}.services.arxiv:ArxivService", "preprints"),
-    Provided("papers", "unpaywall", f"{_C}.services.unpaywall:UnpaywallService", "open copies by DOI"),
     Provided(
-        "papers", "bibliography", f"{_C}.services.bibliography:BibliographyService", "a BibTeX or RIS file", "sources"
+        "papers",
+        "openalex",
+        "scirgen.stages.collect.services.openalex:OpenAlexService",
+        "works that cite or mention a DOI",
     ),
-    Provided("papers", "folder", f"{_C}.services.bibliography:FolderService", "a folder of papers"),
+    Provided(
+        "papers", "events", "scirgen.stages.collect.services.events:EventsService", "links of Crossref and DataCite"
+    ),
+    Provided(
+        "papers",
+        "semantic-scholar",
+        "scirgen.stages.collect.services.semantic_scholar:SemanticScholarService",
+        "citing papers",
+    ),
+    Provided("papers", "arxiv", "scirgen.stages.collect.services.arxiv:ArxivService", "preprints"),
+    Provided("papers", "unpaywall", "scirgen.stages.collect.services.unpaywall:UnpaywallService", "open copies by DOI"),
+    Provided(
+        "papers",
+        "bibliography",
+        "scirgen.stages.collect.services.bibliography:BibliographyService",
+        "a BibTeX or RIS file",
+        "sources",
+    ),
+    Provided("papers", "folder", "scirgen.stages.collect.services.bibliography:FolderService", "a folder of papers"),
 )
 
 PARSERS = (
-    Provided("parser", "pymupdf", "scirgen.stages.parse.pymupdf_parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
+    Provided("parser", "pymupdf", "scirgen.stages.parse.pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
     Provided("parser", "grobid", "scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server"),
     Provided("parser", "text", "scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
 )
 
-_G = f"{_S}.filter.gates"
-_F = f"{_S}.filter.faithfulness"
 
 GATES = (
-    Provided("gate", "schema", f"{_G}.form:SchemaGate"),
-    Provided("gate", "not_verbatim", f"{_G}.evidence:NotVerbatimGate"),
-    Provided("gate", "language", f"{_G}.form:LanguageGate"),
-    Provided("gate", "length", f"{_G}.form:LengthGate"),
-    Provided("gate", "repetition", f"{_G}.form:RepetitionGate"),
-    Provided("gate", "type_question", f"{_G}.form:TypeQuestionGate"),
-    Provided("gate", "type_answer", f"{_G}.form:TypeAnswerGate"),
-    Provided("gate", "type_opinion", f"{_G}.opinion:TypeOpinionGate"),
-    Provided("gate", "pointing", f"{_G}.reference:PointingGate"),
-    Provided("gate", "vague", f"{_G}.substance:VagueGate"),
-    Provided("gate", "unknown_name", f"{_G}.substance:UnknownNameGate"),
-    Provided("gate", "metadata_echo", f"{_G}.reference:MetadataEchoGate"),
-    Provided("gate", "example_leak", f"{_G}.reference:ExampleLeakGate"),
-    Provided("gate", "not_supported", f"{_G}.evidence:NotSupportedGate"),
-    Provided("gate", "answerable_without_context", f"{_G}.answerable:AnswerableWithoutContextGate"),
-    Provided("gate", "unanswerable_with_context", f"{_G}.answerable:UnanswerableWithContextGate"),
-    Provided("gate", "duplicate", f"{_G}.duplicate:DuplicateGate"),
-    Provided("faithfulness", "semantic", f"{_F}.semantic:SemanticScorer", "SePer as published, soft"),
-    Provided("faithfulness", "semantic_hard", f"{_F}.semantic:HardSemanticScorer", "SePer as published, hard"),
-    Provided("faithfulness", "nli", f"{_F}.judged:EntailmentScorer", "an entailment model on passages"),
-    Provided("faithfulness", "llm_judge", f"{_F}.judged:JudgeScorer", "the generator, asked to judge"),
-    Provided("entailment", "hf", "scirgen.llm.entailment:ClassifierEntailment", "a classifier", "local"),
-    Provided("entailment", "score", "scirgen.llm.entailment:ScorerEntailment", "the scorer's yes against its no"),
-    Provided("entailment", "lexical", "scirgen.llm.entailment:LexicalEntailment", "shared words; a baseline"),
-    Provided("faithfulness", "shift", f"{_S}.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
+    Provided("gate", "schema", "scirgen.stages.filter.gates.form:SchemaGate"),
+    Provided("gate", "not_verbatim", "scirgen.stages.filter.gates.evidence:NotVerbatimGate"),
+    Provided("gate", "language", "scirgen.stages.filter.gates.form:LanguageGate"),
+    Provided("gate", "length", "scirgen.stages.filter.gates.form:LengthGate"),
+    Provided("gate", "repetition", "scirgen.stages.filter.gates.form:RepetitionGate"),
+    Provided("gate", "type_question", "scirgen.stages.filter.gates.form:TypeQuestionGate"),
+    Provided("gate", "type_answer", "scirgen.stages.filter.gates.form:TypeAnswerGate"),
+    Provided("gate", "type_opinion", "scirgen.stages.filter.gates.opinion:TypeOpinionGate"),
+    Provided("gate", "pointing", "scirgen.stages.filter.gates.reference:PointingGate"),
+    Provided("gate", "vague", "scirgen.stages.filter.gates.substance:VagueGate"),
+    Provided("gate", "unknown_name", "scirgen.stages.filter.gates.substance:UnknownNameGate"),
+    Provided("gate", "metadata_echo", "scirgen.stages.filter.gates.reference:MetadataEchoGate"),
+    Provided("gate", "example_leak", "scirgen.stages.filter.gates.reference:ExampleLeakGate"),
+    Provided("gate", "not_supported", "scirgen.stages.filter.gates.evidence:NotSupportedGate"),
+    Provided(
+        "gate", "answerable_without_context", "scirgen.stages.filter.gates.answerable:AnswerableWithoutContextGate"
+    ),
+    Provided("gate", "unanswerable_with_context", "scirgen.stages.filter.gates.answerable:UnanswerableWithContextGate"),
+    Provided("gate", "duplicate", "scirgen.stages.filter.gates.duplicate:DuplicateGate"),
+    Provided(
+        "faithfulness",
+        "semantic",
+        "scirgen.stages.filter.faithfulness.semantic:SemanticScorer",
+        "SePer as published, soft",
+    ),
+    Provided(
+        "faithfulness",
+        "semantic_hard",
+        "scirgen.stages.filter.faithfulness.semantic:HardSemanticScorer",
+        "SePer as published, hard",
+    ),
+    Provided(
+        "faithfulness",
+        "nli",
+        "scirgen.stages.filter.faithfulness.judged:EntailmentScorer",
+        "an entailment model on passages",
+    ),
+    Provided(
+        "faithfulness",
+        "llm_judge",
+        "scirgen.stages.filter.faithfulness.judged:JudgeScorer",
+        "the generator, asked to judge",
+    ),
+    Provided("entailment", "hf", "scirgen.llm.encoders.entailment:ClassifierEntailment", "a classifier", "local"),
+    Provided(
+        "entailment", "score", "scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"
+    ),
+    Provided("entailment", "lexical", "scirgen.llm.encoders.entailment:LexicalEntailment", "shared words; a baseline"),
+    Provided(
+        "faithfulness", "shift", "scirgen.stages.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"
+    ),
 )
 
 ENGINES = (
-    Provided("engine", "local", "scirgen.engines.local:LocalEngine", "asyncio on this machine"),
-    Provided("engine", "ray", "scirgen.engines.ray:RayEngine", "actors on a Ray cluster", "ray"),
+    Provided("engine", "local", "scirgen.pipeline.engines.local:LocalEngine", "asyncio on this machine"),
+    Provided("engine", "ray", "scirgen.pipeline.engines.ray:RayEngine", "actors on a Ray cluster", "ray"),
 )
 
 STRATEGIES = (
-    Provided("generation_strategy", "joint", f"{_S}.generate.joint:JointStrategy", "all pairs of a type in one call"),
     Provided(
-        "generation_strategy", "evidence", f"{_S}.generate.evidence:EvidenceStrategy", "evidence first, then one pair"
+        "generation_strategy", "joint", "scirgen.stages.generate.joint:JointStrategy", "all pairs of a type in one call"
     ),
     Provided(
-        "generation_strategy", "adaptive", f"{_S}.generate.adaptive:AdaptiveStrategy", "chooses types by metadata"
+        "generation_strategy",
+        "evidence",
+        "scirgen.stages.generate.evidence:EvidenceStrategy",
+        "evidence first, then one pair",
+    ),
+    Provided(
+        "generation_strategy",
+        "adaptive",
+        "scirgen.stages.generate.adaptive:AdaptiveStrategy",
+        "chooses types by metadata",
     ),
 )
 
@@ -119,28 +188,62 @@ RETRIEVERS = (
 
 MATCH_STRATEGIES = (
     Provided(
-        "match_strategy", "auto", f"{_S}.match.judge:AutoStrategy", "rules first, the model for what they leave open"
+        "match_strategy",
+        "auto",
+        "scirgen.stages.match.judge:AutoStrategy",
+        "rules first, the model for what they leave open",
     ),
-    Provided("match_strategy", "mention", f"{_S}.match.mention:MentionStrategy", "named or cited where data are used"),
-    Provided("match_strategy", "datafinder", f"{_S}.match.mention:DataFinderStrategy", "cited, and named twice"),
-    Provided("match_strategy", "lexical", f"{_S}.match.lexical:LexicalStrategy", "described in the dataset's words"),
     Provided(
-        "match_strategy", "model", f"{_S}.match.judge:ModelStrategy", "the generator judges the nearest sentences"
+        "match_strategy",
+        "mention",
+        "scirgen.stages.match.mention:MentionStrategy",
+        "named or cited where data are used",
+    ),
+    Provided(
+        "match_strategy", "datafinder", "scirgen.stages.match.mention:DataFinderStrategy", "cited, and named twice"
+    ),
+    Provided(
+        "match_strategy", "lexical", "scirgen.stages.match.lexical:LexicalStrategy", "described in the dataset's words"
+    ),
+    Provided(
+        "match_strategy",
+        "model",
+        "scirgen.stages.match.judge:ModelStrategy",
+        "the generator judges the nearest sentences",
     ),
 )
 
-_F = f"{_S}.release.formats"
 FORMATS = (
-    Provided("release_format", "parquet", f"{_F}.parquet:ParquetFormat", "one Parquet file a table", "release"),
-    Provided("release_format", "beir", f"{_F}.retrieval:BeirFormat", "corpus, queries, qrels as BEIR reads them"),
-    Provided("release_format", "trec", f"{_F}.retrieval:TrecFormat", "TREC topics, qrels, documents"),
-    Provided("release_format", "ir_datasets", f"{_F}.retrieval:IrDatasetsFormat", "files and ids for ir_datasets"),
-    Provided("release_format", "rag", f"{_F}.rag:RagFormat", "samples for LlamaIndex and Ragas"),
+    Provided(
+        "release_format",
+        "parquet",
+        "scirgen.stages.release.formats.parquet:ParquetFormat",
+        "one Parquet file a table",
+        "release",
+    ),
+    Provided(
+        "release_format",
+        "beir",
+        "scirgen.stages.release.formats.retrieval:BeirFormat",
+        "corpus, queries, qrels as BEIR reads them",
+    ),
+    Provided(
+        "release_format", "trec", "scirgen.stages.release.formats.retrieval:TrecFormat", "TREC topics, qrels, documents"
+    ),
+    Provided(
+        "release_format",
+        "ir_datasets",
+        "scirgen.stages.release.formats.retrieval:IrDatasetsFormat",
+        "files and ids for ir_datasets",
+    ),
+    Provided(
+        "release_format", "rag", "scirgen.stages.release.formats.rag:RagFormat", "samples for LlamaIndex and Ragas"
+    ),
 )
 
 PLUGIN = Plugin(
     "scirgen",
-    "0.1.0",
+    __version__,
     (
         *STAGES,
         *MODELS,

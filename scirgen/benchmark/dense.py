@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scirgen.benchmark.lexical import joined
 from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, top
 from scirgen.core.errors import PluginError
-from scirgen.llm.embeddings import CROSS, load, open_embedder
+from scirgen.llm.encoders.embeddings import CROSS, load, open_embedder
 
 _BATCH = 256
 _RRF_K = 60

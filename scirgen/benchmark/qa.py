@@ -10,21 +10,28 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 from rapidfuzz.distance import LCSseq
 
+from scirgen.benchmark.metrics import Clusters
 from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import make_retriever
-from scirgen.benchmark.significance import Clusters
+from scirgen.core.config import Config
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import PromptLibrary, unfenced
 from scirgen.core.registry import Registry
-from scirgen.core.release import Release, ReleaseRow
-from scirgen.llm.entailment import Entailment, EntailmentModel
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
+from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
+from scirgen.qa.release import Release, ReleaseRow
 
 THRESHOLD = 0.5
 _WORD = re.compile(r"\w+(?:[.,]\d+)*")
@@ -244,3 +251,63 @@ def _words(text: str) -> list[str]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return round(sum(values) / len(values), 6) if values else None
+
+
+async def run_qa(
+    release: Release,
+    model: str,
+    registry: Registry,
+    out: Path,
+    *,
+    retriever: str = "bm25",
+    ks: Sequence[int] = (0, 1, 5),
+    split: str = "test",
+    limit: int | None = None,
+    entailment: str = "lexical:words",
+    started: Callable[[int], None] = lambda answers: None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> QAReport:
+    """Answer a split's questions with each number of passages; replies are kept in ``out/replies.db``.
+
+    ``started`` gets the number of answers that will be asked for, ``progress`` how many there are.
+
+    Raises:
+        InputError: the split has no answered questions.
+        ConfigError: an unknown model, retriever or entailment model.
+        ModelAccessError: the entailment model cannot be loaded; nothing was asked then.
+    """
+    resources = Resources()
+    prompts = PromptLibrary(resources)
+    forms = {t.id: t.answer_form for t in Taxonomies(resources).graesser.types}
+    config = Config.model_validate({"models": {"generator": model}})
+    judge = open_entailment(entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard"))
+    # Loads it: one that cannot be loaded should not be found out after the answers were paid for.
+    await question_entails([("Is it so?", "Yes", "Yes")], judge)
+    questions = questions_of(release, split, limit, forms, retriever, registry, max(*ks, 1))
+    await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
+    started(len(questions) * len(ks))
+    done = count(1)
+    rows: list[SystemRow] = []
+    given: list[Answered] = []
+    sessions = await open_sessions(
+        config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
+    )
+    try:
+        for k in ks:
+            replies = await answers(
+                questions,
+                k,
+                sessions.chat,
+                prompts,
+                concurrency=config.limits.concurrency,
+                progress=lambda: progress(next(done)),
+            )
+            row, found = await score(str(sessions.chat.identity), k, questions, replies, judge)
+            rows.append(row)
+            given += found
+    finally:
+        await sessions.aclose()
+    for name, said in baselines(questions).items():
+        row, _ = await score(name, 0 if name == "always Yes" else 1, questions, said, judge)
+        rows.append(row)
+    return QAReport(release=release.info.name, split=split, entailment=judge.identity, rows=rows, answers=given)

@@ -14,13 +14,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.metrics import RELEVANT, PerQuery, means, per_query
+from scirgen.benchmark.metrics import RELEVANT, Clusters, PerQuery, holm, means, per_query
 from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, complete_specs, make_retriever
-from scirgen.benchmark.significance import Clusters, holm
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
-from scirgen.core.release import Release, ReleaseRow
+from scirgen.qa.release import Release, ReleaseRow
 
 DEPTH = 100
 TESTED = "MRR@100"

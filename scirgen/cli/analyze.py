@@ -17,9 +17,9 @@ import click
 )
 def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
     """Types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo, JSONL."""
-    from scirgen.benchmark.labelling import Labeller
-    from scirgen.benchmark.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
-    from scirgen.benchmark.question_sets import read_question_set
+    from scirgen.benchmark.compare.labelling import Labeller
+    from scirgen.benchmark.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
+    from scirgen.benchmark.compare.question_sets import read_question_set
     from scirgen.benchmark.tables import markdown
 
     labeller = Labeller(read_question_set(labels_from)) if labels_from else None

@@ -9,11 +9,11 @@ import click
 
 from scirgen.api import resolve_config
 from scirgen.cli.options import parse_settings
-from scirgen.core.qafiles import open_qa
+from scirgen.commands.audit import Audit
+from scirgen.commands.audit import audit as run_audit
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.pipeline.audit import Audit
-from scirgen.pipeline.audit import audit as run_audit
-from scirgen.pipeline.plugins import load_registry
+from scirgen.qa.qafiles import open_qa
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from scirgen.core.release import Release
+    from scirgen.qa.release import Release
 
 
 @click.group()
@@ -64,8 +64,8 @@ def retrieval(
     from scirgen.benchmark.retrieval import evaluate
     from scirgen.benchmark.retriever import split_specs
     from scirgen.benchmark.tables import breakdown_table, retrieval_table, shown_spec
-    from scirgen.core.release import Release
-    from scirgen.pipeline.plugins import load_registry
+    from scirgen.core.registry import load_registry
+    from scirgen.qa.release import Release
 
     report = evaluate(
         Release(release),
@@ -115,11 +115,10 @@ def pool(
     """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels."""
     import asyncio
 
-    from scirgen.benchmark.pooling import agreement
-    from scirgen.benchmark.pooling_run import run_pool
+    from scirgen.benchmark.pooling import agreement, run_pool
     from scirgen.benchmark.retriever import split_specs
-    from scirgen.core.release import Release
-    from scirgen.pipeline.plugins import load_registry
+    from scirgen.core.registry import load_registry
+    from scirgen.qa.release import Release
 
     opened = Release(release)
     count = _Count("pairs judged")
@@ -200,10 +199,10 @@ def qa(
     """Closed-book and retrieval-augmented answers, beside always-Yes and copy-the-context."""
     import asyncio
 
-    from scirgen.benchmark.qa_run import run_qa
+    from scirgen.benchmark.qa import run_qa
     from scirgen.benchmark.tables import qa_table
-    from scirgen.core.release import Release
-    from scirgen.pipeline.plugins import load_registry
+    from scirgen.core.registry import load_registry
+    from scirgen.qa.release import Release
 
     try:
         ks = sorted({int(k) for k in depths.split(",")})

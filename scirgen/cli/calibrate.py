@@ -12,12 +12,12 @@ import yaml
 
 from scirgen.api import resolve_config
 from scirgen.cli.options import parse_settings
-from scirgen.core.calibration import FEWEST, Quality
+from scirgen.commands.calibrate.calibrate import Calibrated, read_labels
+from scirgen.commands.calibrate.calibrate import calibrate as run
+from scirgen.commands.calibrate.page import calibration_page
+from scirgen.commands.calibrate.quality import FEWEST, Quality
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.pipeline.calibrate import Calibrated, read_labels
-from scirgen.pipeline.calibrate import calibrate as run
-from scirgen.pipeline.plugins import load_registry
-from scirgen.report.calibration import calibration_page
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from scirgen.pipeline.joined import part_folders
-from scirgen.pipeline.repair import diagnose, repair
+from scirgen.commands.doctor import diagnose, repair
+from scirgen.pipeline.views.merged_view import part_folders
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,8 +8,8 @@ import click
 
 from scirgen.api import find_domain
 from scirgen.core.config import load_config
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, Resources
-from scirgen.pipeline.plugins import load_registry
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,7 +11,7 @@ import click
 
 from scirgen.api import estimate_run, resolve_config
 from scirgen.cli.options import run_options, settings_of
-from scirgen.pipeline.expected import Estimate, Figure
+from scirgen.commands.estimate.result import Estimate, Figure
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,7 +9,7 @@ import click
 
 from scirgen.api import resolve_config
 from scirgen.cli.options import parse_settings
-from scirgen.pipeline.plugins import load_registry
+from scirgen.core.registry import load_registry
 from scirgen.stages.filter.stage import describe_gates
 
 

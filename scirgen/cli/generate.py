@@ -13,8 +13,8 @@ import click
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import run_options, settings_of
 from scirgen.cli.progress import make_observer
-from scirgen.pipeline.plugins import load_registry
-from scirgen.pipeline.preview import Preview, preview
+from scirgen.commands.estimate.preview import Preview, preview
+from scirgen.core.registry import load_registry
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

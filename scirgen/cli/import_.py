@@ -28,11 +28,11 @@ def import_() -> None:
 @click.option("--seed", default=0, show_default=True, help="Orders the groups when new splits are made.")
 def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, rest: str | None, seed: int) -> None:
     """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat), or records.jsonl[.gz]."""
+    from scirgen.commands.import_scirgen_geo import scirgen_geo as read
     from scirgen.core.config import ReleaseConfig
+    from scirgen.core.registry import load_registry
     from scirgen.core.resources import Resources
     from scirgen.core.taxonomy import Taxonomies
-    from scirgen.pipeline.plugins import load_registry
-    from scirgen.stages.release.import_scirgen_geo import scirgen_geo as read
     from scirgen.stages.release.write import write_release
 
     if resplit and rest:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from scirgen.pipeline.plugins import load_registry
-from scirgen.pipeline.scaffold import OVERRIDES, scaffold
+from scirgen.commands.scaffold import OVERRIDES, scaffold
+from scirgen.core.registry import load_registry
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,10 +11,11 @@ import click
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span
-from scirgen.pipeline.plugins import load_registry
-from scirgen.pipeline.serial import record_id
+from scirgen.core.registry import load_registry
+from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.store import StoredResult
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.filter.stage import describe_gates
 
 R = TypeVar("R", bound=Record)
@@ -27,7 +28,7 @@ R = TypeVar("R", bound=Record)
 @click.option("--replies/--no-replies", default=True, help="Show prompts and raw replies.")
 def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
     """Show where a row came from: span in the page, prompt, raw reply, scores, gates."""
-    view = StoreView.open(run)
+    view = open_view(run)
     try:
         warn_of_changes(view)
         found = _find(view, id)

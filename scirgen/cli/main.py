@@ -12,9 +12,8 @@ from typing import Any
 
 import click
 
-from scirgen import __version__
 from scirgen.core.errors import ScirgenError
-from scirgen.core.garbage import whole_process
+from scirgen.core.version import __version__
 
 # name -> (module:attribute, one line for --help); the module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -91,8 +90,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: run the command; a `ScirgenError` becomes one message with a hint and its exit code."""
     try:
-        with whole_process():
-            cli(standalone_mode=True)
+        cli(standalone_mode=True)
     except ScirgenError as error:
         click.echo(f"error [{error.error_code}]: {error.message}", err=True)
         if error.hint:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from scirgen.pipeline.plugins import load_registry
+from scirgen.core.registry import load_registry
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

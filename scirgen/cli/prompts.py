@@ -13,9 +13,9 @@ from scirgen.api import find_domain, resolve_config
 from scirgen.cli.options import parse_settings
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Dataset
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.plugins import load_registry
 
 _DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain pack whose overrides are in force.")
 _OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
@@ -69,7 +69,7 @@ def render(
 
     What no taxonomy knows is shown as <name>.
     """
-    from scirgen.core.prompt_lint import sample_variables
+    from scirgen.commands.prompts.lint import sample_variables
 
     resources = Resources(find_domain(domain), overrides)
     taxonomies = Taxonomies(resources)
@@ -89,7 +89,7 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 
     Exits with 2 when there is an error; warnings alone are no reason to.
     """
-    from scirgen.core.prompt_lint import lint as check
+    from scirgen.commands.prompts.lint import lint as check
 
     resources = Resources(find_domain(domain), overrides)
     library = PromptLibrary(resources)
@@ -126,7 +126,7 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
 
     Without --run only the metadata is asked about.
     """
-    from scirgen.pipeline import tryout
+    from scirgen.commands.prompts import tryout
 
     flags = {
         "input": given["input_"],
@@ -168,7 +168,7 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def diff(run_a: Path, run_b: Path, samples: int, as_json: bool) -> None:
     """Compare two runs' funnels and pairs side by side."""
-    from scirgen.pipeline.compare import STAGES, compare_runs
+    from scirgen.commands.prompts.compare import STAGES, compare_runs
 
     found = compare_runs(run_a, run_b, samples)
     if as_json:
@@ -206,7 +206,7 @@ def _show_messages(prompt: RenderedPrompt) -> None:
 
 
 def _show_tried(tried: object) -> None:
-    from scirgen.pipeline.tryout import Tried
+    from scirgen.commands.prompts.tryout import Tried
 
     assert isinstance(tried, Tried)
     for pair in tried.pairs:

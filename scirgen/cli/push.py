@@ -16,9 +16,9 @@ import click
 @click.option("--dry-run", is_flag=True, help="Check and list what would be sent; contact nobody.")
 def push(release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool) -> None:
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
-    from scirgen.core.release import Release
-    from scirgen.pipeline.push import check_repo, plan_upload
-    from scirgen.pipeline.push import push as send
+    from scirgen.commands.push import check_repo, plan_upload
+    from scirgen.commands.push import push as send
+    from scirgen.qa.release import Release
 
     check_repo(repo)
     opened = Release(release)

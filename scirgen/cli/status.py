@@ -14,7 +14,8 @@ import click
 from scirgen.cli.inspect import warn_of_changes
 from scirgen.core.records import Failure, Paper, Rejection
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import StoreView
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers, which people know by their files."""
@@ -42,7 +43,7 @@ def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) 
 
 def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
     while True:
-        view = StoreView.open(run)
+        view = open_view(run)
         try:
             warn_of_changes(view)
             if stage:

@@ -44,7 +44,7 @@ def train(
 
     OUT also gets disagreements.tsv: questions on which tagger and label differ, the surest first.
     """
-    from scirgen.stages.tag.training import evaluate, fit, hold_out, read_labels
+    from scirgen.commands.tagger import evaluate, fit, hold_out, read_labels
 
     taxonomies = Taxonomies(Resources(find_domain(domain)))
     examples, skipped = read_labels(labels, target, taxonomies)

@@ -7,6 +7,7 @@ a span's ``document_id`` is a dataset's id.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal
@@ -355,3 +356,18 @@ class CataloguePage(Record):
 
 
 AnyRecord = CataloguePage | Dataset | Paper | Link | Document | SectionLabel | Aspect | QAPair | ReleaseFile
+
+
+def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[Aspect]]:
+    """Aspects grouped in the order of the six categories, each group in document order."""
+    ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end))
+    return {c: [a for a in ordered if a.category == c] for c in AspectCategory if any(a.category == c for a in ordered)}
+
+
+def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
+    """Metadata, then the kept statements of its papers under their category's name; one string, the same everywhere."""
+    parts = [dataset.text]
+    for category, group in aspects_by_category(aspects).items():
+        name = category.value.replace("_", " ").capitalize()
+        parts.append(f"{name}: " + " ".join(dict.fromkeys(a.span.text for a in group)))
+    return "\n".join(parts)

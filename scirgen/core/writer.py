@@ -1,6 +1,6 @@
 """The one writer of a SQLite database: transactions, and in a run one commit for what is written at about the same time.
 
-What is written belongs to `scirgen.pipeline.store`, `scirgen.llm.cache` and `scirgen.llm.batch_journal`, which share a connection.
+What is written belongs to `scirgen.pipeline.store`, `scirgen.llm.cache` and `scirgen.llm.batch.batch_journal`, which share a connection.
 """
 
 from __future__ import annotations

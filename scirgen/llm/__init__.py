@@ -1,1 +1,1 @@
-"""All model access: two protocols (`base`), their backends, the reply cache, limits and usage."""
+"""All model access: two protocols (`base`), their backends, the reply cache and usage."""

@@ -1,1 +1,1 @@
-"""Plan, runner, store, plugin discovery."""
+"""The run: plan, runner, store, rounds, views and engines."""

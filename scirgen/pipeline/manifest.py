@@ -7,13 +7,13 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
-from scirgen import __version__
 from scirgen.core.config import Config
 from scirgen.core.errors import StoreError
+from scirgen.core.version import __version__
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from scirgen import __version__
+from scirgen.core.version import __version__
 from scirgen.pipeline.store import StoredResult
 
 

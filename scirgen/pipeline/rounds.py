@@ -1,10 +1,10 @@
-"""What later rounds are given: reads how far the run is, and leaves the arithmetic to `scirgen.core.quotas`."""
+"""What later rounds are given: reads how far the run is, and leaves the arithmetic to `scirgen.qa.quotas`."""
 
 from __future__ import annotations
 
-from scirgen.core.quota_progress import progress
-from scirgen.core.quotas import plan_round
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.view import StoreView
+from scirgen.qa.quota_progress import progress
+from scirgen.qa.quotas import plan_round
 from scirgen.stages.base import StageContext
 
 

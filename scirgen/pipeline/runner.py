@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.garbage import seldom_collected
-from scirgen.core.records import AnyRecord, Failure, Provenance, Record, ReleaseFile
+from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
-from scirgen.engines.base import Engine
+from scirgen.pipeline.dataset_scope import DatasetScope
+from scirgen.pipeline.engines.base import Engine
+from scirgen.pipeline.intake import Intake, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
 from scirgen.pipeline.rounds import next_round
-from scirgen.pipeline.scope import DatasetScope, content_fingerprint
-from scirgen.pipeline.store import _RUN, Store, StoredResult
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.store import RUN, Store, StoredResult
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.collect.pages import Collected, CollectedPage, page_key, pages
 from scirgen.stages.collect.source import Source
 
 T = TypeVar("T")
@@ -67,7 +65,6 @@ class Runner:
         self._ctx = ctx
         self._stages = stages
         self._engine = engine
-        self._source = source
         self._observer = observer
         self._in_flight: dict[tuple[str, str, str], asyncio.Future[StoredResult]] = {}
         self._static = {name: stage_fingerprint(stage, ctx) for name, stage in stages.items()}
@@ -77,7 +74,7 @@ class Runner:
         self._message = ""
         self._task: asyncio.Task[None] | None = None
         self._failed: dict[tuple[str, str], str] = {}
-        self._count = 0
+        self._intake = Intake(store, ctx, source, observer, self._static["collect"])
 
     # -- the run ---------------------------------------------------------------------------------------------------
 
@@ -91,12 +88,15 @@ class Runner:
         try:
             await self._task
         except Stopped:
-            return Outcome(self._reason, self._count, len(self._failed), self._message)
+            return self._outcome(self._reason, self._message)
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
-            return Outcome(self._reason, self._count, len(self._failed), self._message or "stopped at once")
-        return Outcome("partial" if self._failed else "success", self._count, len(self._failed))
+            return self._outcome(self._reason, self._message or "stopped at once")
+        return self._outcome("partial" if self._failed or self._intake.failed else "success")
+
+    def _outcome(self, status: Status, message: str = "") -> Outcome:
+        return Outcome(status, self._intake.count, len(self._failed) + len(self._intake.failed), message)
 
     @property
     def stopping(self) -> bool:
@@ -114,7 +114,7 @@ class Runner:
         self._stopping, self._reason, self._message = True, "budget", message
 
     async def _all(self) -> None:
-        with self._store.grouped(), seldom_collected():
+        with self._store.grouped():
             await self._first_round()
             await self._later_rounds()
             await self._release()
@@ -126,7 +126,7 @@ class Runner:
         queue: asyncio.Queue[str | None] = asyncio.Queue(maxsize=width)
 
         async def produce() -> None:
-            async for dataset_id in self._collect(run_number):
+            async for dataset_id in self._intake.datasets(run_number, lambda: self._stopping):
                 await queue.put(dataset_id)
             for _ in range(width):
                 await queue.put(None)
@@ -237,67 +237,7 @@ class Runner:
             self._ctx.log.exception("%s %s", stage.name, item.key)
             failure = Failure(stage=stage.name, code="internal_error", message=f"{type(error).__name__}: {error}")
             return StageResult(failures=(failure,))
-        return _with_provenance(result, Provenance(stage=stage.name, key=item.key, fingerprint=fingerprint))
-
-    # -- collect ---------------------------------------------------------------------------------------------------
-
-    async def _collect(self, run_number: int) -> AsyncIterator[str]:
-        """Dataset ids in the source's order; pages that have not changed are not read again."""
-        collect = self._ctx.config.collect
-        cursor: str | None = None
-        reader: AsyncGenerator[CollectedPage, None] | None = None
-        seen: set[str] = set()
-        while not self._stopping:
-            left = None if collect.limit is None else collect.limit - self._count
-            key, fingerprint = page_key(cursor, left), digest(self._static["collect"], self._source.revision(cursor))
-            known = self._store.page(key)
-            if known is not None and known[0] == fingerprint:
-                ids, cursor, reader = list(json.loads(known[2])), known[1], None
-                seen.update(ids)
-            else:
-                reader = reader or pages(self._source, collect, cursor, limit=left, seen=seen)
-                page = await anext(reader, None)
-                if page is None:
-                    break
-                self._observer.planned("collect", len(page.items))
-                ids, cursor = self._put_page(key, fingerprint, page), page.cursor_next
-            self._store.see_datasets(ids, self._count, run_number)
-            self._count += len(ids)
-            for dataset_id in ids:
-                yield dataset_id
-            if cursor is None or (collect.limit is not None and self._count >= collect.limit):
-                break
-        if reader is not None:
-            await reader.aclose()
-
-    def _put_page(self, key: str, fingerprint: str, page: CollectedPage) -> list[str]:
-        """Store a page's datasets one by one: adding a record to a folder must not redo the others on its page."""
-        ids = [self._put_collected(c) for c in page.items]
-        if page.rejections:
-            result = self._store.put(
-                "collect", f"page:{key}", fingerprint, StageResult(rejections=page.rejections), 0.0
-            )
-            self._store.use(_RUN, "collect", f"page:{key}", result.id)
-            self._observer.planned("collect", 1)
-            self._observer.finished(result, reused=False, seconds=0.0)
-        if not any(c.failures for c in page.items):
-            self._store.put_page(key, fingerprint, page.cursor_next, json.dumps(ids))
-        return ids
-
-    def _put_collected(self, collected: Collected) -> str:
-        records: tuple[AnyRecord, ...] = (collected.dataset, *collected.papers, *collected.links)
-        dataset_id = collected.dataset.id
-        fingerprint = digest([content_fingerprint(r) for r in records])
-        result = self._store.get("collect", dataset_id, fingerprint)
-        if result is None or result.status != "done" or collected.failures:
-            outputs = StageResult(records, collected.rejections, collected.failures)
-            origin = Provenance(stage="collect", key=dataset_id, fingerprint=fingerprint)
-            result = self._store.put("collect", dataset_id, fingerprint, _with_provenance(outputs, origin), 0.0)
-        self._store.use(dataset_id, "collect", dataset_id, result.id)
-        self._observer.finished(result, reused=False, seconds=0.0)
-        if result.status != "done":
-            self._failed["collect", dataset_id] = fingerprint
-        return dataset_id
+        return with_provenance(result, Provenance(stage=stage.name, key=item.key, fingerprint=fingerprint))
 
     # -- rounds and release ----------------------------------------------------------------------------------------
 
@@ -332,10 +272,10 @@ class Runner:
         self._store.set_meta("finished", current)
         self._before_release(view)
         self._ctx.run = view
-        scope = DatasetScope(_RUN)
+        scope = DatasetScope(RUN)
         for item in stage.items(scope, self._ctx.at("release", "release", "")):
             salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, current))
-            self._store.plan(_RUN, "release", [item.key])
+            self._store.plan(RUN, "release", [item.key])
             self._observer.planned("release", 1)
             fingerprint = scope.fingerprint(salted, self._static["release"])
             stored = self._store.get("release", item.key, fingerprint)
@@ -370,17 +310,6 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
         {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
         {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},
         uses.extra,
-    )
-
-
-def _with_provenance(result: StageResult, origin: Provenance) -> StageResult:
-    """Records that do not say where they come from get the item's provenance."""
-    return StageResult(_filled(result.outputs, origin), _filled(result.rejections, origin), result.failures)
-
-
-def _filled(records: tuple[R, ...], origin: Provenance) -> tuple[R, ...]:
-    return tuple(
-        r.model_copy(update={"provenance": origin}) if getattr(r, "provenance", origin) is None else r for r in records
     )
 
 

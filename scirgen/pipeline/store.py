@@ -1,7 +1,7 @@
 """The run's store: one SQLite file (WAL), one writer. Who uses what is in `members`; what came of it in `results`.
 
 A result is written once under (stage, key, fingerprint) and never changed, so an older prompt's results are still there
-when the prompt is changed back. Views of the current state live in `scirgen.pipeline.view`.
+when the prompt is changed back. Views of the current state live in `scirgen.pipeline.views.view`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Failure, QAPair, Record, Rejection
 from scirgen.core.writer import Writer, store_error
-from scirgen.pipeline.serial import pack, record_id, unpack
+from scirgen.pipeline.record_codec import pack, record_id, unpack
 from scirgen.stages.base import StageResult
 
 SCHEMA_VERSION = 1
@@ -53,7 +53,7 @@ _USE = (
     "ON CONFLICT DO UPDATE SET result_id=excluded.result_id WHERE result_id IS NOT excluded.result_id"
 )
 
-_RUN = "@run"
+RUN = "@run"
 """The pseudo dataset under which results of the run as a whole are kept."""
 
 
@@ -89,7 +89,7 @@ class StoredResult:
         return unpack(self.failures_blob, Failure)
 
 
-_COLUMNS = (
+COLUMNS = (
     "r.id, r.stage, r.key, r.fingerprint, r.status, r.outputs, r.rejections, r.failures, r.n_outputs, r.n_rejections"
 )
 
@@ -270,7 +270,7 @@ class Store:
         """The result under this fingerprint, whatever its status."""
         with self.guarded():
             row = self.db.execute(
-                f"SELECT {_COLUMNS} FROM results r WHERE stage=? AND key=? AND fingerprint=?",
+                f"SELECT {COLUMNS} FROM results r WHERE stage=? AND key=? AND fingerprint=?",
                 (stage, key, fingerprint),
             ).fetchone()
         return StoredResult(*row) if row else None
@@ -293,7 +293,7 @@ class Store:
         marks = ",".join("?" * len(stages))
         with self.guarded():
             rows = self.db.execute(
-                f"SELECT {_COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
+                f"SELECT {COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
                 f"WHERE m.dataset_id=? AND m.stage IN ({marks}) ORDER BY m.stage, m.key",
                 (dataset_id, *stages),
             ).fetchall()

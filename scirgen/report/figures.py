@@ -8,7 +8,8 @@ from pathlib import Path
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Score, Span
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import StoreView
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -37,7 +38,7 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     Raises:
         StoreError: the folder is no run, or its store is damaged.
     """
-    view = StoreView.open(folder)
+    view = open_view(folder)
     try:
         return _gather(view, sample)
     finally:

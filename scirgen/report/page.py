@@ -12,7 +12,7 @@ from pathlib import Path
 import jinja2
 
 from scirgen.core.errors import StoreError
-from scirgen.core.release import SPLITS, Release
+from scirgen.qa.release import SPLITS, Release
 from scirgen.report.charts import draw
 from scirgen.report.counting import summaries
 from scirgen.report.data import ReportData, SampleRow

@@ -14,11 +14,11 @@ from pathlib import Path
 import jinja2
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.context import aspects_by_category
 from scirgen.core.errors import InputError
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Rejection, Span
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Rejection, Span, aspects_by_category
 from scirgen.core.registry import suggest
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import StoreView
 
 _PARTS = files("scirgen.report") / "page"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -76,7 +76,7 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         StoreError: the folder is no run.
         InputError: the run has no such dataset.
     """
-    view = StoreView.open(folder)
+    view = open_view(folder)
     try:
         dataset = _dataset(view, wanted)
         titles = {d.paper_id: d.title for d in view.records("parse", Document, dataset.id)}

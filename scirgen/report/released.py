@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from scirgen.core.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
+from scirgen.qa.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,

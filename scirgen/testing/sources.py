@@ -6,12 +6,12 @@ import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scirgen.core.blocking import blocking
 from scirgen.core.errors import ScirgenError
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.stages.collect.checked import unusable_id
+from scirgen.core.runtime import blocking
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, Source
+from scirgen.stages.collect.validated_source import unusable_id
 
 MOST_BETWEEN_CURSORS = 500
 _METHODS = ("revision", "datasets", "papers", "fetch")

@@ -14,7 +14,7 @@ from made_papers import made_pdf, real_pdfs
 from scirgen.builtin import PARSERS
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
-from scirgen.stages.parse.pool import ParserPool
+from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import sniff
 
 pytest.importorskip("pymupdf")
@@ -98,4 +98,4 @@ def test_mutated_pdfs_when_parsed_then_each_is_a_document_or_an_error_with_a_cod
     assert outcomes.get("document", 0) > 0
     assert sum(outcomes.values()) == SEEDS
     print(outcomes)
-    assert not [c for c in me.children() if "scirgen.stages.parse.worker" in " ".join(c.cmdline())]
+    assert not [c for c in me.children() if "scirgen.stages.parse.process.worker" in " ".join(c.cmdline())]

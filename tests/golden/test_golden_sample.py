@@ -12,9 +12,9 @@ from scirgen.core.config import load_config
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Document, Paper, SectionLabel
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.plugins import load_registry
 from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.parse.stage import ParseStage
 from scirgen.stages.section.stage import SectionStage

@@ -79,7 +79,7 @@ def test_folder_that_cannot_be_written_is_refused() -> None:
 
 async def test_bad_records_are_set_aside_by_file_and_line_and_the_others_go_on(tmp_path: Path) -> None:
     from scirgen.core.config import load_config
-    from scirgen.pipeline.plugins import load_registry
+    from scirgen.core.registry import load_registry
     from scirgen.stages.collect.open import open_source
     from scirgen.stages.collect.pages import iterate
 

@@ -12,15 +12,15 @@ import pytest
 from pydantic import BaseModel
 
 from scirgen.api import resolve_config, run_pipeline
+from scirgen.commands.doctor import repair
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
 from scirgen.core.prompts import fence
-from scirgen.llm.batch_journal import Arrived, BatchJournal, OpenBatch
+from scirgen.core.registry import load_registry
+from scirgen.llm.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.observer import Silent
-from scirgen.pipeline.plugins import load_registry
-from scirgen.pipeline.repair import repair
 from scirgen.pipeline.store import Store
 from scirgen.testing.batches import Batches
 from scirgen.testing.faults import Faults
@@ -195,7 +195,7 @@ async def test_several_servers_or_another_engine_are_refused() -> None:
 
 
 def test_a_batch_over_the_servers_token_limit_is_a_matter_of_rate() -> None:
-    from scirgen.llm.batch_file import fault_of
+    from scirgen.llm.batch.batch_file import fault_of
 
     errors = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
     assert isinstance(fault_of(None, {"status": "failed", "errors": errors}, "batch:m"), RateLimitedError)

@@ -18,10 +18,10 @@ pytest.importorskip("torch")
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
 from scirgen.core.prompts import fence
-from scirgen.llm import bundled
+from scirgen.core.registry import load_registry
 from scirgen.llm.base import Message, ScoreRequest
+from scirgen.llm.local import bundled
 from scirgen.llm.open import open_sessions
-from scirgen.pipeline.plugins import load_registry
 from tests.support.models import prompt
 
 TEXT = fence("Snow depth was measured at 40 stations of the Tibetan Plateau between 1979 and 2018.")

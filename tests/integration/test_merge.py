@@ -17,14 +17,14 @@ from click.testing import CliRunner, Result
 import scirgen
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
+from scirgen.commands.merge.parts import open_parts
 from scirgen.core.errors import ConfigError, InputError, ScirgenError, StoreError
 from scirgen.core.records import QAPair
-from scirgen.core.release import Release
 from scirgen.core.resources import builtin_root
 from scirgen.pipeline.observer import Silent
-from scirgen.pipeline.parts import open_parts
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.qa.release import Release
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes, run_small, write_records
@@ -42,7 +42,7 @@ def small(records: Path, out: Path, *, faults: Faults | None = None, model: str 
 
 
 def written(run: Path) -> list[QAPair]:
-    view = StoreView.open(run)
+    view = open_view(run)
     try:
         return list(view.records("generate", QAPair))
     finally:
@@ -139,7 +139,7 @@ def test_what_parts_did_for_a_paper_they_share_is_counted_once(sample: Path, tmp
     assert run.funnel() == whole
     alone = [Run(sample / n).funnel()["parse"]["done"] for n in "abc"]
     assert whole["parse"]["done"] < sum(alone), "the parts share papers, or nothing is tested"
-    one, other = StoreView.open(tmp_path / "m"), StoreView.open(sample / "whole")
+    one, other = open_view(tmp_path / "m"), open_view(sample / "whole")
     assert one.state_digest() == other.state_digest()
     assert one.rejected_by_type() == other.rejected_by_type()
     one.close(), other.close()
@@ -215,7 +215,7 @@ def test_near_duplicates_and_conflicts_across_parts_are_settled(tmp_path: Path) 
     assert any({i, f"twin-{i}"} <= set(r.dataset_ids) for r in several for i in r.dataset_ids)
     assert len({r.split for r in Release(tmp_path / "m").rows() if r.group == several[0].group}) == 1
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
-    rejected = next(iter(StoreView.open(tmp_path / "m").rejections("release")))
+    rejected = next(iter(open_view(tmp_path / "m").rejections("release")))
     assert (
         f"rejected as {rejected.code}" in command("inspect", tmp_path / "m", rejected.record_id, "--no-replies").output
     )

@@ -25,10 +25,10 @@ from scirgen.core.errors import (
     ServerUnavailableError,
 )
 from scirgen.core.prompts import fence
+from scirgen.core.registry import load_registry
 from scirgen.llm.base import ChatRequest, Message, Sampling, ScoreReply, ScoreRequest
 from scirgen.llm.chat_session import choice_schema
 from scirgen.llm.open import open_chat, open_scoring, open_sessions
-from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.faults import FAULTS, Faults
 from scirgen.testing.server import FakeServer
 from tests.support.models import config_for, prompt

@@ -23,7 +23,7 @@ from scirgen.core.errors import ConfigError, ModelAccessError, ScirgenError, Sto
 from scirgen.core.records import Failure
 from scirgen.pipeline import store as store_module
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import answered, release_bytes, run_small, write_records
@@ -36,7 +36,7 @@ THIRTY_PERCENT = (
 
 
 def failures(out: Path) -> list[Failure]:
-    view = StoreView.open(out)
+    view = open_view(out)
     try:
         return [f for stage in ITEMS for result in view.results(stage) for f in result.failures()]
     finally:
@@ -152,7 +152,7 @@ async def test_a_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on_from
             with pytest.raises(StoreError) as caught:
                 await run_small(server, records, tmp_path / "run")
         assert caught.value.fatal and ("full" in caught.value.message or "space" in caught.value.hint)
-        view = StoreView.open(tmp_path / "run")
+        view = open_view(tmp_path / "run")
         assert view.funnel()["generate"]["done"] > 0
         view.close()
         bought = sum(answered(server).values())

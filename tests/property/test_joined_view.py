@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirgen.core.records import Dataset, Failure, Paper, QAPair, Rejection, SectionLabel
-from scirgen.pipeline.joined import JoinedView
-from scirgen.pipeline.part_view import Part, PartView
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.merged_view import MergedView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.part_view import Part, PartView
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import StageResult
 
 PAPERS = 3
@@ -94,8 +95,8 @@ def test_the_joined_view_of_any_division_is_that_of_the_one_run(data: st.DataObj
             view = PartView(Store(folder / str(number) / "run.db", writable=False), elsewhere)
             parts.append(Part(str(number), folder / str(number), view))
             owned |= set(numbers)
-        whole = StoreView.open(folder / "whole")
-        joined = JoinedView(Store(folder / "merged" / "run.db"), parts)
+        whole = open_view(folder / "whole")
+        joined = MergedView(Store(folder / "merged" / "run.db"), parts)
         one, other = told(whole), told(joined)
         whole.close(), joined.close()
     assert other == one
@@ -112,7 +113,7 @@ def test_what_one_part_failed_at_is_taken_from_the_one_that_could(tmp_path: Path
                 store.db.execute("DELETE FROM results WHERE stage='section'")
                 store.put("section", "p0", "sp0", failed, 0, used_by="d0")
         parts.append(Part(str(number), folder, PartView(Store(folder / "run.db", writable=False))))
-    joined = JoinedView(Store(tmp_path / "merged" / "run.db"), parts)
+    joined = MergedView(Store(tmp_path / "merged" / "run.db"), parts)
     row = joined.funnel()["section"]
     assert (row["done"], row["failed"], row["outputs"]) == (1, 0, 1)
     assert len(list(joined.records("section", SectionLabel))) == 1

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.core.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
 from scirgen.core.taxonomy import LanguageWording
+from scirgen.qa.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
 
 WORDING = LanguageWording(affirmative=("yes",), negative=("no",), stop_words=("the", "of", "in", "what", "is", "how"))
 TOPICS = (

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirgen.core.config import QuotaConfig
-from scirgen.core.quotas import (
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.quotas import (
     Accepted,
     Progress,
     budget,
@@ -19,8 +21,6 @@ from scirgen.core.quotas import (
     shortfall,
     targets,
 )
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
 
 KINDS = Taxonomies(Resources()).graesser.types
 IDS = [k.id for k in KINDS]

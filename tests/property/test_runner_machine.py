@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from scirgen.commands.doctor import diagnose
 from scirgen.core.errors import ReplyInvalidError
 from scirgen.pipeline.plan import PER_DATASET
-from scirgen.pipeline.repair import diagnose
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
 from tests.support.counting_runs import Killed, World
 
 STAGES = [step.stage for step in PER_DATASET]
@@ -144,7 +144,7 @@ class Runs(RuleBasedStateMachine):
         self.settled = False
 
     def learn_from_the_store(self) -> None:
-        view = StoreView.open(self.folder)
+        view = open_view(self.folder)
         try:
             stored = {
                 (stage, key)
@@ -165,7 +165,7 @@ class Runs(RuleBasedStateMachine):
 
     def check_the_view(self) -> None:
         """Nothing lost, nothing doubled, counts agree."""
-        view = StoreView.open(self.folder)
+        view = open_view(self.folder)
         try:
             funnel, pairs = view.funnel(), [p.id for p in view.pairs()]
         finally:

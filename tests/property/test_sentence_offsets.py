@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.sentences import sentence_spans
+from scirgen.core.text.sentences import sentence_spans
 
 PIECES = st.sampled_from(
     [

@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from scirgen.commands.doctor import repair
 from scirgen.core.records import Dataset, Failure, Rejection
-from scirgen.pipeline.repair import repair
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import StageResult
 
 DATASETS = st.sampled_from(["d0", "d1", "d2"])

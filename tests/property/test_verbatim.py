@@ -7,7 +7,7 @@ import time
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scirgen.core.verbatim import Verbatim, find_verbatim, same_words
+from scirgen.core.text.verbatim import Verbatim, find_verbatim, same_words
 
 WORD = st.text("abcdeéxyzABC", min_size=1, max_size=8)
 NUMBER = st.integers(0, 9999).map(str)

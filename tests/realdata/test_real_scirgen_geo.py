@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.core.release import Release
+from scirgen.qa.release import Release
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SCIRGEN_REALDATA", ROOT / ".." / "shared" / "data"))

@@ -13,12 +13,12 @@ from scirgen.core.records import Dataset, Failure, Paper, QAPair, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.engines.local import LocalEngine
+from scirgen.pipeline.engines.local import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched
 
@@ -119,7 +119,7 @@ class World:
         return {name.split()[0] for name in self.calls}
 
     def pairs(self) -> list[str]:
-        view = StoreView.open(self.folder)
+        view = open_view(self.folder)
         try:
             return [p.id for p in view.pairs()]
         finally:

@@ -11,7 +11,7 @@ import pytest
 from small_runs import SETTINGS, write_records
 
 import scirgen
-from scirgen.core.blocking import blocking
+from scirgen.core.runtime import blocking
 from scirgen.testing.server import FakeServer
 
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from small_runs import answered, run_small, write_records
 
 from scirgen.cli.main import cli
+from scirgen.commands.prompts.lint import lint
 from scirgen.core.errors import ConfigError, ResourceError
-from scirgen.core.prompt_lint import lint
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirgen.cli.calibrate import calibrate
-from scirgen.core.calibration import (
+from scirgen.commands.calibrate.calibrate import read_labels
+from scirgen.commands.calibrate.quality import (
     Judged,
     quality,
     reliability,
@@ -22,7 +23,6 @@ from scirgen.core.calibration import (
 )
 from scirgen.core.config import load_config
 from scirgen.core.errors import InputError
-from scirgen.pipeline.calibrate import read_labels
 
 ROWS = st.lists(st.builds(Judged, st.floats(-5, 5), st.booleans()), min_size=1, max_size=40)
 

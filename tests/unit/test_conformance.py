@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.conformance import matches
-from scirgen.core.textmatch import normalise, words
+from scirgen.core.text.textmatch import normalise, words
+from scirgen.qa.conformance import matches
 
 PATTERNS = (
     r"\bthe study\b",

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scirgen.commands.estimate.estimate import Known, estimate, scale
+from scirgen.commands.estimate.history import read_history
+from scirgen.commands.estimate.rehearsal import Call, chat_shape, rough_tokens
+from scirgen.commands.estimate.rehearse import Rehearsal, Sample
 from scirgen.core.config import Config, load_config
 from scirgen.llm.base import ChatRequest, Message, Sampling, Usage
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.rehearsal import Call, chat_shape, rough_tokens
-from scirgen.pipeline.estimate import Known, estimate, scale
-from scirgen.pipeline.history import read_history
-from scirgen.pipeline.rehearse import Rehearsal, Sample
 from scirgen.pipeline.store import Store
 from scirgen.stages.base import StageResult
 

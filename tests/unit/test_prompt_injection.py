@@ -18,7 +18,7 @@ from questioning import make_context
 from scirgen.core.errors import ReplyInvalidError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Link, SectionClass, SectionLabel
-from scirgen.core.untrusted import talks_to_machine
+from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.extract.stage import ExtractStage
 from scirgen.stages.match.stage import MatchStage

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 from scirgen.api import resolve_config
 from scirgen.cli.main import cli
+from scirgen.commands.prompts import tryout
+from scirgen.commands.prompts.lint import lint
 from scirgen.core.errors import InputError
-from scirgen.core.prompt_lint import lint
 from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline import tryout
-from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.server import FakeServer
 
 RECORD = {

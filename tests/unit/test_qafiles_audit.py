@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from scirgen.api import find_domain
 from scirgen.cli.audit import audit as audit_command
 from scirgen.cli.gates import gates as gates_command
+from scirgen.commands.audit import Audit, audit
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
-from scirgen.core.qafiles import QAFile, open_qa, type_key
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.pipeline.audit import Audit, audit
-from scirgen.pipeline.plugins import load_registry
+from scirgen.qa.qafiles import QAFile, open_qa, type_key
 
 REAL = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 DESCRIPTION = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.core.conformance import answer_problem, question_problem
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.conformance import answer_problem, question_problem
 
 TAXONOMIES = Taxonomies(Resources())
 

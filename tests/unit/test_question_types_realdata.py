@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.conformance import question_problem
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.conformance import question_problem
 
 RECORDS = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 KINDS = {k.name: k for k in Taxonomies(Resources()).graesser.types}

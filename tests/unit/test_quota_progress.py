@@ -5,9 +5,9 @@ from dataclasses import replace
 from questioning import DATASET, make_context, pair
 
 from scirgen.core.config import QuotaConfig
-from scirgen.core.quota_progress import progress, rejection_codes
-from scirgen.core.quotas import Accepted, plan_round
 from scirgen.core.records import Provenance, QAPair, Rejection
+from scirgen.qa.quota_progress import progress, rejection_codes
+from scirgen.qa.quotas import Accepted, plan_round
 
 
 def rejection(code, key, kind="quantification", stage="generate"):

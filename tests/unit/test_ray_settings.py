@@ -13,7 +13,7 @@ import pytest
 
 from scirgen.core.config import Config, LimitsConfig
 from scirgen.core.errors import ConfigError
-from scirgen.engines.ray import RayEngine, _share
+from scirgen.pipeline.engines.ray import RayEngine, _share
 
 
 def test_actors_share_the_limits_and_keep_no_budget_of_their_own() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.errors import ModelAccessError, ReplyInvalidError, StoreError
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
 from tests.support.counting_runs import World
 
 
@@ -87,7 +87,7 @@ def test_what_was_made_from_a_partial_result_is_made_anew_once_it_is_whole(world
 def test_unexpected_exception_is_recorded_and_the_others_go_on(world: World) -> None:
     world.errors["extract d0"] = ZeroDivisionError("oops")
     assert world.run().status == "partial"
-    view = StoreView.open(world.folder)
+    view = open_view(world.folder)
     assert view.funnel()["extract"]["failed:internal_error"] == 1
     view.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.records import Block, BlockKind, Document
-from scirgen.core.sentences import document_sentences, sentence_spans
+from scirgen.core.text.sentences import document_sentences, sentence_spans
 
 WHOLE = [
     "Precipitation rose by 3.2 mm a−1 (Liu et al., 2018) at 4,500 m a.s.l. in the basin (Fig. 3).",

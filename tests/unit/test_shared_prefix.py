@@ -13,7 +13,7 @@ from hypothesis import strategies as st  # noqa: E402
 from tiny_models import CONFIGS, VOCABULARY, tiny  # noqa: E402
 
 from scirgen.core.errors import ModelError  # noqa: E402
-from scirgen.llm.shared_prefix import SharedPrefixEngine  # noqa: E402
+from scirgen.llm.local.shared_prefix import SharedPrefixEngine  # noqa: E402
 
 MIB = 2**20
 SHARING = [k for k in CONFIGS if k != "qwen3-next-linear"]

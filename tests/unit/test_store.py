@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.commands.doctor import diagnose, repair
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Dataset, Failure, Rejection
-from scirgen.pipeline.repair import diagnose, repair
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.view import StoreView
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import StageResult
 
 
@@ -117,7 +118,7 @@ def test_full_disk_is_one_clear_error_and_keeps_what_was_written(store: Store) -
 
 def test_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a run"):
-        StoreView.open(tmp_path)
+        open_view(tmp_path)
 
 
 def test_repair_of_a_run_that_is_under_way_is_refused(tmp_path: Path, store: Store) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.llm.token_trie import Node, TokenTrie
+from scirgen.llm.tokens.token_trie import Node, TokenTrie
 
 
 def computed(trie: TokenTrie) -> int:

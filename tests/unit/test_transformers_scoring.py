@@ -11,11 +11,11 @@ from tiny_models import TEXT, tiny, tokenizer
 
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
+from scirgen.core.registry import load_registry
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest, ScoringModel
-from scirgen.llm.encoding import JointEncoder
+from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.open import open_scoring
-from scirgen.llm.transformers_scoring import TransformersScoring
-from scirgen.pipeline.plugins import load_registry
+from scirgen.llm.tokens.encoding import JointEncoder
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 from scirgen.core.errors import SourceError
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.stages.collect.checked import candidates_of, fetched_by
 from scirgen.stages.collect.pages import iterate
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
+from scirgen.stages.collect.validated_source import candidates_of, fetched_by
 
 
 class CombinedSource:

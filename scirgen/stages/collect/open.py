@@ -9,9 +9,9 @@ from scirgen.core.config import Config, SourceDefaults
 from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
-from scirgen.stages.collect.checked import blamed, checked, lacking
 from scirgen.stages.collect.combined import CombinedSource
 from scirgen.stages.collect.source import PaperService, Source, SourceSetup
+from scirgen.stages.collect.validated_source import blamed, checked, lacking
 
 AUTO = "auto"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import AspectCategory, Document
-from scirgen.core.verbatim import Verbatim, bare
+from scirgen.core.text.verbatim import Verbatim, bare
 from scirgen.stages.base import StageContext
 from scirgen.stages.extract.sections import Sentence, cut
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scirgen.core.records import Document, SectionClass, SectionLabel
-from scirgen.core.sentences import document_sentences
+from scirgen.core.text.sentences import document_sentences
 
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scirgen.core.cues import AspectCues
 from scirgen.core.records import AspectCategory
+from scirgen.core.text.cues import AspectCues
 from scirgen.stages.base import StageContext
 from scirgen.stages.extract.reading import Picked
 from scirgen.stages.extract.sections import Sentence

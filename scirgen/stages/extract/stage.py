@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Document, Link, Rejection, SectionClass, SectionLabel
-from scirgen.core.untrusted import talks_to_machine
+from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.extract.reading import Picked, read_section
 from scirgen.stages.extract.sections import Sentence, section_sentences

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, cast
 
 from scirgen.core.config import Config
-from scirgen.core.context import context_text
 from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score
+from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score, context_text
 from scirgen.core.registry import Registry
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.filter.base import Faithfulness, Gate, Material, usual_threshold

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
-from scirgen.core.language_names import language_name
 from scirgen.core.records import Span
+from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.joint import wish_view
 from scirgen.stages.generate.passages import choose_evidence, further_evidence, partner
 from scirgen.stages.generate.replies import pair_reply
-from scirgen.stages.generate.small import SmallWriter, holds_answer
+from scirgen.stages.generate.small.writer import SmallWriter, holds_answer
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
-from scirgen.core.language_names import language_name
 from scirgen.core.taxonomy import QuestionType
+from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.passages import choose_evidence
 from scirgen.stages.generate.replies import quoted_reply

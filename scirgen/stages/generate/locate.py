@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scirgen.core.records import Dataset, Span
-from scirgen.core.verbatim import find_verbatim
+from scirgen.core.text.verbatim import find_verbatim
 from scirgen.stages.generate.strategy import Passage
 
 _MIN_WORDS = 3
@@ -15,7 +15,7 @@ _MIN_WORDS = 3
 def locate(quote: str, passages: Sequence[Passage], dataset: Dataset) -> Span | None:
     """The span of a quote in one of the passages or in the metadata; None when it is not there verbatim.
 
-    What counts as verbatim is said in `scirgen.core.verbatim`; a final full stop is not compared.
+    What counts as verbatim is said in `scirgen.core.text.verbatim`; a final full stop is not compared.
     """
     words = quote.strip().rstrip(".").strip()
     if len(words.split()) < _MIN_WORDS:

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.records import Aspect, Dataset, Span
-from scirgen.core.sentences import sentence_spans
 from scirgen.core.taxonomy import QuestionType
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.generate.strategy import Passage
 
 _LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")

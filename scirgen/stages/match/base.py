@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Protocol
 
 from scirgen.core.records import Dataset, Document, SectionClass, SectionLabel
-from scirgen.core.sentences import document_sentences
-from scirgen.core.verbatim import Verbatim
+from scirgen.core.text.sentences import document_sentences
+from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.references import Reference, body_ranges, find_references
 

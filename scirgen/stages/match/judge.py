@@ -7,8 +7,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import SectionClass
-from scirgen.core.untrusted import talks_to_machine
-from scirgen.core.words import telling_words
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.core.text.words import telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
 from scirgen.stages.match.lexical import Indirect, find_indirect, judge_indirect

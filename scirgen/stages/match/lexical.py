@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scirgen.core.records import SectionClass
-from scirgen.core.untrusted import talks_to_machine
-from scirgen.core.words import DATA_WORDS, telling_words
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
 from scirgen.stages.match.mention import USE_CUES

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scirgen.core.records import SectionClass
-from scirgen.core.words import DATA_WORDS, telling_words
+from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name

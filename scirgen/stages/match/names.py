@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scirgen.core.records import Dataset
-from scirgen.core.words import DATA_WORDS, singular, telling_words, tokens_of
+from scirgen.core.text.words import DATA_WORDS, singular, telling_words, tokens_of
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>;,]+", re.I)
 _ACCESSIONS = re.compile(

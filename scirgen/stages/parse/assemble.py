@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 from scirgen.core.fingerprint import content_id
-from scirgen.core.language import detect_language
 from scirgen.core.records import Block, BlockKind, Document, Paper, Provenance
+from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 
 _SEPARATOR = "\n\n"

@@ -12,8 +12,8 @@ import httpx
 
 from scirgen.core.errors import PaperError, ServerUnavailableError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
-from scirgen.stages.parse.tei import parse_tei
-from scirgen.stages.parse.xmlread import read_xml
+from scirgen.stages.parse.xml.tei import parse_tei
+from scirgen.stages.parse.xml.xmlread import read_xml
 
 _COORDINATES = ("head", "p", "s", "figure", "formula", "biblStruct", "note", "title")
 _MAX_BYTES = 60_000_000

@@ -15,7 +15,7 @@ from scirgen.core.registry import Provided, Registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen.stages.parse.pool import ParserPool
+from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import FileKind, sniff
 
 _AUTO: dict[FileKind, str] = {"pdf": "pymupdf", "jats": "text", "tei": "text", "text": "text"}

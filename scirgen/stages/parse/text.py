@@ -9,11 +9,11 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
-from scirgen.stages.parse.jats import parse_jats
 from scirgen.stages.parse.pdf.terms import DEPTH, kind_of_heading
 from scirgen.stages.parse.sniff import sniff
-from scirgen.stages.parse.tei import parse_tei
-from scirgen.stages.parse.xmlread import read_xml
+from scirgen.stages.parse.xml.jats import parse_jats
+from scirgen.stages.parse.xml.tei import parse_tei
+from scirgen.stages.parse.xml.xmlread import read_xml
 
 _MAX_BYTES = 20_000_000
 _ATX = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*(?:\{[^}]*\})?\s*$")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Record, SectionLabel
-from scirgen.core.release import MadeRow, ReleaseInfo
+from scirgen.qa.release import MadeRow, ReleaseInfo
 from scirgen.stages.base import RunView
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from scirgen.core.release import ReleaseInfo, ReleaseRow
+from scirgen.qa.release import ReleaseInfo, ReleaseRow
 
 _SMALL_SPLIT = 100
 _YES_NO = re.compile(r"(yes|no)\b", re.IGNORECASE)

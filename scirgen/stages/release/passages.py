@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
-from scirgen.core.release import PASSAGE_TOKENS, Passage
+from scirgen.qa.release import PASSAGE_TOKENS, Passage
 
 _TOKEN = re.compile(r"\S+")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span
-from scirgen.core.release import (
+from scirgen.qa.release import (
     AspectRow,
     CorpusDocument,
     EvidenceRow,

@@ -13,17 +13,17 @@ from typing import ClassVar
 from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.neardup import resolve
-from scirgen.core.quota_progress import progress, rejection_codes
-from scirgen.core.quotas import select, shortfall
 from scirgen.core.records import Rejection, ReleaseFile
-from scirgen.core.release import Release, ReleaseInfo
-from scirgen.llm.embeddings import model_of, open_embedder
+from scirgen.llm.encoders.embeddings import model_of, open_embedder
+from scirgen.qa.neardup import resolve
+from scirgen.qa.quota_progress import progress, rejection_codes
+from scirgen.qa.quotas import select, shortfall
+from scirgen.qa.release import Release, ReleaseInfo
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.release.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.duplicates import Resolve
-from scirgen.stages.release.paraphrases import Paraphrases, describe, model_fingerprint, usable_model
+from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
+from scirgen.stages.release.settle.duplicates import Resolve
+from scirgen.stages.release.settle.paraphrases import Paraphrases, describe, model_fingerprint, usable_model
 from scirgen.stages.release.write import write_release
 
 _FOLDER = "release"

@@ -12,21 +12,21 @@ from pydantic import BaseModel
 
 from scirgen.core.errors import StoreError
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.neardup import resolve as resolve_by_words
 from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
-from scirgen.core.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
 from scirgen.core.taxonomy import LanguageWording
+from scirgen.qa.neardup import resolve as resolve_by_words
+from scirgen.qa.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
 from scirgen.stages.release import rows as to_rows
-from scirgen.stages.release.card import write_card
-from scirgen.stages.release.contamination import Benchmarks
 from scirgen.stages.release.content import ReleaseContent
-from scirgen.stages.release.croissant import write_croissant
-from scirgen.stages.release.duplicates import Choose, Resolve, Settled, settle
-from scirgen.stages.release.format import ReleaseFormat
-from scirgen.stages.release.grouping import Grouping, group, leakage
-from scirgen.stages.release.paraphrases import Paraphrases
+from scirgen.stages.release.describe.card import write_card
+from scirgen.stages.release.describe.croissant import write_croissant
+from scirgen.stages.release.formats.base import ReleaseFormat
 from scirgen.stages.release.passages import PassageIndex
+from scirgen.stages.release.settle.contamination import Benchmarks
+from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
+from scirgen.stages.release.settle.grouping import Grouping, group, leakage
+from scirgen.stages.release.settle.paraphrases import Paraphrases
 
 _BASE_FORMAT = "jsonl"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
 from scirgen.core.records import BlockKind, Document, Provenance, SectionClass, SectionLabel
-from scirgen.core.sentences import sentence_spans
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.section.rules import HeadingRules
 from scirgen.stages.section.runs import Run, heading_runs

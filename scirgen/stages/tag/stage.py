@@ -14,8 +14,8 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.question_tagger import Labelled, QuestionTagger
 from scirgen.core.records import QAPair
+from scirgen.qa.question_tagger import Labelled, QuestionTagger
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.tag.replies import levels_reply
 from scirgen.stages.tag.translation import translate

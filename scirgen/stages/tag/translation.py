@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scirgen.core.errors import ScirgenError
-from scirgen.core.language import detect_language
-from scirgen.core.language_names import language_name
 from scirgen.core.prompts import FENCE, unfenced
 from scirgen.core.records import Failure, QAPair
-from scirgen.core.textmatch import normalise
+from scirgen.core.text.language import detect_language, language_name
+from scirgen.core.text.textmatch import normalise
 from scirgen.stages.base import StageContext
 from scirgen.stages.tag.replies import Translation
 

@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.context import aspects_by_category
-from scirgen.core.records import Aspect, Dataset
+from scirgen.core.records import Aspect, Dataset, aspects_by_category
 from scirgen.stages.base import StageContext
 from scirgen.stages.verify.rules import Verdict
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
-from scirgen.core.cues import AspectCues
 from scirgen.core.records import Aspect
+from scirgen.core.text.cues import AspectCues
 
 _SAME = 93.0
 _HAN = re.compile(r"[一-鿿]")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scirgen.core.config import Config
-from scirgen.core.cues import AspectCues
 from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection
+from scirgen.core.text.cues import AspectCues
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.verify.judging import judge_aspects
+from scirgen.stages.verify.one_sentence_at_a_time import judge_singly
 from scirgen.stages.verify.rules import Verdict, screen
-from scirgen.stages.verify.singly import judge_singly
 
 
 class VerifyStage(Stage):

@@ -18,7 +18,7 @@ def release(tmp_path_factory):
     from content_factory import small_run
     from test_release_write import write
 
-    from scirgen.pipeline.plugins import load_registry
+    from scirgen.core.registry import load_registry
 
     return write(small_run(), tmp_path_factory.mktemp("r") / "release", load_registry(), formats=("rag",))
 

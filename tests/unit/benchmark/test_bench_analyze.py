@@ -7,9 +7,9 @@ from click.testing import CliRunner
 from content_factory import small_run
 from test_release_write import write
 
-from scirgen.benchmark.labelling import Labeller
-from scirgen.benchmark.profile import evenness, profile, simpson, words
-from scirgen.benchmark.question_sets import Asked, QuestionSet, read_question_set
+from scirgen.benchmark.compare.labelling import Labeller
+from scirgen.benchmark.compare.profile import evenness, profile, simpson, words
+from scirgen.benchmark.compare.question_sets import Asked, QuestionSet, read_question_set
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 

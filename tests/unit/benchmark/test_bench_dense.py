@@ -17,8 +17,8 @@ from scirgen.benchmark.retriever import Ranking, complete_specs, make_retriever,
 from scirgen.benchmark.tables import shown_spec
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelAccessError, PluginError
-from scirgen.llm.embeddings import Embedder, identity, open_embedder
-from scirgen.pipeline.plugins import load_registry
+from scirgen.core.registry import load_registry
+from scirgen.llm.encoders.embeddings import Embedder, identity, open_embedder
 
 DOCUMENTS = [
     "glacier outlines of High Mountain Asia",
@@ -112,7 +112,7 @@ def test_a_model_trained_with_prefixes_gets_them_for_questions_and_for_documents
             asked.append((texts, prompt_name))
             return np.ones((len(texts), 2), dtype=np.float32)
 
-    monkeypatch.setattr("scirgen.llm.embeddings.load", lambda kind, name: Prefixed())
+    monkeypatch.setattr("scirgen.llm.encoders.embeddings.load", lambda kind, name: Prefixed())
     embedder = Embedder("prefixed")
     embedder.embed(["snow"], "query")
     embedder.embed(["snow"], "document")

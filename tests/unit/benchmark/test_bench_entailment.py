@@ -10,13 +10,12 @@ from content_factory import small_run
 from test_release_write import write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from scirgen.benchmark.qa import THRESHOLD
-from scirgen.benchmark.qa_run import run_qa
+from scirgen.benchmark.qa import THRESHOLD, run_qa
 from scirgen.core.errors import ModelAccessError, ModelError
 from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.llm.entailment import Entailment, open_entailment
-from scirgen.pipeline.plugins import load_registry
+from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.server import FakeServer
 
 PAIRS = [

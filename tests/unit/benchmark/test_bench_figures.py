@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scirgen.benchmark.metrics import means, per_query
+from scirgen.benchmark.metrics import Clusters, holm, means, per_query
 from scirgen.benchmark.retriever import Ranking
-from scirgen.benchmark.significance import Clusters, holm
 
 IDS = ["a", "b", "c", "d"]
 

@@ -6,11 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scirgen.benchmark.analyzer import STOP_WORDS, EnglishAnalyzer
-from scirgen.benchmark.lexical import BM25, TfIdf, bm25
+from scirgen.benchmark.lexical import BM25, STOP_WORDS, EnglishAnalyzer, TfIdf, bm25
 from scirgen.benchmark.retriever import make_retriever, split_specs, top
 from scirgen.core.errors import PluginError
-from scirgen.pipeline.plugins import load_registry
+from scirgen.core.registry import load_registry
 
 
 @pytest.mark.parametrize(

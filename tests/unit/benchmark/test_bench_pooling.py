@@ -14,10 +14,10 @@ from scirgen.benchmark.tables import retrieval_table
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
-from scirgen.pipeline.plugins import load_registry
 from scirgen.testing.server import FakeServer
 
 

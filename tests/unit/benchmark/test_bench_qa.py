@@ -9,15 +9,14 @@ from click.testing import CliRunner
 from content_factory import small_run
 from test_release_write import write
 
-from scirgen.benchmark.qa import Question, number_match, question_entails, rouge_l, score
-from scirgen.benchmark.qa_run import run_qa
+from scirgen.benchmark.qa import Question, number_match, question_entails, rouge_l, run_qa, score
 from scirgen.benchmark.tables import qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
 from scirgen.core.prompts import PromptLibrary, fence, unfenced
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.llm.entailment import Entailment, open_entailment
-from scirgen.pipeline.plugins import load_registry
+from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 

@@ -10,7 +10,7 @@ from test_release_write import write
 from scirgen.benchmark.retrieval import evaluate
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
-from scirgen.pipeline.plugins import load_registry
+from scirgen.core.registry import load_registry
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scirgen import SourceSetup
-from scirgen.stages.collect.folder import LocalSource
+from scirgen.stages.collect.files.folder import LocalSource
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.status import status
 from scirgen.core.errors import InputError, PluginError
 from scirgen.pipeline.observer import Silent
-from scirgen.stages.collect.checked import CheckedSource, checked
+from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.testing.server import FakeServer
 from scirgen.testing.sources import SourceContractError, check_source_async
 

@@ -7,7 +7,7 @@ import pytest
 
 from scirgen import Dataset, SourceSetup
 from scirgen.core.config import load_config
-from scirgen.pipeline.plugins import load_registry
+from scirgen.core.registry import load_registry
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import pages
 from scirgen.testing import check_source

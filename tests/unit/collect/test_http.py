@@ -13,8 +13,8 @@ import pytest
 from scirgen import SourceError
 from scirgen.core.config import HttpConfig
 from scirgen.core.errors import SourceRefusedError
-from scirgen.stages.collect.guard import is_public
-from scirgen.stages.collect.http import Http
+from scirgen.stages.collect.web.address_guard import is_public
+from scirgen.stages.collect.web.http import Http
 from scirgen.testing.web import Answer, Asked, LoopbackServer
 
 PDF = b"%PDF-1.7\n" + b"x" * 5000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scirgen import Cursor, Dataset, InputError, Rejection, ScirgenError, SourceSetup
-from scirgen.stages.collect.folder import LocalSource
+from scirgen.stages.collect.files.folder import LocalSource
 from scirgen.testing import check_source
 
 Open = Callable[..., LocalSource]

@@ -14,7 +14,7 @@ from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import QAPair, Score
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Message, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.entailment import Entailment, LexicalEntailment, ScorerEntailment, open_entailment
+from scirgen.llm.encoders.entailment import Entailment, LexicalEntailment, ScorerEntailment, open_entailment
 from scirgen.llm.session import TextAnswer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tiny_models import TEXT, tiny
 
 from scirgen.core.records import QAPair, Score
+from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.score_session import CachedScoreSession
-from scirgen.llm.transformers_scoring import TransformersScoring
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.shift import ShiftScorer

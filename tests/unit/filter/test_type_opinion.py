@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from filtering import DATASET, MATERIAL, pair
 
+from scirgen.commands.tagger import Example, fit
 from scirgen.core.errors import ConfigError
-from scirgen.core.question_tagger import Labelled
 from scirgen.core.records import QAPair
+from scirgen.qa.question_tagger import Labelled
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.gates.opinion import TypeOpinionGate
 from scirgen.stages.filter.stage import FilterStage
-from scirgen.stages.tag.training import Example, fit
 
 THINGS = ("snow", "rain", "gauges", "satellites", "rivers", "lakes", "glaciers", "wind", "clouds", "soil")
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.stages.generate import alterations, facts
-from scirgen.stages.generate.reply_text import one_answer, one_question
+from scirgen.stages.generate.small import alterations, facts
+from scirgen.stages.generate.small.reply_text import one_answer, one_question
 
 
 def test_numbers_come_with_their_unit_or_noun():

@@ -14,13 +14,13 @@ pytest.importorskip("torch")
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ContextTooLongError
 from scirgen.llm.base import ChatReply, ChatRequest, Message, Sampling
-from scirgen.llm.batch_decoder import BatchDecoder
 from scirgen.llm.chat_session import choice_schema
-from scirgen.llm.chat_template import encode_chat, inert_text
-from scirgen.llm.decoding import Grammar, Row
-from scirgen.llm.kv_cache import PrefixStore, common_prefix
-from scirgen.llm.loading import LoadedModel
-from scirgen.llm.transformers_local import TransformersChat
+from scirgen.llm.local.batch_decoder import BatchDecoder
+from scirgen.llm.local.decoding import Grammar, Row
+from scirgen.llm.local.kv_cache import PrefixStore, common_prefix
+from scirgen.llm.local.loading import LoadedModel
+from scirgen.llm.local.transformers_local import TransformersChat
+from scirgen.llm.tokens.encoding import encode_chat, inert_text
 from scirgen.llm.uri import ModelURI
 from tests.support.tiny_models import TEXT, tiny
 

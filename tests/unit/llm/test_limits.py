@@ -7,8 +7,15 @@ import pytest
 
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelAccessError, RateLimitedError, RunStoppingError, ServerUnavailableError
-from scirgen.llm.endpoints import FAILURES_IN_A_ROW, GIVE_UP_S, START_RETRIES, EndpointPool, ServerGoneError, ask_each
-from scirgen.llm.limits import AdaptiveLimit, MinuteCap, backoff_s
+from scirgen.llm.server.endpoints import (
+    FAILURES_IN_A_ROW,
+    GIVE_UP_S,
+    START_RETRIES,
+    EndpointPool,
+    ServerGoneError,
+    ask_each,
+)
+from scirgen.llm.server.limits import AdaptiveLimit, MinuteCap, backoff_s
 
 
 class Time:

@@ -14,7 +14,7 @@ from scirgen.core.errors import (
     RateLimitedError,
     ServerUnavailableError,
 )
-from scirgen.llm.openai_http import OpenAIServer, RefusedRequestError, _proxy, status_error
+from scirgen.llm.server.openai_http import OpenAIServer, RefusedRequestError, _proxy, status_error
 
 
 def said(message: str, code: str = "") -> bytes:

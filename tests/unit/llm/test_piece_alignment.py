@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tiny_models import tokenizer
 
 from scirgen.llm.base import ScoreRequest
-from scirgen.llm.encoding import JointEncoder
-from scirgen.llm.piece_alignment import first_of_answer
+from scirgen.llm.tokens.encoding import JointEncoder
+from scirgen.llm.tokens.piece_alignment import first_of_answer
 
 HALF = "\ufffd"
 

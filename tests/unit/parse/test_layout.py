@@ -9,7 +9,7 @@ import pytest
 from made_papers import made_pdf
 
 from scirgen.core.records import BlockKind, Document, Paper
-from scirgen.core.sentences import document_sentences
+from scirgen.core.text.sentences import document_sentences
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 
@@ -32,7 +32,7 @@ HEADINGS = {
 
 
 def parse(path: Path) -> Document:
-    from scirgen.stages.parse.pymupdf_parser import PyMuPDFParser
+    from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
     return assemble(Paper(id=path.stem), PyMuPDFParser().parse(path, ParserOptions()))
 

@@ -10,7 +10,7 @@ import pytest
 
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParserOptions
-from scirgen.stages.parse.pymupdf_parser import PyMuPDFParser
+from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
 SENTENCE = "The record covers forty stations and ends in the year 2020."
 

@@ -16,7 +16,7 @@ import pytest
 from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ServerUnavailableError
 from scirgen.core.registry import Provided
 from scirgen.stages.parse.base import ParserOptions
-from scirgen.stages.parse.pool import ParserPool
+from scirgen.stages.parse.process.pool import ParserPool
 
 PARSERS = textwrap.dedent(
     """
@@ -116,7 +116,7 @@ def test_worker_when_the_parent_is_killed_then_it_dies_too(tmp_path: Path) -> No
         from pathlib import Path
         from scirgen.core.registry import Provided
         from scirgen.stages.parse.base import ParserOptions
-        from scirgen.stages.parse.pool import ParserPool
+        from scirgen.stages.parse.process.pool import ParserPool
         pool = ParserPool(size=1, memory_mb=256)
         plugin = lambda n: Provided("parser", n, f"odd_parsers:{n}")
         pool.parse_blocking(plugin("Good"), Path("x"), ParserOptions())

@@ -10,12 +10,12 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.records import Rejection
 from scirgen.core.registry import Registry
-from scirgen.core.release import Release
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.release import Release
 from scirgen.stages.base import StageContext
-from scirgen.stages.release.contamination import Benchmarks, fingerprint
-from scirgen.stages.release.paraphrases import Paraphrases
+from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
+from scirgen.stages.release.settle.paraphrases import Paraphrases
 from scirgen.stages.release.stage import ReleaseStage
 
 LONG = "which of the two stations above the tree line recorded the deepest snow in the winter of 1999"
@@ -115,8 +115,8 @@ def test_a_question_in_other_words_is_found_by_embeddings_and_another_question_i
 
 
 def test_the_nearest_of_many_questions_is_named_also_across_blocks(minilm, tmp_path, monkeypatch):
-    monkeypatch.setattr("scirgen.stages.release.paraphrases._QUESTIONS", 2)
-    monkeypatch.setattr("scirgen.stages.release.paraphrases._PAIRS", 1)
+    monkeypatch.setattr("scirgen.stages.release.settle.paraphrases._QUESTIONS", 2)
+    monkeypatch.setattr("scirgen.stages.release.settle.paraphrases._PAIRS", 1)
     one = lines(tmp_path / "one.jsonl", *({"question": f"Which {w} were used?"} for w in ("rivers", "roads", "ships")))
     two = lines(
         tmp_path / "two.jsonl", {"question": "Which sensors were used?"}, {"question": "Which ships were used?"}

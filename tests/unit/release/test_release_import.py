@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
+from scirgen.commands.import_scirgen_geo import read_records, scirgen_geo
 from scirgen.core.errors import InputError
-from scirgen.core.release import Release
-from scirgen.stages.release.import_scirgen_geo import read_records, scirgen_geo
+from scirgen.qa.release import Release
 
 
 def record(i: int, *, extracts=(), questions=1, **more):

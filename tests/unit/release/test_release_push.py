@@ -10,9 +10,9 @@ from content_factory import small_run
 from test_release_write import write
 
 from scirgen.cli.main import cli
+from scirgen.commands.push import plan_upload, push
 from scirgen.core.errors import InputError, SourceError
-from scirgen.pipeline.plugins import load_registry
-from scirgen.pipeline.push import plan_upload, push
+from scirgen.core.registry import load_registry
 
 
 @pytest.fixture

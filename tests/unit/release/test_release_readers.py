@@ -11,11 +11,10 @@ from test_release_write import write
 
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
-from scirgen.core.registry import Registry
-from scirgen.core.release import SPLITS
+from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.plugins import load_registry
+from scirgen.qa.release import SPLITS
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 
@@ -122,7 +121,7 @@ def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
 def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
     import ir_datasets
 
-    from scirgen.benchmark.irds import register
+    from scirgen.benchmark.adapters.irds import register
 
     ids = register(formatted.folder / "ir_datasets")
     assert register(str(formatted.folder)) == ids

@@ -10,9 +10,9 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ReleaseFile
 from scirgen.core.registry import Registry
-from scirgen.core.release import Release
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.release import Release
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 

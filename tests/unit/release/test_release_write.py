@@ -10,9 +10,9 @@ from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Document, Paper
 from scirgen.core.registry import Plugin, Provided, Registry
-from scirgen.core.release import SPLITS, Release, ReleaseInfo
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.release import SPLITS, Release, ReleaseInfo
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import write_release
 

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from questioning import FakeScope, make_context, pair
 
 from scirgen.cli.main import cli
+from scirgen.commands.tagger import Example, evaluate, fit, hold_out, read_labels
 from scirgen.core.errors import InputError
-from scirgen.core.question_tagger import Labelled, QuestionTagger
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.question_tagger import Labelled, QuestionTagger
 from scirgen.stages.tag.stage import TagStage
-from scirgen.stages.tag.training import Example, evaluate, fit, hold_out, read_labels
 
 TAXONOMIES = Taxonomies(Resources())
 TOPICS = ("snow depth", "soil moisture", "lake area", "ice cover", "river runoff", "air temperature", "pollen", "dust")

@@ -13,8 +13,8 @@ from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.stages.collect.doi import find_doi, find_dois
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text
 from scirgen.stages.collect.source import Candidate, Cursor
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
 
 
 class CkanOptions(ServiceOptions):

@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text
 from scirgen.stages.collect.source import Candidate, Cursor
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy", "IsSourceOf",

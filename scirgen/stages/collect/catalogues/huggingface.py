@@ -13,10 +13,17 @@ from pydantic import Field
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.stages.collect.http import is_json
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text, secret_from_environment
 from scirgen.stages.collect.source import Candidate, Cursor
+from scirgen.stages.collect.web.http import is_json
+from scirgen.stages.collect.web.json_api import (
+    ServiceOptions,
+    WebService,
+    as_dict,
+    as_list,
+    as_text,
+    secret_from_environment,
+)
 
 _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
 

@@ -14,10 +14,10 @@ from pydantic import Field
 from scirgen.core.errors import MissingExtraError, SourceRefusedError
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.stages.collect.doi import find_doi
-from scirgen.stages.collect.http import Http
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.rest import ServiceOptions, WebService, as_list, as_text
 from scirgen.stages.collect.source import Candidate, Cursor
+from scirgen.stages.collect.web.http import Http
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_list, as_text
 
 if TYPE_CHECKING:
     from oaipmh_scythe import Scythe

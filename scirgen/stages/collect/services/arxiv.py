@@ -12,8 +12,8 @@ from pydantic import Field
 
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
-from scirgen.stages.collect.rest import ServiceOptions, WebService
 from scirgen.stages.collect.source import Candidate, Fetched
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"

@@ -13,7 +13,7 @@ from scirgen.core.errors import InputError, MissingExtraError
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.doi import find_doi
-from scirgen.stages.collect.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
+from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
-from scirgen.stages.collect.rest import ServiceOptions, WebService, as_dict, as_list, as_text
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
 
 
 class UnpaywallOptions(ServiceOptions):

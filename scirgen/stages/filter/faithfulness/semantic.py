@@ -9,7 +9,7 @@ from typing import ClassVar
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
-from scirgen.llm.entailment import Entailment, EntailmentModel, open_entailment
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.framing import measured

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from scirgen.core.records import QAPair
-from scirgen.core.sentences import sentence_spans
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.filter.base import Material
 
 WindowKind = Literal["full", "evidence", "max"]

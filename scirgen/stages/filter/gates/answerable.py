@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
-from scirgen.core.conformance import matches, polarity
 from scirgen.core.errors import ModelError, ResourceError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording, QuestionType
-from scirgen.core.textmatch import content_words, coverage, normalise, numbers, states_number
+from scirgen.core.text.textmatch import content_words, coverage, normalise, numbers, states_number
+from scirgen.qa.conformance import matches, polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from scirgen.core.neardup import Wordprint, wordprint
 from scirgen.core.records import QAPair
+from scirgen.qa.neardup import Wordprint, wordprint
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
-from scirgen.core.textmatch import content_words, coverage, numbers, states_number
+from scirgen.core.text.textmatch import content_words, coverage, numbers, states_number
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 

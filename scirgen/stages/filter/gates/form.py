@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from scirgen.core.conformance import answer_problem, matches, question_problem
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import QuestionType, Wording
-from scirgen.core.textmatch import content_words, normalise, shingles, words
+from scirgen.core.text.textmatch import content_words, normalise, shingles, words
+from scirgen.qa.conformance import answer_problem, matches, question_problem
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 

@@ -14,7 +14,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 
 if TYPE_CHECKING:  # numpy is loaded only where a classifier is configured
-    from scirgen.core.question_tagger import QuestionTagger
+    from scirgen.qa.question_tagger import QuestionTagger
 
 
 class TypeOpinionGate(Gate):
@@ -37,7 +37,7 @@ class TypeOpinionGate(Gate):
         folder = ctx.config.filter.type_tagger
         if not folder or not pairs:
             return [ACCEPT] * len(pairs)
-        from scirgen.core.question_tagger import Labelled
+        from scirgen.qa.question_tagger import Labelled
 
         tagger = type_tagger(folder)
         limit, column = self.threshold(ctx.config), {label: i for i, label in enumerate(tagger.labels)}
@@ -64,7 +64,7 @@ def type_tagger(folder: str) -> QuestionTagger:
         InputError: no usable tagger there.
         ConfigError: it tags levels.
     """
-    from scirgen.core.question_tagger import QuestionTagger
+    from scirgen.qa.question_tagger import QuestionTagger
 
     made = QuestionTagger.load(Path(folder).expanduser())
     if made.target != "question_type":

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from rapidfuzz import fuzz, process
 
-from scirgen.core.conformance import matches, pointer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.core.textmatch import content_words, coverage, normalise, words
+from scirgen.core.text.textmatch import content_words, coverage, normalise, words
+from scirgen.qa.conformance import matches, pointer
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
-from scirgen.core.textmatch import content_words, names, stem, words
+from scirgen.core.text.textmatch import content_words, names, stem, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scirgen.core.language import detect_language
 from scirgen.core.records import BlockKind
+from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedPaper
 from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references

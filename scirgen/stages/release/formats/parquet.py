@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from scirgen.core.errors import MissingExtraError
-from scirgen.core.release import SETTINGS, SPLITS, Release
-from scirgen.stages.release.features import QUESTIONS, TABLES, features
+from scirgen.qa.release import SETTINGS, SPLITS, Release
+from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
 
 _ROWS = 4096
 

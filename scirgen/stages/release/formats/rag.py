@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest
-from scirgen.core.release import SPLITS, Release, ReleaseRow
+from scirgen.qa.release import SPLITS, Release, ReleaseRow
 
 SAMPLE = 200
 

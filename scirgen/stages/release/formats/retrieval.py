@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from scirgen.core.release import SETTINGS, SPLITS, Release
+from scirgen.qa.release import SETTINGS, SPLITS, Release
 
 
 class BeirFormat:
@@ -90,7 +90,7 @@ class TrecFormat:
 class IrDatasetsFormat:
     """Files for ``ir_datasets``' own readers, and ``datasets.json``: id (``scirgen/NAME/SETTING/SPLIT``) -> its files.
 
-    `scirgen.benchmark.irds.register` reads it, so that ``ir_datasets.load(id)`` works.
+    `scirgen.benchmark.adapters.irds.register` reads it, so that ``ir_datasets.load(id)`` works.
     """
 
     def write(self, release: Release, folder: Path) -> None:

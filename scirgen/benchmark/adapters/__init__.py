@@ -1,0 +1,1 @@
+"""Releases for other libraries: evaluate and ir_datasets."""

@@ -1,0 +1,124 @@
+"""The question-answering metrics for Hugging Face `evaluate`: classes to make, not scripts to load, so that no network is needed.
+
+The same functions as `scirgen.benchmark.qa` uses; only the interface is another. Import it where `evaluate` is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from scirgen.benchmark.qa import THRESHOLD, exact_match, number_match, question_entails, rouge_l
+from scirgen.builtin import PLUGIN
+from scirgen.core.errors import MissingExtraError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
+
+try:
+    import datasets
+    import evaluate
+except ImportError as error:
+    raise MissingExtraError(
+        f"these metrics need a package that is not installed: {error}", hint="pip install 'scirgen[evaluate]'"
+    ) from error
+
+_CITATION = "ScIRGen, section 4.2; ROUGE-L: Lin 2004"
+_TEXT_PAIR = ("predictions", "references")
+
+
+def _info(description: str, columns: Sequence[str]) -> evaluate.MetricInfo:
+    return evaluate.MetricInfo(
+        description=description,
+        citation=_CITATION,
+        inputs_description="Lists of texts of one length: " + ", ".join(columns),
+        features=datasets.Features({name: datasets.Value("string") for name in columns}),
+    )
+
+
+class ExactMatch(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no types
+    """``{"exact_match": share}``: the same words, without case, punctuation and articles."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return _info("Share of answers with the same words as the reference.", _TEXT_PAIR)
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float | None]:
+        return {"exact_match": _mean([exact_match(p, r) for p, r in zip(predictions, references, strict=True)])}
+
+
+class NumberMatch(evaluate.Metric):  # type: ignore[misc]
+    """``{"number_match": share or None, "counted": n}`` over the references that have a number."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return _info("Share of answers with all of the reference's numbers and no other.", _TEXT_PAIR)
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float | None]:
+        found = [number_match(p, r) for p, r in zip(predictions, references, strict=True)]
+        counted = [value for value in found if value is not None]
+        return {"number_match": _mean(counted), "counted": len(counted)}
+
+
+class RougeL(evaluate.Metric):  # type: ignore[misc]
+    """``{"rouge_l": mean}``: F1 of the longest common subsequence of lower-cased words (Lin 2004)."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return _info("Mean ROUGE-L F1.", _TEXT_PAIR)
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float | None]:
+        return {"rouge_l": _mean([rouge_l(p, r) for p, r in zip(predictions, references, strict=True)])}
+
+
+class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
+    """``{"entailment_accuracy": share or None, "failed": n}``: the answer entails the reference with 0.5 or more (ScIRGen, 4.2).
+
+    ``compute`` takes ``questions`` besides ``predictions`` and ``references``: both sides carry the question. Pairs the model
+    could not judge are counted in ``failed`` and left out of the share.
+
+    Args:
+        entailment: ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or ``lexical:words``, which counts shared words.
+        registry: where the scheme is looked up; scirgen's own schemes by default.
+        options: ``models.options`` of a configuration.
+        settings: what `evaluate.Metric` takes (``keep_in_memory``, ``cache_dir``, ...).
+
+    Raises:
+        ConfigError: an unknown scheme.
+    """
+
+    def __init__(
+        self,
+        entailment: str = "lexical:words",
+        *,
+        registry: Registry | None = None,
+        options: dict[str, object] | None = None,
+        **settings: Any,
+    ) -> None:
+        if registry is None:
+            registry = Registry()
+            registry.add(PLUGIN)
+        prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
+        self._judge: EntailmentModel = open_entailment(entailment, registry, options or {}, None, prompt)
+        super().__init__(**settings)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return _info("Share of answers that entail the reference.", (*_TEXT_PAIR, "questions"))
+
+    def _compute(
+        self, predictions: Sequence[str], references: Sequence[str], questions: Sequence[str]
+    ) -> dict[str, float | None]:
+        asked = list(zip(questions, predictions, references, strict=True))
+
+        def work() -> list[Entailment | None]:
+            return asyncio.run(question_entails(asked, self._judge))
+
+        # In a thread of its own: a notebook has a running loop already, where asyncio.run is refused.
+        with ThreadPoolExecutor(1) as pool:
+            judged = pool.submit(work).result()
+        known = [float(e.entailment >= THRESHOLD) for e in judged if e is not None]
+        return {"entailment_accuracy": _mean(known), "failed": len(judged) - len(known)}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,1 @@
+"""Comparing question sets: profiles, types, levels."""

@@ -1,0 +1,49 @@
+"""A question set as `analyze` compares it: questions with types, levels and splits. Reading files is `core.qafiles`'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from scirgen.core.errors import InputError
+from scirgen.qa.qafiles import QARow, open_qa, type_key
+from scirgen.qa.release import Release
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question; what the set does not say is empty."""
+
+    question: str
+    answer: str = ""
+    question_type: str = ""
+    bloom: str = ""
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """A set by name and kind; ``release`` is there when it is one of ours, for papers and aspects."""
+
+    name: str
+    kind: str
+    questions: list[Asked]
+    release: Release | None = None
+
+
+def read_question_set(path: Path) -> QuestionSet:
+    """Read a set: a release or run, ScIRGen-Geo, a BEIR folder, or JSON Lines.
+
+    Raises:
+        InputError: nothing there that can be read, or a row without a question; a malformed line is named.
+    """
+    file = open_qa(path)
+    release = Release(path) if file.kind == "scirgen" else None
+    name = release.info.name if release else path.name.removesuffix(".gz").removesuffix(".jsonl")
+    return QuestionSet(name, file.kind, [_asked(row, path) for row in file.rows()], release)
+
+
+def _asked(row: QARow, path: Path) -> Asked:
+    if not row.question.strip():
+        raise InputError(f"{path}: the row {row.id!r} has no question", hint="Mend or remove it.")
+    return Asked(row.question, row.answer or "", type_key(row.question_type), row.level or "", row.split or "")

@@ -1,0 +1,217 @@
+"""`scirgen audit`: all gates that need no model over a question-answer set of any origin. Judging only; nothing is removed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scirgen.core.config import Config
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Dataset, QAPair
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.runtime import blocking
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.conformance import matches, polarity
+from scirgen.qa.neardup import Asked, resolve
+from scirgen.qa.qafiles import QAFile, QAGroup, QARow, type_key
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Gate, Material
+from scirgen.stages.filter.stage import select_gates
+
+_EXAMPLES = 5
+
+
+@dataclass
+class Audit:
+    """What was found. A row may have several defects; ``defects`` counts rows a code.
+
+    Attributes:
+        rows: questions read.
+        datasets: gold datasets with a question.
+        defects: gate code -> rows it would reject; ``conflicting_gold`` and ``merged`` count rows whose question another
+            dataset has too, nearly word for word, with another or the same answer.
+        clean_rows: rows without any defect.
+        not_checked: gate code -> what the file lacks for it.
+        verification: answers of Verification questions: yes, no, other.
+        pointing_phrases: rows with "the study", "this dataset", "the context" or the like, of which most are innocent ("in the
+            context of ..."); ``defects["pointing"]`` counts those that do point at something unseen.
+        repeated_questions: rows whose question another dataset's row before has word for word.
+        most_repeated: the question that most datasets share, and how many do.
+        examples: gate code -> some (row id, question, reason).
+    """
+
+    path: str
+    kind: str
+    rows: int = 0
+    datasets: int = 0
+    clean_rows: int = 0
+    defects: Counter[str] = field(default_factory=Counter)
+    by_type: dict[str, Counter[str]] = field(default_factory=dict)
+    types: Counter[str] = field(default_factory=Counter)
+    not_checked: dict[str, str] = field(default_factory=dict)
+    verification: Counter[str] = field(default_factory=Counter)
+    pointing_phrases: int = 0
+    repeated_questions: int = 0
+    most_repeated: tuple[str, int] = ("", 0)
+    examples: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+
+    @property
+    def yes_share(self) -> float | None:
+        """Share of "yes" among all answers to Verification questions; None without any."""
+        total = self.verification.total()
+        return self.verification["yes"] / total if total else None
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, the shape of ``--json``."""
+        return {
+            "path": self.path,
+            "format": self.kind,
+            "rows": self.rows,
+            "datasets": self.datasets,
+            "clean_rows": self.clean_rows,
+            "defects": dict(sorted(self.defects.items())),
+            "defects_by_type": {k: dict(sorted(v.items())) for k, v in sorted(self.by_type.items())},
+            "rows_by_type": dict(sorted(self.types.items())),
+            "not_checked": dict(sorted(self.not_checked.items())),
+            "yes_share": self.yes_share,
+            "verification": {k: self.verification[k] for k in ("yes", "no", "other")},
+            "pointing_phrases": self.pointing_phrases,
+            "repeated_questions": self.repeated_questions,
+            "most_repeated": {"question": self.most_repeated[0], "datasets": self.most_repeated[1]},
+            "examples": {
+                code: [{"id": i, "question": q, "reason": r} for i, q, r in found]
+                for code, found in sorted(self.examples.items())
+            },
+        }
+
+    def found(self, code: str, row: QARow, reason: str) -> None:
+        """Note a defect of a row."""
+        self.defects[code] += 1
+        self.by_type.setdefault(type_key(row.question_type) or "?", Counter())[code] += 1
+        kept = self.examples.setdefault(code, [])
+        if len(kept) < _EXAMPLES:
+            kept.append((row.id, row.question, reason))
+
+
+def audit(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
+    """Run the gates in force that need no model over a question-answer set.
+
+    Every gate sees every row of a dataset, whatever other gates say of it, so that the counts don't depend on their order.
+
+    Raises:
+        InputError: the file is malformed.
+        ResourceError: a taxonomy or prompt file is wrong.
+    """
+    return blocking(_audit(file, config, resources, registry))
+
+
+async def _audit(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
+    ctx = StageContext(
+        config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(), stage="filter"
+    )
+    chosen = [g for g in select_gates(config, registry) if not g.needs_model]
+    gates = [g for g in chosen if g.in_force(config)]
+    result = Audit(str(file.path), file.kind, defects=Counter({g.code: 0 for g in gates}))
+    seen: list[QARow] = []
+    defective: set[int] = set()
+    for group in file.groups():
+        if not group.rows:
+            continue
+        result.datasets += 1
+        base = len(seen)
+        seen += group.rows
+        for position in await _judge_group(group, gates, result, ctx):
+            defective.add(base + position)
+    result.rows = len(seen)
+    result.not_checked = {c: r for c, r in result.not_checked.items() if not result.defects[c]}
+    for code in result.not_checked:
+        del result.defects[code]
+    result.not_checked |= {g.code: "off with these settings" for g in chosen if g not in gates}
+    _whole_run(seen, result, defective, ctx)
+    result.clean_rows = result.rows - len(defective)
+    return result
+
+
+async def _judge_group(group: QAGroup, gates: Iterable[Gate], result: Audit, ctx: StageContext) -> set[int]:
+    """Positions of the rows with a defect."""
+    pairs = [_pair(row, group.dataset_id, n) for n, row in enumerate(group.rows)]
+    dataset = Dataset(id=group.dataset_id, title=group.title) if group.dataset_id and group.title else None
+    material = Material(dataset, (), group.context, dict(group.sources))
+    for row, pair in zip(group.rows, pairs, strict=True):
+        result.types[pair.question_type or "?"] += 1
+        phrases = ctx.taxonomies.wording.of(row.language).pointing_phrases
+        result.pointing_phrases += matches(phrases, row.question) is not None
+        if pair.question_type == "verification" and row.answer is not None:
+            said = polarity(row.answer, ctx.taxonomies.wording.of(row.language))
+            result.verification[said or "other"] += 1
+    defective: set[int] = set()
+    for gate in gates:
+        able = [
+            n for n, row in enumerate(group.rows) if not (lack := _lacks(gate, row, group)) or _note(result, gate, lack)
+        ]
+        verdicts = await gate.check([pairs[n] for n in able], material, ctx)
+        for n, verdict in zip(able, verdicts, strict=True):
+            if not verdict.accept:
+                result.found(gate.code, group.rows[n], verdict.reason)
+                defective.add(n)
+    return defective
+
+
+def _note(result: Audit, gate: Gate, lack: str) -> bool:
+    result.not_checked.setdefault(gate.code, lack)
+    return False
+
+
+def _lacks(gate: Gate, row: QARow, group: QAGroup) -> str:
+    """What the row lacks for a verdict of the gate; "" when nothing."""
+    has = {
+        "answer": row.answer is not None,
+        "type": bool(row.question_type),
+        "dataset": bool(group.title),
+        "context": bool(group.context or row.evidence),
+        "evidence": bool(row.evidence),
+        "sources": bool(row.evidence) and all(s.document_id in group.sources for s in row.evidence),
+    }
+    missing = next((need for need in gate.needs if not has[need]), None)
+    return f"rows have no {missing}" if missing else ""
+
+
+def _pair(row: QARow, dataset_id: str, number: int) -> QAPair:
+    return QAPair(
+        # Gates see pairs in the order of ids; a file's own order is kept by numbering them.
+        id=f"{number:06d}|{row.id}",
+        dataset_id=dataset_id,
+        question=row.question,
+        answer=row.answer or "",
+        question_type=type_key(row.question_type),
+        evidence=row.evidence,
+        language=row.language,
+    )
+
+
+def _whole_run(rows: Sequence[QARow], result: Audit, defective: set[int], ctx: StageContext) -> None:
+    """What only shows over all datasets: repeats word for word, and near-duplicates with other gold datasets."""
+    datasets: dict[str, set[str]] = {}
+    for row in rows:
+        gold = row.dataset_ids[0] if row.dataset_ids else ""
+        known = datasets.setdefault(row.question, set())
+        result.repeated_questions += bool(known - {gold}) and gold not in known
+        known.add(gold)
+    most = max(datasets.items(), key=lambda kv: (len(kv[1]), kv[0]), default=("", set[str]()))
+    result.most_repeated = (most[0], len(most[1])) if len(most[1]) > 1 else ("", 0)
+    language = rows[0].language if rows else "en"
+    resolution = resolve(_asked(rows), ctx.taxonomies.wording.of(language))
+    for drop in resolution.drops:
+        if drop.code != "near_duplicate":  # within a dataset: the gate "duplicate" has counted it
+            position = int(drop.id)
+            defective.add(position)
+            result.found(drop.code, rows[position], drop.reason)
+
+
+def _asked(rows: Sequence[QARow]) -> Iterator[Asked]:
+    for n, row in enumerate(rows):
+        gold = row.dataset_ids[0] if row.dataset_ids else ""
+        yield Asked(f"{n:08d}", gold, row.question, row.answer or "", type_key(row.question_type))

@@ -1,0 +1,1 @@
+"""`scirgen calibrate`: judges faithfulness scores by labelled answers."""

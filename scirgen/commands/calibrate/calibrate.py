@@ -1,0 +1,259 @@
+"""`scirgen calibrate`: measure faithfulness scores of labelled answers, and what thresholds they deserve."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scirgen.commands.calibrate.quality import (
+    Judged,
+    Quality,
+    auc_interval,
+    grouped,
+    quality,
+    reliability,
+    roc_auc,
+    threshold_for,
+    thresholds_by_type,
+)
+from scirgen.core.config import Config
+from scirgen.core.errors import InputError, ScirgenError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import QAPair, Score
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.open import open_scoring, open_sessions
+from scirgen.llm.score_session import CachedScoreSession
+from scirgen.llm.session import ChatSession, ScoreSession
+from scirgen.qa.qafiles import type_key
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Material, usual_threshold
+from scirgen.stages.filter.stage import FilterStage, select_scorers
+
+_YES = {"faithful", "true", "yes", "1"}
+_NO = {"unfaithful", "false", "no", "0"}
+_LABELS_HINT = (
+    'Each line is a JSON object with "question", "answer", "context" and "label" (faithful or unfaithful); '
+    '"question_type" and "scores" are optional.'
+)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One line of a labels file. ``scores`` already measured are used as they are."""
+
+    question: str
+    answer: str
+    context: str
+    faithful: bool
+    question_type: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def pair(self) -> QAPair:
+        """As a pair without evidence spans."""
+        made = QAPair.make_id("calibration", self.question_type, self.question, self.answer)
+        return QAPair(
+            id=made,
+            dataset_id="calibration",
+            question=self.question,
+            answer=self.answer,
+            question_type=self.question_type,
+        )
+
+
+@dataclass
+class Calibrated:
+    """What `calibrate` found, scorer by scorer."""
+
+    rows: int
+    faithful: int
+    scorers: dict[str, ScorerFindings] = field(default_factory=dict)
+    unfiltered: Quality | None = None
+    settings: dict[str, object] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    """The question types of the taxonomy: `generate` knows no others."""
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, the shape of ``--json``."""
+        return asdict(self)
+
+    def thresholds(self) -> dict[str, object]:
+        """The settings that make `generate` use what was found: a file for ``--config``."""
+        known = set(self.types) | {"*"}
+        found = {
+            name: {k: v for k, v in s.thresholds.items() if k in known}
+            for name, s in self.scorers.items()
+            if s.thresholds
+        }
+        return {"filter": {**self.settings, "thresholds": found}}
+
+
+@dataclass
+class ScorerFindings:
+    """One scorer on the labels. ``wanted`` is the quality at the threshold for the wanted precision; None: unreachable."""
+
+    scored: int
+    failed: dict[str, int]
+    auc: float | None
+    auc_interval: tuple[float, float] | None
+    configured: Quality
+    wanted: Quality | None
+    thresholds: dict[str, float]
+    by_type: dict[str, dict[str, object]]
+    by_length: dict[str, dict[str, object]]
+    reliability: list[dict[str, object]]
+
+
+def read_labels(path: Path) -> list[Labelled]:
+    """Read a labels file (JSON Lines).
+
+    Raises:
+        InputError: the file is missing or empty, or a line is wrong; file and line are named.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint=_LABELS_HINT) from error
+    rows = [_labelled(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not rows:
+        raise InputError(f"{path} holds no labels", hint=_LABELS_HINT)
+    if len({r.faithful for r in rows}) < 2:
+        raise InputError(
+            f"{path}: all {len(rows)} labels are the same", hint="Calibration needs faithful and unfaithful answers."
+        )
+    return rows
+
+
+def _labelled(line: str, where: str) -> Labelled:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where}: malformed JSON: {error}", hint=_LABELS_HINT) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: not a JSON object", hint=_LABELS_HINT)
+    missing = [k for k in ("question", "answer", "context", "label") if k not in value]
+    if missing:
+        raise InputError(f"{where}: {', '.join(missing)} missing", hint=_LABELS_HINT)
+    label = str(value["label"]).strip().lower()
+    if label not in _YES | _NO:
+        raise InputError(f"{where}: label {value['label']!r} is neither faithful nor unfaithful", hint=_LABELS_HINT)
+    scores = value.get("scores") or {}
+    if not isinstance(scores, dict) or not all(isinstance(v, (int, float)) for v in scores.values()):
+        raise InputError(f"{where}: scores is no mapping of names to numbers", hint=_LABELS_HINT)
+    return Labelled(
+        str(value["question"]), str(value["answer"]), str(value["context"]), label in _YES,
+        type_key(str(value.get("question_type") or "")), {str(k): float(v) for k, v in scores.items()},
+    )  # fmt: skip
+
+
+async def calibrate(
+    rows: Sequence[Labelled], config: Config, resources: Resources, registry: Registry, *, precision: float
+) -> Calibrated:
+    """Score the labelled answers with the configured scorers and judge the scores.
+
+    Args:
+        rows: of `read_labels`.
+        config: ``filter.faithfulness`` names the scorers, ``models`` what they ask.
+        resources: prompts and taxonomies.
+        registry: where scorers and models are looked up.
+        precision: what the suggested thresholds shall reach on these labels.
+    """
+    names = config.filter.faithfulness
+    measured = {name: [r.scores.get(name) for r in rows] for name in names}
+    failed: dict[str, dict[str, int]] = {name: {} for name in names}
+    if any(v is None for column in measured.values() for v in column):
+        await _measure(rows, config, resources, registry, measured, failed)
+    found = Calibrated(len(rows), sum(r.faithful for r in rows))
+    found.types = tuple(t.id for t in Taxonomies(resources).graesser.types)
+    found.settings = {
+        "faithfulness": list(names), "framing": config.filter.framing, "window": config.filter.window,
+        "shift_form": config.filter.shift_form,
+    }  # fmt: skip
+    everything = [Judged(0.0, r.faithful) for r in rows]
+    found.unfiltered = quality(everything, float("-inf"), resamples=1000)
+    for scorer in select_scorers(config, registry):
+        judged = [
+            Judged(value, r.faithful, r.question_type, len(r.answer.split()))
+            for value, r in zip(measured[scorer.name], rows, strict=True)
+            if value is not None
+        ]
+        threshold = config.filter.thresholds.get(scorer.name, {}).get("*", usual_threshold(scorer, config))
+        found.scorers[scorer.name] = findings(judged, failed[scorer.name], threshold, precision)
+    return found
+
+
+def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, precision: float) -> ScorerFindings:
+    """All numbers of one scorer."""
+    fitted = threshold_for(rows, precision)
+    return ScorerFindings(
+        scored=len(rows),
+        failed=failed,
+        auc=roc_auc(rows),
+        auc_interval=auc_interval(rows),
+        configured=quality(rows, threshold, resamples=1000),
+        wanted=quality(rows, fitted, resamples=1000) if fitted is not None else None,
+        thresholds=thresholds_by_type(rows, precision),
+        by_type={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.question_type).items()},
+        by_length={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.length).items()},
+        reliability=[asdict(b) for b in reliability(rows)],
+    )
+
+
+def _group(rows: list[Judged], threshold: float, precision: float) -> dict[str, object]:
+    return {
+        "rows": len(rows), "faithful": sum(r.faithful for r in rows), "auc": roc_auc(rows),
+        "at_threshold": asdict(quality(rows, threshold, resamples=300)), "threshold_wanted": threshold_for(rows, precision),
+    }  # fmt: skip
+
+
+async def _measure(
+    rows: Sequence[Labelled],
+    config: Config,
+    resources: Resources,
+    registry: Registry,
+    measured: dict[str, list[float | None]],
+    failed: dict[str, dict[str, int]],
+) -> None:
+    roles = FilterStage().uses(config).roles
+    async with AsyncExitStack() as closing:
+        prompts = PromptLibrary(resources)
+        chat: ChatSession | None = None
+        asked: ScoreSession | None = None
+        if "generator" in roles:
+            sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
+            closing.push_async_callback(sessions.aclose)
+            chat, asked = sessions.chat, sessions.score
+        elif "scorer" in roles:
+            model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
+            closing.push_async_callback(model.aclose)
+            asked = CachedScoreSession(model, limits=config.limits)
+        folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
+        ctx = StageContext(
+            config, resources, prompts, Taxonomies(resources), registry, folder, chat, asked,
+            log=logging.getLogger("scirgen"), stage="filter", key="calibration",
+        )  # fmt: skip
+        contexts: dict[str, list[int]] = {}
+        for index, row in enumerate(rows):
+            contexts.setdefault(row.context, []).append(index)
+        for scorer in select_scorers(config, registry):
+            column = measured[scorer.name]
+            for context, indices in contexts.items():
+                todo = [i for i in indices if column[i] is None]
+                if not todo:
+                    continue
+                scores = await scorer.score([rows[i].pair for i in todo], Material(None, (), context), ctx)
+                for i, score in zip(todo, scores, strict=True):
+                    if isinstance(score, Score):
+                        column[i] = score.value
+                        continue
+                    if isinstance(score, ScirgenError) and score.fatal:
+                        raise score
+                    code = score.error_code if isinstance(score, ScirgenError) else type(score).__name__
+                    failed[scorer.name][code] = failed[scorer.name].get(code, 0) + 1

@@ -1,0 +1,146 @@
+"""Checking a run's store and salvaging what is intact of a damaged one. Opening and writing it is `scirgen.pipeline.store`'s."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from scirgen.core.errors import StoreError
+from scirgen.pipeline.record_codec import unpack
+from scirgen.pipeline.store import Store
+
+_STEP = 256
+_OF_MODELS = ("replies", "batches", "batch_requests", "batch_replies")
+"""Kept by `scirgen.llm.cache` and `batch_journal`: what was paid for."""
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """What a repair kept: rows per table, and where the damaged file was put."""
+
+    kept: dict[str, int]
+    lost_results: int
+    damaged: Path
+
+
+def diagnose(folder: Path) -> list[str]:
+    """Problems of a run's store: SQLite's own integrity check, then every stored record unpacked. Empty: sound.
+
+    Raises:
+        StoreError: there is no run in the folder.
+    """
+    store = Store(folder / "run.db", writable=False)
+    try:
+        problems = [str(row[0]) for row in store.db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+        if problems:
+            return problems
+        for stage, key, *blobs in store.db.execute("SELECT stage, key, outputs, rejections, failures FROM results"):
+            if not _readable(blobs):
+                problems.append(f"{stage} {key}: the stored records cannot be read")
+        return problems
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    finally:
+        store.close()
+
+
+def repair(folder: Path) -> Salvaged:
+    """Copy every intact row into a new store; what is lost is done again by the next run.
+
+    The damaged file is kept beside it as ``run.db.damaged``.
+
+    Raises:
+        StoreError: there is no run, or it is in use.
+    """
+    path = folder / "run.db"
+    if not path.is_file():
+        raise StoreError(f"{folder} is not a run: it has no run.db", hint="Give the folder that --out named.")
+    damaged = path.with_name("run.db.damaged")
+    # By this name its lock is the run's own, so that no run can be under way or begin meanwhile.
+    fresh_path = path.with_suffix(".repaired")
+    old = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    kept: dict[str, int] = {}
+    lost = 0
+    with Store(fresh_path) as fresh:
+        _empty(fresh.db)
+        # Not the pages: what one gave may be among what is lost. The catalogue is read again, and what is intact of it found done.
+        tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
+        for table in tables:
+            kept[table] = 0
+            for columns, row in _intact_rows(old, table):
+                if table == "results" and not _readable(
+                    [row[columns.index(c)] for c in ("outputs", "rejections", "failures")]
+                ):
+                    lost += 1
+                    continue
+                _ensure(fresh.db, old, table)
+                marks = ",".join("?" * len(row))
+                fresh.db.execute(f"INSERT OR REPLACE INTO {table}({','.join(columns)}) VALUES({marks})", row)
+                kept[table] += 1
+        # What pointed at lost results is to do again, and so are the datasets concerned.
+        fresh.db.execute("UPDATE members SET result_id=NULL WHERE result_id NOT IN (SELECT id FROM results)")
+        fresh.db.execute("DELETE FROM rows WHERE result_id NOT IN (SELECT id FROM results)")
+        fresh.db.execute("UPDATE datasets SET fingerprint=''")
+        fresh.set_meta("clean", "1")
+        fresh.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        fresh.db.close()
+        old.close()
+        path.replace(damaged)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        fresh_path.replace(path)
+    return Salvaged(kept, lost, damaged)
+
+
+def _empty(db: sqlite3.Connection) -> None:
+    """Forget what a repair that was killed had copied."""
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+        db.execute(f"DELETE FROM {table}")
+
+
+def _ensure(new: sqlite3.Connection, old: sqlite3.Connection, table: str) -> None:
+    if not new.execute("SELECT 1 FROM sqlite_master WHERE name=?", (table,)).fetchone():
+        new.execute(old.execute("SELECT sql FROM sqlite_master WHERE name=?", (table,)).fetchone()[0])
+
+
+def _intact_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[object, ...]]]:
+    """Every row that can still be read. Tables with row ids are walked in short ranges around the damage."""
+    try:
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        if not columns:
+            return
+        listing = ",".join(columns)
+        (last,) = db.execute(f"SELECT MAX(rowid) FROM {table}").fetchone()
+    except sqlite3.DatabaseError:
+        last, columns, listing = None, [], ""
+        try:
+            columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+            listing = ",".join(columns)
+            yield from ((columns, row) for row in db.execute(f"SELECT {listing} FROM {table}"))
+        except sqlite3.DatabaseError:
+            return
+        return
+    for low in range(0, (last or 0) + 1, _STEP):
+        yield from ((columns, row) for row in _range(db, table, listing, low, low + _STEP))
+
+
+def _range(db: sqlite3.Connection, table: str, listing: str, low: int, high: int) -> list[tuple[object, ...]]:
+    try:
+        return db.execute(f"SELECT {listing} FROM {table} WHERE rowid>=? AND rowid<?", (low, high)).fetchall()
+    except sqlite3.DatabaseError:
+        if high - low == 1:
+            return []
+        middle = (low + high) // 2
+        return _range(db, table, listing, low, middle) + _range(db, table, listing, middle, high)
+
+
+def _readable(blobs: list[object]) -> bool:
+    try:
+        for blob in blobs:
+            unpack(bytes(blob))  # type: ignore[call-overload]
+    except (StoreError, zlib.error, TypeError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""`scirgen estimate`: predicts calls, tokens, cost and hours."""

@@ -1,0 +1,373 @@
+"""What a run will take: calls, tokens, cost and hours, with ranges, worked out from rehearsals on a sample (`rehearse`).
+
+Every figure is low, usual and high. The range covers what the sample and the stand-in replies leave open, and says in notes
+what no sample can know.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from scirgen.commands.estimate.history import History
+from scirgen.commands.estimate.rehearsal import PREFILL_SHARE, Call
+from scirgen.commands.estimate.rehearse import Rehearsal, Sample
+from scirgen.commands.estimate.result import Estimate, Figure, StageEstimate
+from scirgen.core.config import Config
+from scirgen.llm.uri import ModelURI
+from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
+from scirgen.qa.quotas import budget
+
+PROMPT_ERROR: Final = (0.85, 1.20)
+"""Range of a token count made from characters."""
+
+REPLY_ERROR: Final = (0.5, 2.0)
+"""Range of a reply's length that was only made up."""
+
+KNOWN_ERROR: Final = (0.9, 1.1)
+"""Range of either, once it was measured on the same model and prompts."""
+
+
+PASSED_LEAST: Final = 0.2
+"""Of what made-up candidates ask of the filter's models and of tag, a weak model's may ask so little: rules reject the rest."""
+
+PASSED_USUAL: Final = 0.3
+"""And usually at least so much of what they ask when all of them pass."""
+
+PASSED_KNOWN: Final = (0.5, 1.6)
+"""The same, as a range around what a run of before shows."""
+
+
+SMALL_CALLS_A_PAIR: Final = 2.5
+"""With the small prompt pack: question, answer, and further tries where a rule refuses them. No made-up reply shows how many."""
+
+LEAST_KNOWN: Final = 10
+"""Calls of a stage in a run of before, so that their number an item is believed rather than the rehearsal's."""
+
+
+@dataclass
+class Known:
+    """What is known beside the rehearsals. ``small``: the generator gets the small prompt pack."""
+
+    config: Config
+    sample: Sample
+    history: History | None = None
+    tokens_per_second: float | None = None
+    small: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+def estimate(rehearsals: Sequence[Rehearsal], known: Known) -> Estimate:
+    """From rehearsals (sparse, usual, rich) to the whole run's figures."""
+    stages = tuple(_stage_estimates(rehearsals, known))
+    wide = _sampling_error(rehearsals, known.sample)
+    calls, prompts, replies = (
+        _total(getattr(s, name) for s in stages) for name in ("calls", "prompt_tokens", "completion_tokens")
+    )
+    ceiling = _ceiling(rehearsals, known)
+    cost, ceiling_cost = _costs(stages, ceiling, known)
+    notes = [*known.notes, *_notes(rehearsals, known, prompts.usual + replies.usual)]
+    own = _own_minutes(rehearsals, known.sample)
+    hours = _hours(stages, known)
+    return Estimate(
+        known.sample.datasets, len(known.sample.ids), stages,
+        calls.widened(wide), prompts.widened(wide), replies.widened(wide),
+        sum(ceiling.values()), cost.widened(wide) if cost else None, ceiling_cost,
+        hours.widened(wide) if hours else None, own, tuple(notes),
+    )  # fmt: skip
+
+
+def _stage_estimates(rehearsals: Sequence[Rehearsal], known: Known) -> Iterable[StageEstimate]:
+    more = _rounds_factor(rehearsals, known)
+    rounds = {step.stage for step in PER_ROUND}
+    for step in PER_DATASET:
+        scaled = {r.lean: scale(r.owners.get(step.stage, {}), known.sample) for r in rehearsals}
+        counts = {r.lean: len(r.owners.get(step.stage, {})) * scaled[r.lean] for r in rehearsals}
+        items = _spread({lean: Figure(n, n, n) for lean, n in counts.items()})
+        for kind in ("chat", "score"):
+            found = {r.lean: [c for c in r.calls if (c.stage, c.kind) == (step.stage, kind)] for r in rehearsals}
+            if not any(found.values()):
+                if kind == "chat":
+                    yield StageEstimate(step.stage, "", items, Figure(), Figure(), Figure())
+                continue
+            passing = _passing(step.stage, kind, rehearsals, known)
+            repeat = more if step.stage in rounds else 1.0
+            made = {lean: _sums(calls, known).scaled(scaled[lean]) for lean, calls in found.items()}
+            figures = []
+            usual = _usual(rehearsals)
+            learnt = _learnt(step.stage, kind, rehearsals, known)
+            for name in ("calls", "prompts", "replies"):
+                spread = _around_usual(_spread({lean: getattr(made[lean], name) for lean in made}), learnt)
+                if step.stage == "generate" and learnt is None and known.small:
+                    spread = Figure(spread.low, spread.usual, max(spread.high, spread.usual * _tries(usual)))
+                passed = _as_passed(spread, step.stage, passing, rehearsals)
+                figures.append(Figure(passed.low, passed.usual, passed.high * repeat))
+            yield StageEstimate(step.stage, kind, items, *figures)
+
+
+def _learnt(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
+    """Calls an item in the run of before (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
+    history, usual = known.history, _usual(rehearsals)
+    calls = [c for c in usual.calls if (c.stage, c.kind) == (stage, kind)]
+    # The standard pack's calls follow from the items alone; the small pack asks again where a rule refuses a reply.
+    if history is None or not known.small or stage in ("filter", "tag") or not calls:
+        return None
+    asked = sum(history.shapes[s].asked for s in {c.shape for c in calls} if s in history.shapes)
+    of, here = (
+        (history.pairs, usual.pairs)
+        if stage == "generate"
+        else (history.items.get(stage, 0), len(usual.owners.get(stage, {})))
+    )
+    return (asked / of) / (len(calls) / here) if asked >= LEAST_KNOWN and of and here else None
+
+
+def _around_usual(figure: Figure, factor: float | None) -> Figure:
+    if factor is None:
+        return figure
+    usual = figure.usual * factor
+    return Figure(min(figure.low, usual * PASSED_KNOWN[0]), usual, max(figure.high, usual * PASSED_KNOWN[1]))
+
+
+def _passing(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
+    """Of what the richest rehearsal asked of filter's models or of tag, the share that real pairs ask; None: no run has shown it."""
+    rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
+    if known.history is None or not rich.pairs:
+        return None
+    if stage == "tag":
+        most, real = rich.outputs.get("filter", 0) / rich.pairs, known.history.accepted_per_pair
+    else:
+        scored = sum(1 for c in rich.calls if (c.stage, c.kind) == (stage, kind))
+        most, real = scored / rich.pairs, known.history.scores_per_pair if kind == "score" else None
+    return real / most if real is not None and most else None
+
+
+def _tries(usual: Rehearsal) -> float:
+    """How many times the usual calls of generate the small pack may need."""
+    calls = sum(1 for c in usual.calls if c.stage == "generate")
+    return SMALL_CALLS_A_PAIR * usual.pairs / calls if calls else 1.0
+
+
+def _all_of_them(rehearsals: Sequence[Rehearsal]) -> float:
+    """How many times as much is asked if each pair that was asked for becomes a candidate."""
+    rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
+    candidates = rich.outputs.get("generate", 0)
+    return max(1.0, rich.pairs / candidates) if candidates else 1.0
+
+
+def _as_passed(figure: Figure, stage: str, passing: float | None, rehearsals: Sequence[Rehearsal]) -> Figure:
+    """What filter's models and tag are asked: the figure holds what made-up pairs ask, of which real ones may ask less."""
+    if stage not in ("filter", "tag"):
+        return figure
+    if passing is None:
+        most = figure.high * _all_of_them(rehearsals)
+        return Figure(figure.low * PASSED_LEAST, max(figure.usual, most * PASSED_USUAL), most)
+    usual = figure.high * passing
+    return Figure(usual * PASSED_KNOWN[0], usual, usual * PASSED_KNOWN[1])
+
+
+@dataclass(frozen=True)
+class _Sums:
+    calls: Figure
+    prompts: Figure
+    replies: Figure
+
+    def scaled(self, factor: float) -> _Sums:
+        return _Sums(self.calls.times(factor), self.prompts.times(factor), self.replies.times(factor))
+
+
+def _sums(calls: Sequence[Call], known: Known) -> _Sums:
+    """Calls, prompt and reply tokens of one rehearsal of one stage."""
+    count, prompts, replies = Figure(), Figure(), Figure()
+    for call in calls:
+        measured = known.history.of(call.shape) if known.history else None
+        if measured is None:
+            count += Figure(1, 1, 1)
+            prompts += _around(call.prompt_tokens, PROMPT_ERROR)
+            exact = call.kind == "score" or call.most_tokens <= call.completion_tokens
+            replies += _around(call.completion_tokens, PROMPT_ERROR if exact else REPLY_ERROR, call.most_tokens)
+            continue
+        # Repair turns, as often as they were needed before, repeat the prompt and add a reply to it.
+        times = 1 + measured.repairs
+        count += Figure(1, times, times)
+        length = call.characters * measured.tokens_per_character
+        prompts += _around(length, KNOWN_ERROR).times(times)
+        replies += _around(measured.completion_tokens, KNOWN_ERROR, call.most_tokens).times(times)
+    return _Sums(count, prompts, replies)
+
+
+def _around(value: float, error: tuple[float, float], most: float = math.inf) -> Figure:
+    return Figure(value * error[0], value, max(value, min(most, value * error[1])))
+
+
+def _spread(by_lean: Mapping[str, Figure]) -> Figure:
+    """From the lowest to the highest of the rehearsals, the usual one between."""
+    figures = list(by_lean.values())
+    usual = by_lean.get("usual", figures[0])
+    return Figure(min(f.low for f in figures), usual.usual, max(f.high for f in figures))
+
+
+def _total(figures: Iterable[Figure]) -> Figure:
+    total = Figure()
+    for figure in figures:
+        total += figure
+    return total
+
+
+def scale(owners: Mapping[str, set[str]], sample: Sample) -> float:
+    """How many times as many items the whole run has as the sample.
+
+    Items of one dataset grow with the datasets. Those that datasets share (a paper's) grow more slowly: by Chao's extrapolation
+    of species richness from incidences (Colwell et al. 2012, J. Plant Ecology 5(1), eq. 18), from the items that one (Q1) and
+    two (Q2) of n sampled datasets hold.
+    """
+    n, total = len(sample.ids), sample.datasets
+    if n == 0 or total <= n:
+        return 1.0
+    once = sum(1 for o in owners.values() if len(o) == 1)
+    twice = sum(1 for o in owners.values() if len(o) == 2)
+    if once == len(owners):
+        return total / n
+    if once == 0:
+        return 1.0
+    unseen = (n - 1) / n * (once**2 / (2 * twice) if twice else once * (once - 1) / 2)
+    found = unseen * (1 - (1 - once / (n * unseen + once)) ** (total - n)) if unseen else 0.0
+    return (len(owners) + found) / len(owners)
+
+
+def _sampling_error(rehearsals: Sequence[Rehearsal], sample: Sample) -> float:
+    """Half width of the 95 % interval of the total, as a share of it: normal, corrected for a finite catalogue."""
+    n, usual = len(sample.ids), _usual(rehearsals)
+    if n >= sample.datasets:
+        return 0.0
+    if n < 2:
+        return 1.0
+    spent: dict[str, float] = dict.fromkeys(sample.ids, 0.0)
+    for call in usual.calls:
+        owners = usual.owners.get(call.stage, {}).get(call.key, set())
+        for dataset in owners:
+            spent[dataset] = spent.get(dataset, 0.0) + (call.prompt_tokens + call.completion_tokens) / len(owners)
+    mean = sum(spent.values()) / n
+    if not mean:
+        return 0.0
+    deviation = math.sqrt(sum((x - mean) ** 2 for x in spent.values()) / (n - 1))
+    # Student's t for few degrees of freedom, to two digits (2.57 at 5, 1.96 in the limit).
+    t = 1.96 + 2.4 / (n - 1) + 2.8 / (n - 1) ** 2
+    return t * deviation / math.sqrt(n) * math.sqrt(1 - n / sample.datasets) / mean
+
+
+def _usual(rehearsals: Sequence[Rehearsal]) -> Rehearsal:
+    return next((r for r in rehearsals if r.lean == "usual"), rehearsals[0])
+
+
+def _rounds_factor(rehearsals: Sequence[Rehearsal], known: Known) -> float:
+    """How much more later rounds may generate, at most: up to the candidate budget of a target."""
+    quota = known.config.generate.quota
+    if quota.total is None or quota.max_rounds == 0:
+        return 1.0
+    usual = _usual(rehearsals)
+    first = usual.outputs.get("generate", 0) * known.sample.datasets / max(1, len(known.sample.ids))
+    return max(1.0, budget(quota) / first) if first else 1.0
+
+
+def _ceiling(rehearsals: Sequence[Rehearsal], known: Known) -> dict[str, float]:
+    """Tokens by kind, prompts included, if every reply of the richest rehearsal ran to its end, repairs included."""
+    more, rounds = _rounds_factor(rehearsals, known), {step.stage for step in PER_ROUND}
+    best: dict[str, float] = {}
+    for r in rehearsals:
+        found: dict[str, float] = defaultdict(float)
+        for call in r.calls:
+            factor = scale(r.owners.get(call.stage, {}), known.sample) * (more if call.stage in rounds else 1)
+            repairs = 1 + (known.config.limits.repair_attempts if call.kind == "chat" else 0)
+            found[call.kind + " prompt"] += factor * call.prompt_tokens * PROMPT_ERROR[1] * repairs
+            found[call.kind + " reply"] += factor * call.most_tokens * repairs
+        for name, value in found.items():
+            best[name] = max(best.get(name, 0.0), value)
+    return best
+
+
+def _costs(
+    stages: Sequence[StageEstimate], ceiling: Mapping[str, float], known: Known
+) -> tuple[Figure | None, float | None]:
+    prices = known.config.models.prices
+    generator, scorer = known.config.models.generator, known.config.models.scorer
+    names = {"chat": ModelURI.parse(generator).name, "score": ModelURI.parse(scorer or generator).name}
+    used = {s.kind for s in stages if s.kind}
+    if any(names[kind] not in prices for kind in used):
+        return None, None
+    cost, most = Figure(), 0.0
+    for stage in stages:
+        if stage.kind:
+            prompt, reply = prices[names[stage.kind]]
+            cost += stage.prompt_tokens.times(prompt / 1e6) + stage.completion_tokens.times(reply / 1e6)
+    for kind in used:
+        prompt, reply = prices[names[kind]]
+        most += (ceiling.get(f"{kind} prompt", 0) * prompt + ceiling.get(f"{kind} reply", 0) * reply) / 1e6
+    return cost, most
+
+
+def _units(stages: Sequence[StageEstimate]) -> Figure:
+    """Work of the model, in written tokens; a scored token is read, not written."""
+    total = Figure()
+    for s in stages:
+        read = s.prompt_tokens if s.kind == "chat" else s.prompt_tokens + s.completion_tokens
+        total += read.times(PREFILL_SHARE) + (s.completion_tokens if s.kind == "chat" else Figure())
+    return total
+
+
+def _hours(stages: Sequence[StageEstimate], known: Known) -> Figure | None:
+    limits = known.config.limits
+    calls = _total(s.calls for s in stages)
+    tokens = _total(s.prompt_tokens + s.completion_tokens for s in stages)
+    capped = max(
+        calls.usual / limits.requests_per_minute / 60 if limits.requests_per_minute else 0.0,
+        tokens.usual / limits.tokens_per_minute / 60 if limits.tokens_per_minute else 0.0,
+    )
+    units = _units(stages)
+    if known.tokens_per_second:
+        found = units.times(1 / known.tokens_per_second / 3600)
+    elif known.history and known.history.units_per_second:
+        found = units.times(1 / known.history.units_per_second / 3600)
+    else:
+        return Figure(capped, capped, capped) if capped else None
+    return Figure(max(found.low, capped), max(found.usual, capped), max(found.high, capped))
+
+
+def _own_minutes(rehearsals: Sequence[Rehearsal], sample: Sample) -> float:
+    """The first rehearsal's wall time: parsing grows with the papers, the rest with the datasets."""
+    first = rehearsals[0]
+    grown = sample.datasets / max(1, len(sample.ids))
+    busy = sum(first.stage_seconds.values())
+    parsing = first.stage_seconds.get("parse", 0.0) / busy * first.seconds if busy else 0.0
+    papers = scale(first.owners.get("parse", {}), sample)
+    return (parsing * papers + (first.seconds - parsing) * grown) / 60
+
+
+def _notes(rehearsals: Sequence[Rehearsal], known: Known, tokens: float) -> Iterable[str]:
+    config, usual = known.config, _usual(rehearsals)
+    if not known.sample.exact:
+        yield f"only the first records were looked at; {known.sample.datasets} datasets is what the catalogue says."
+    if known.history is None:
+        yield (
+            "reply lengths are those of made-up replies (half to double is allowed for); a real model writes its own. "
+            "--history RUN, with a small run of the same model, gives them, its tokenizer and its speed."
+        )
+    else:
+        missing = sorted({c.stage for c in usual.calls if known.history.of(c.shape) is None})
+        if missing:
+            yield f"the run given as history has no replies of the kind that {', '.join(missing)} asks for."
+    if usual.failed:
+        parts = ", ".join(f"{stage} {n}" for stage, n in usual.failed.items())
+        yield f"items of the sample that failed in the rehearsal: {parts}; they are not counted on."
+    if config.generate.quota.total is not None:
+        yield (
+            f"rounds: how many a target of {config.generate.quota.total} needs depends on what is rejected; "
+            f"the high figure uses the whole budget of {budget(config.generate.quota)} candidates."
+        )
+    if known.small and known.history is None:
+        yield "how often a small model's question is refused by rule and another is tried is only guessed; --history knows."
+    yield "not known beforehand: how many papers the model links, what gates reject, and repair turns or retries."
+    if config.limits.max_tokens is not None and tokens > config.limits.max_tokens:
+        yield f"--max-tokens stops the run after about {config.limits.max_tokens / tokens:.0%} of it."

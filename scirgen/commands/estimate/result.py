@@ -1,0 +1,75 @@
+"""The figures of an estimate: low, usual and high of everything. `scirgen.commands.estimate.estimate` works them out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Low, usual, high."""
+
+    low: float = 0.0
+    usual: float = 0.0
+    high: float = 0.0
+
+    def __add__(self, other: Figure) -> Figure:
+        return Figure(self.low + other.low, self.usual + other.usual, self.high + other.high)
+
+    def times(self, factor: float) -> Figure:
+        """All three scaled."""
+        return Figure(self.low * factor, self.usual * factor, self.high * factor)
+
+    def widened(self, share: float) -> Figure:
+        """More uncertain on both sides, by a factor of ``1 + share``."""
+        return Figure(self.low / (1 + share), self.usual, self.high * (1 + share))
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """One stage's share; ``kind`` is "chat" (the generator's) or "score" (the scorer's)."""
+
+    stage: str
+    kind: str
+    items: Figure
+    calls: Figure
+    prompt_tokens: Figure
+    completion_tokens: Figure
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The whole.
+
+    Attributes:
+        ceiling_tokens: if every reply ran to its ``max_tokens`` in the high case.
+        cost: by the configured prices; None where one is missing.
+        hours: None where nothing is known of the model's speed.
+        own_minutes: work of scirgen's own (fetching, parsing, gates, store), on this machine.
+    """
+
+    datasets: int
+    sampled: int
+    stages: tuple[StageEstimate, ...]
+    calls: Figure
+    prompt_tokens: Figure
+    completion_tokens: Figure
+    ceiling_tokens: float
+    cost: Figure | None
+    ceiling_cost: float | None
+    hours: Figure | None
+    own_minutes: float
+    notes: tuple[str, ...] = ()
+
+    def data(self) -> dict[str, object]:
+        """As plain data, numbers rounded."""
+        found: dict[str, object] = _rounded(asdict(self))  # type: ignore[assignment]
+        return found
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 4) if abs(value) < 100 else round(value)
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    return [_rounded(v) for v in value] if isinstance(value, list | tuple) else value

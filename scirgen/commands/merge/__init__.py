@@ -1,0 +1,1 @@
+"""`scirgen merge`: one release of several runs."""

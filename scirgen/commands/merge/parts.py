@@ -1,0 +1,229 @@
+"""The parts of a merge: opened, held against writers, and judged. Which settings the merged release takes is `merge`'s."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from scirgen.core.errors import InputError, StoreError
+from scirgen.pipeline.plan import PER_DATASET
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.views.merged_view import MergedView, open_merged
+from scirgen.pipeline.views.part_view import Part, PartView
+
+_SHOWN = 5
+_MADE = [step.stage for step in PER_DATASET]
+"""Stages whose results a merge takes as they are, so that it matters how they were made."""
+
+
+def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
+    """Open finished runs for reading and keep writers out of them until ``closing`` closes.
+
+    A merged run stands for its parts.
+
+    Raises:
+        StoreError: a folder is no run, its store is damaged or of a newer scirgen, or a process is writing to it.
+        InputError: a run is named twice.
+    """
+    found: dict[Path, Path] = {}
+    for given in folders:
+        for folder in _expanded(given):
+            if folder.resolve() in found:
+                through = f": it is a part of the merged run {given}" if folder != given else ""
+                raise InputError(
+                    f"{folder} is named twice among the parts{through}",
+                    hint="Name each run once, and a merged run or its parts.",
+                )
+            found[folder.resolve()] = folder
+    parts: list[Part] = []
+    for folder, name in zip(found.values(), _names(list(found)), strict=True):
+        closing.enter_context(_held(folder))
+        view = PartView(Store(folder / "run.db", writable=False))
+        closing.callback(view.close)
+        parts.append(Part(name, folder, view))
+    return parts
+
+
+def _expanded(folder: Path) -> list[Path]:
+    if not (folder / "run.db").is_file() and (folder / "release.json").is_file():
+        raise StoreError(
+            f"{folder} is a release, not a run: it has no run.db", hint="A merge needs the folders that --out named."
+        )
+    store = Store(folder / "run.db", writable=False)
+    joined: MergedView | None = None
+    try:
+        joined = open_merged(store)
+        return [p.folder for p in joined.parts] if joined else [folder]
+    finally:
+        joined.close() if joined else store.close()
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The folders' last names; with as much of the path before them as tells them apart."""
+    for length in range(1, max(len(f.parts) for f in folders) + 1):
+        names = ["/".join(f.parts[-length:]) for f in folders]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """A shared lock on a part: other merges may read it too, and a run that wants to write is refused meanwhile."""
+    descriptor = _lock_file(folder / "run.lock")
+    if descriptor is None:
+        # A copy without the lock file, or one that may not be read: nobody writes there either.
+        yield
+        return
+    try:
+        _share(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock_file(path: Path) -> int | None:
+    for mode in (os.O_RDWR, os.O_RDONLY):
+        with suppress(OSError):
+            return os.open(path, mode)
+    return None
+
+
+def _share(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+        raise StoreError(
+            f"{folder} is in use by process {holder}", code="locked", hint="Wait for it to finish, or stop it."
+        ) from error
+    with suppress(OSError):
+        # So that a run that is refused names the process that it has to wait for.
+        os.pwrite(descriptor, str(os.getpid()).encode().ljust(16), 0)
+
+
+def unfinished(part: Part) -> str:
+    """What is missing in a part, in words; "" for a finished one."""
+    funnel = part.view.funnel()
+    failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in funnel.values())
+    said = []
+    if waiting := part.view.waiting():
+        said.append(f"{waiting:,} of {len(part.view.dataset_ids()):,} datasets are not complete")
+    if failed:
+        said.append(f"{failed:,} items failed")
+    if not said and part.view.finished() != part.view.state_digest():
+        said.append("it was stopped before the end of its catalogue")
+    return ", ".join(said)
+
+
+def differences(parts: Sequence[Part]) -> list[str]:
+    """How the parts were made differently, a line each: "what: value (parts), other value (parts)"; empty for alike ones.
+
+    The fingerprints of the stages decide. What a part read (`collect`) is its own; what the release does is decided anew.
+    """
+    manifests = {p.name: p.view.manifest() for p in parts}
+    made = [(_mapped(m, "stages").get(s), m.get("seed")) for m in manifests.values() for s in _MADE]
+    if all(row == made[i % len(_MADE)] for i, row in enumerate(made)):
+        return []
+    looked_at = {name: _facts(manifest) for name, manifest in manifests.items()}
+    lines = differing(looked_at)
+    if not lines:
+        stages = {n: {f"stage {s}": _mapped(m, "stages").get(s) for s in _MADE} for n, m in manifests.items()}
+        lines = differing(stages)
+    return lines
+
+
+def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """One line for each fact that is not the same everywhere, with who has which value."""
+    lines = []
+    for name in sorted({key for row in facts.values() for key in row}):
+        holders: dict[str, list[str]] = defaultdict(list)
+        for part, row in facts.items():
+            holders[_said(row.get(name))].append(part)
+        if len(holders) > 1:
+            lines.append(f"{name}: " + ", ".join(f"{value} ({', '.join(who)})" for value, who in holders.items()))
+    return lines
+
+
+def _said(value: object) -> str:
+    """A setting's value as one would write it."""
+    return "not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _facts(manifest: Mapping[str, object]) -> dict[str, object]:
+    """What explains differences, in the words of the settings."""
+    facts = {name: manifest.get(name) for name in ("scirgen", "seed", "prompt_pack")}
+    facts |= {f"models.{role}": model for role, model in _mapped(manifest, "models").items()}
+    facts |= {f"taxonomies/{name}": h for name, h in _mapped(manifest, "taxonomies").items()}
+    facts |= {f"prompts/{name}": h for name, h in _mapped(manifest, "prompts").items() if name.split("/")[0] in _MADE}
+    for stage, settings in _mapped(manifest, "settings").items():
+        if stage in _MADE and isinstance(settings, Mapping):
+            facts |= {f"{stage}.{k}": v for k, v in leaves(settings).items() if not k.startswith("quota")}
+    return facts
+
+
+def leaves(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Dotted name -> value."""
+    found: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            found |= leaves(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def _mapped(manifest: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = manifest.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def settle_overlap(parts: Sequence[Part], *, first_wins: bool) -> dict[str, list[str]]:
+    """Take each dataset that several parts have from the first of them.
+
+    Args:
+        parts: the parts, in the order given.
+        first_wins: also where their results differ.
+
+    Returns:
+        Part name -> datasets of it that are taken from an earlier part.
+
+    Raises:
+        InputError: parts have different results for a dataset.
+    """
+    owner: dict[str, Part] = {}
+    left: dict[str, list[str]] = {}
+    different: list[tuple[str, Part, Part]] = []
+    for part in parts:
+        for dataset_id in part.view.dataset_ids():
+            first = owner.setdefault(dataset_id, part)
+            if first is part:
+                continue
+            left.setdefault(part.name, []).append(dataset_id)
+            if not first_wins and not _same(first, part, dataset_id):
+                different.append((dataset_id, first, part))
+    if different:
+        shown = "; ".join(f"{d} ({a.name}, {b.name})" for d, a, b in different[:_SHOWN])
+        more = f" and {len(different) - _SHOWN:,} more" if len(different) > _SHOWN else ""
+        raise InputError(
+            f"{len(different):,} dataset(s) are in several parts with different results: {shown}{more}",
+            hint="Leave one of the parts out, or take such datasets from the part named first: --first-wins.",
+        )
+    for part in parts:
+        part.view.leave_out(left.get(part.name, ()))
+    return left
+
+
+def _same(first: Part, other: Part, dataset_id: str) -> bool:
+    """Whether two parts did the same for a dataset: the same items, and what a model wrote in them the same too."""
+    mine, theirs = first.view.members_of(dataset_id), other.view.members_of(dataset_id)
+    if [row[:4] for row in mine] != [row[:4] for row in theirs]:
+        return False
+    # What was collected is identified by its content; its records also name local paths.
+    ids = [(a[4], b[4]) for a, b in zip(mine, theirs, strict=True) if a[0] != "collect"]
+    return all(first.view.content(a) == other.view.content(b) for a, b in ids)

@@ -1,0 +1,1 @@
+"""`scirgen prompts`: checks, tries and compares prompts."""

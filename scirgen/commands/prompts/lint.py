@@ -1,0 +1,171 @@
+"""What is wrong with prompts and taxonomies before a model ever sees them. Loading errors are theirs; this finds the quiet faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jinja2.meta
+
+from scirgen.core.errors import ResourceError
+from scirgen.core.prompts import _ENVIRONMENT, Prompt, PromptLibrary
+from scirgen.core.registry import suggest
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import QuestionType, Taxonomies
+from scirgen.core.text.language import language_name
+from scirgen.qa.conformance import answer_problem, question_problem
+
+CHARS_PER_TOKEN = 4
+CONTEXT_TOKENS: Mapping[str, int] = {"standard": 8192, "small": 2048}
+_MATERIAL_SHARE = 0.5
+"""Share of the context that a prompt leaves for the material and the reply."""
+_SMALL_PROMPT_TOKENS = 350
+"""Models below about 0.5B parameters copy from or lose the thread of longer instructions."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault. Errors make a run fail or its rows wrong; warnings make them worse."""
+
+    level: Literal["error", "warning"]
+    where: str
+    message: str
+
+
+class Placeholder(str):
+    """Stands for a variable whose value is not at hand: its attributes and the two elements it iterates over are placeholders."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Placeholder:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Placeholder(f"{self[:-1]}.{name}>")
+
+    def __iter__(self) -> Iterator[Placeholder]:
+        yield Placeholder(f"{self[:-1]}[0]>")
+        yield Placeholder(f"{self[:-1]}[1]>")
+
+    def __len__(self) -> int:
+        return 2
+
+
+def sample_variables(
+    prompt: Prompt, taxonomies: Taxonomies, domain: str, kind: QuestionType, language: str = "en"
+) -> dict[str, object]:
+    """A value for every variable of a prompt: real ones where the taxonomies hold them, else placeholders."""
+    known: dict[str, Callable[[], object]] = {
+        "kind": lambda: kind,
+        "kinds": lambda: list(taxonomies.graesser.types),
+        "samples": lambda: kind.examples_for(domain),
+        "levels": lambda: list(taxonomies.bloom.levels),
+        "tie_breaking": lambda: taxonomies.bloom.tie_breaking,
+        "language": lambda: language_name(language),
+    }
+    return {name: known[name]() if name in known else Placeholder(f"<{name}>") for name in prompt.file.variables}
+
+
+def lint(
+    prompts: PromptLibrary,
+    taxonomies: Taxonomies,
+    *,
+    domain: str = "general",
+    language: str = "en",
+    context_tokens: int | None = None,
+) -> list[Finding]:
+    """All findings, errors first, over all prompts and the two taxonomies of questions.
+
+    Args:
+        context_tokens: the model's window; None: 8192 for standard prompts, 2048 for those of the small pack.
+    """
+    found = list(lint_types(taxonomies, domain, language))
+    # Without taxonomies no prompt can be rendered: that would be one fault told thirty times.
+    usable = taxonomies if all(f.where != "taxonomies" for f in found) else None
+    found += lint_prompts(prompts, usable, domain, context_tokens)
+    return sorted(found, key=lambda f: (f.level, f.where))
+
+
+def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
+    """Question types: missing examples, examples that break their own type's expectations, unknown levels."""
+    try:
+        kinds, wording = taxonomies.graesser.types, taxonomies.wording.of(language)
+        levels = {level.id for level in taxonomies.bloom.levels}
+    except ResourceError as error:
+        yield Finding("error", "taxonomies", error.in_full)
+        return
+    for kind in kinds:
+        where = f"taxonomies/graesser: {kind.id}"
+        for level in set(kind.bloom) - levels:
+            yield Finding("error", where, f"unknown Bloom level {level!r}")
+        for field in ("ask", "reply", "stems"):
+            if not getattr(kind, field):
+                yield Finding("warning", where, f"has no {field!r}, which prompts show to the model")
+        if not kind.examples_for(domain):
+            yield Finding("error", where, f"has no examples for {domain!r}, and no general ones")
+        elif domain != "general" and domain not in kind.examples:
+            yield Finding("warning", where, f"has no examples of its own for {domain!r}; the general ones are shown")
+        for name, examples in kind.examples.items():
+            for number, example in enumerate(examples, 1):
+                at = f"{where}: example {number} of {name!r}"
+                problem = question_problem(kind, example.question)
+                if problem:
+                    yield Finding("error", at, f"the question {problem}: {example.question!r}")
+                problem = answer_problem(kind, example.question, example.answer, wording)
+                if problem:
+                    yield Finding("error", at, f"the answer {problem}: {example.answer!r}")
+
+
+def lint_prompts(
+    prompts: PromptLibrary, taxonomies: Taxonomies | None, domain: str, context_tokens: int | None = None
+) -> Iterator[Finding]:
+    """Prompts: what does not load or render, unused variables and examples, over-long texts. Without taxonomies: what does not load."""
+    built_in = Resources().find("prompts")
+    for id in prompts.ids():
+        if id not in built_in:
+            yield Finding("warning", f"prompts/{id}", f"replaces no built-in prompt. {suggest(id, built_in)}")
+        try:
+            prompt = prompts.get(id)
+        except ResourceError as error:
+            yield Finding("error", f"prompts/{id}", error.in_full)
+            continue
+        if taxonomies is not None:
+            yield from _lint_prompt(prompt, taxonomies, domain, context_tokens)
+
+
+def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_tokens: int | None) -> Iterator[Finding]:
+    where = f"prompts/{prompt.id}"
+    turns = prompt.file.turns
+    source = prompt.file.system + prompt.file.user + (turns.user + turns.assistant if turns else "")
+    used = jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(source)) | ({turns.each} if turns else set())
+    # A variant for small models must declare what its standard prompt does, and may leave some of it out.
+    for name in sorted(set(prompt.file.variables) - used) if not prompt.id.endswith(".small") else ():
+        yield Finding("warning", where, f"declares {name!r} and does not use it")
+    if prompt.file.examples and "examples" not in used and turns is None:  # a stage may show them as turns
+        yield Finding("warning", where, "holds examples and does not show them")
+    try:
+        kinds = taxonomies.graesser.types if used & {"kind", "samples"} else taxonomies.graesser.types[:1]
+        sizes = {k.id: _tokens(prompt, sample_variables(prompt, taxonomies, domain, k)) for k in kinds}
+    except ResourceError as error:
+        yield Finding("error", where, error.message)
+        return
+    except (TypeError, ValueError, AttributeError) as error:
+        yield Finding("warning", where, f"could not be rendered with placeholders: {error}")
+        return
+    longest = max(sizes, key=lambda k: sizes[k])
+    pack = "small" if prompt.id.endswith(".small") else "standard"
+    context = context_tokens or CONTEXT_TOKENS[pack]
+    need = sizes[longest] + prompt.file.sampling.max_tokens
+    if need > context:
+        yield Finding("error", where, f"about {need} tokens with the reply do not fit a context of {context}")
+    elif need > context * (1 - _MATERIAL_SHARE) and context_tokens:
+        yield Finding(
+            "warning", where, f"about {need} tokens with the reply leave little of {context} for the material"
+        )
+    if pack == "small" and sizes[longest] > _SMALL_PROMPT_TOKENS:
+        yield Finding("warning", where, f"about {sizes[longest]} tokens are long for a small model")
+
+
+def _tokens(prompt: Prompt, variables: Mapping[str, Any]) -> int:
+    rendered = prompt.render(**variables)
+    return sum(len(text) for _, text in rendered.messages) // CHARS_PER_TOKEN

@@ -1,0 +1,253 @@
+"""Trying a prompt on one dataset in seconds: renders, calls the model, shows which gates the pairs pass. Nothing is stored but replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from scirgen.core.config import Config
+from scirgen.core.errors import InputError, ReplyInvalidError
+from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.records import Aspect, Dataset, Document, QAPair, Record, Rejection
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Domain, Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.base import Capabilities, ModelIdentity
+from scirgen.llm.open import open_sessions
+from scirgen.llm.session import Answer, ChatSession, TextAnswer
+from scirgen.pipeline.views.opening import open_view
+from scirgen.stages.base import Stage, StageContext, WorkItem
+from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.pages import iterate
+from scirgen.stages.generate.stage import paper_titles
+
+R = TypeVar("R", bound=Record)
+T = TypeVar("T", bound=BaseModel)
+
+PROMPTS = {
+    "generate/joint": ("joint", "standard"),
+    "generate/evidence": ("evidence", "standard"),
+    "generate/question": ("evidence", "small"),
+    "generate/answer": ("evidence", "small"),
+    "generate/types": ("auto", "standard"),
+    "tag/bloom": ("auto", "standard"),
+}
+"""Prompt -> the generation strategy that renders it, and the pack."""
+
+
+@dataclass
+class Tried:
+    """What came of a trial: accepted pairs, what was rejected where, and the prompts that were sent."""
+
+    pairs: list[QAPair] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    prompts: list[RenderedPrompt] = field(default_factory=list)
+
+
+class _Scope:
+    """All there is for one dataset, by stage."""
+
+    round = 0
+    wanted = ()
+
+    def __init__(self, dataset: Dataset, records: dict[str, list[Record]]) -> None:
+        self.dataset = dataset
+        self.records = records
+
+    def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
+        return tuple(r for r in self.records.get(stage, ()) if isinstance(r, kind))
+
+
+async def find_dataset(
+    id: str, *, config: Config, registry: Registry, domain: Domain, run: Path | None = None
+) -> tuple[Dataset, dict[str, list[Record]]]:
+    """A dataset by id (or the beginning of one), and what is known about it: kept aspects only when a run is given.
+
+    Raises:
+        InputError: there is none, or the beginning fits several.
+    """
+    if run is not None:
+        view = open_view(run)
+        try:
+            dataset = _only(view.datasets(), id)
+            known: dict[str, list[Record]] = {
+                "verify": list(view.records("verify", Aspect, dataset.id)),
+                "parse": list(view.records("parse", Document, dataset.id)),
+                "filter": list(view.records("filter", QAPair, dataset.id)),
+            }
+            return dataset, known
+        finally:
+            view.close()
+    source = open_source(config, registry, domain, Path(".scirgen-try"))
+    found = [d async for d in iterate(source.datasets, None) if isinstance(d, Dataset) and d.id.startswith(id)]
+    return _only(found, id), {}
+
+
+def _only(datasets: Iterable[Dataset], id: str) -> Dataset:
+    found: list[Dataset] = []
+    for dataset in datasets:
+        if dataset.id == id:
+            return dataset
+        if dataset.id.startswith(id):
+            found.append(dataset)
+    if len(found) != 1:
+        near = ", ".join(d.id for d in found[:5])
+        raise InputError(
+            f"no dataset {id!r} here" if not found else f"{id!r} fits several datasets",
+            hint=f"It could be: {near}" if near else "Ids are those of the input's records; see --input and --run.",
+        )
+    return found[0]
+
+
+async def try_prompt(
+    prompt: str,
+    dataset: Dataset,
+    known: dict[str, list[Record]],
+    *,
+    config: Config,
+    registry: Registry,
+    domain: Domain,
+    count: int = 5,
+    types: Sequence[str] = (),
+    call: bool = True,
+) -> Tried:
+    """Run the stage that renders ``prompt`` over one dataset, ``count`` pairs, then the gates that need no model.
+
+    Args:
+        types: question types to write, in turn; empty: those the prompt's strategy would take first.
+        call: False renders the first prompt and stops, for ``prompts render``.
+
+    Raises:
+        InputError: a prompt of a stage that cannot be tried alone.
+    """
+    base = prompt.removesuffix(".small")
+    if base not in PROMPTS:
+        raise InputError(
+            f"{prompt} cannot be tried by itself", hint=f"Those that can: {', '.join(PROMPTS)}. Others: prompts render."
+        )
+    strategy, pack = PROMPTS[base]
+    if prompt.endswith(".small"):
+        pack = "small"
+    config = config.model_copy(
+        update={
+            "models": config.models.model_copy(update={"pack": pack}),
+            "generate": config.generate.model_copy(update={"strategy": strategy}),
+            "filter": config.filter.model_copy(update={"faithfulness": ()}),
+        }
+    )
+    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
+    prompts = PromptLibrary(resources)
+    async with AsyncExitStack() as closing:
+        session = None
+        if call:
+            sessions = await open_sessions(config, registry, prompts=prompts, needs_scores=False)
+            closing.push_async_callback(sessions.aclose)
+            session = sessions.chat
+        recorder = _Recorder(session, pack)
+        ctx = StageContext(config, resources, prompts, Taxonomies(resources), registry, Path(), recorder)
+        return await _run(base, _Scope(dataset, known), ctx, recorder, count, types)
+
+
+async def _run(
+    base: str, scope: _Scope, ctx: StageContext, recorder: _Recorder, count: int, types: Sequence[str]
+) -> Tried:
+    tried = Tried(prompts=recorder.prompts)
+    if base == "tag/bloom":
+        await _stage(_made(ctx, "tag"), scope, ctx, tried, keep=count)
+        tried.pairs = list(scope.outputs("tag", QAPair))
+        return tried
+    kinds = ctx.taxonomies.question_types(types)
+    if base == "generate/types":
+        parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
+        items = [WorkItem(f"{scope.dataset.id}|adaptive", (scope.dataset,), parameters)]
+    else:
+        aspects = scope.outputs("verify", Aspect)
+        inputs, titles = (scope.dataset, *aspects), paper_titles(scope, aspects)
+        shares = [count // len(kinds) + (n < count % len(kinds)) for n in range(len(kinds))]
+        items = [
+            WorkItem(f"{scope.dataset.id}|{k.id}", inputs, {"types": [k.id], "count": n, **titles})
+            for k, n in zip(kinds, shares, strict=True)
+            if n
+        ]
+    generate = _made(ctx, "generate")
+    for item in items:
+        result = await generate.process(item, ctx.at("generate", item.key, "try"))
+        scope.records.setdefault("generate", []).extend(result.outputs)
+        tried.rejections += result.rejections
+    scope.records.pop("filter", None)
+    await _stage(_made(ctx, "filter"), scope, ctx, tried)
+    tried.pairs = list(scope.outputs("filter", QAPair))
+    return tried
+
+
+def _made(ctx: StageContext, name: str) -> Stage:
+    made = ctx.registry.get("stage", name)
+    assert isinstance(made, type) and issubclass(made, Stage)
+    return made()
+
+
+async def _stage(stage: Stage, scope: _Scope, ctx: StageContext, tried: Tried, keep: int | None = None) -> None:
+    if keep is not None:
+        scope.records["filter"] = scope.records.get("filter", [])[:keep]
+    for item in stage.items(scope, ctx.at(stage.name, scope.dataset.id, "try")):
+        result = await stage.process(item, ctx.at(stage.name, item.key, "try"))
+        scope.records.setdefault(stage.name, []).extend(result.outputs)
+        tried.rejections += result.rejections
+
+
+class _Recorder:
+    """A chat session that remembers the prompts. Without a session behind it, it only records: every reply is invalid."""
+
+    def __init__(self, session: ChatSession | None, pack: str) -> None:
+        self._session = session
+        self.pack = pack
+        self.prompts: list[RenderedPrompt] = []
+
+    @property
+    def identity(self) -> ModelIdentity:
+        return self._session.identity if self._session else ModelIdentity("none", "none")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._session.capabilities if self._session else Capabilities()
+
+    def _asked(self, prompt: RenderedPrompt) -> ChatSession:
+        self.prompts.append(prompt)
+        if self._session is None:
+            raise ReplyInvalidError("no model was asked")
+        return self._session
+
+    async def ask(
+        self,
+        prompt: RenderedPrompt,
+        reply: type[T],
+        *,
+        seed: int,
+        sample: int = 0,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> Answer[T]:
+        session = self._asked(prompt)
+        return await session.ask(
+            prompt, reply, seed=seed, sample=sample, temperature=temperature, max_tokens=max_tokens
+        )
+
+    async def ask_text(
+        self,
+        prompt: RenderedPrompt,
+        *,
+        seed: int,
+        sample: int = 0,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> TextAnswer:
+        session = self._asked(prompt)
+        return await session.ask_text(prompt, seed=seed, sample=sample, temperature=temperature, max_tokens=max_tokens)
+
+    async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
+        return await self._asked(prompt).choose(prompt, options, seed=seed)

@@ -1,0 +1,98 @@
+"""Publishing a release on the Hugging Face Hub. What would be sent can be listed without sending or asking anybody."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scirgen.core.errors import InputError, MissingExtraError, SourceError
+from scirgen.core.fingerprint import file_sha256
+from scirgen.qa.release import Release
+
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One file to send: its path in the repository, its size in bytes, its SHA-256."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+def check_repo(repo: str) -> str:
+    """The repository's name, if it can be one.
+
+    Raises:
+        InputError: it is not of the form OWNER/NAME.
+    """
+    if not _REPO.fullmatch(repo):
+        raise InputError(f"{repo!r} is no dataset repository", hint="Write OWNER/NAME, e.g. my-group/snow-questions.")
+    return repo
+
+
+def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]:
+    """All files of a release, each checked against the hash in release.json.
+
+    Args:
+        release: an opened release.
+        leave_out: folders of formats not to send.
+
+    Raises:
+        InputError: a file is missing, was changed after the release was written, or is not listed.
+    """
+    uploads: list[Upload] = []
+    known = {f.path for f in release.info.files} | {"release.json"}
+    present = {p.relative_to(release.folder).as_posix() for p in release.folder.rglob("*") if p.is_file()}
+    if present - known:
+        raise InputError(
+            f"{release.folder} holds files that are not part of the release: {', '.join(sorted(present - known)[:3])}",
+            hint="Move them away; only what release.json lists is published.",
+        )
+    for path in sorted(known):
+        file = release.folder / path
+        if not file.is_file():
+            raise InputError(f"{file} is missing", hint="Write the release again.")
+        uploads.append(Upload(path, file.stat().st_size, file_sha256(file)))
+    listed = {f.path: f.sha256 for f in release.info.files}
+    changed = [u.path for u in uploads if u.path in listed and listed[u.path] != u.sha256]
+    if changed:
+        raise InputError(
+            f"{release.folder} was changed after it was written: {', '.join(changed[:3])}",
+            hint="Write the release again, so that its hashes say what it holds.",
+        )
+    return [u for u in uploads if not any(u.path.startswith(f"{name}/") for name in leave_out)]
+
+
+def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: bool, message: str) -> str:
+    """Create the dataset repository if need be and send the files in one commit.
+
+    The token is what `hf auth login` or ``HF_TOKEN`` provides; scirgen neither reads nor stores it.
+
+    Returns:
+        The commit's URL.
+
+    Raises:
+        MissingExtraError: huggingface_hub is not installed.
+        SourceError: the Hub refused or could not be reached.
+    """
+    try:
+        from huggingface_hub import CommitOperationAdd, HfApi
+        from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+    except ImportError as error:
+        raise MissingExtraError(
+            f"pushing needs huggingface_hub: {error}", hint="pip install 'scirgen[release]'"
+        ) from error
+    api = HfApi()
+    try:
+        api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+        operations = [CommitOperationAdd(u.path, str(Path(release.folder) / u.path)) for u in uploads]
+        commit = api.create_commit(repo, operations, repo_type="dataset", commit_message=message)
+    except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
+        raise SourceError(
+            f"the Hub did not take the release: {error}", hint="Check the repository's name, and log in: hf auth login"
+        ) from error
+    return str(commit.commit_url)

@@ -1,0 +1,69 @@
+"""The lines of the Batch API's files: a request a line out, an answer or an error a line back, and what each means for us."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from scirgen.core.errors import ModelError, RateLimitedError, ServerUnavailableError
+from scirgen.llm.batch.batch_journal import Arrived
+from scirgen.llm.server.openai_http import status_error
+
+ENDPOINT: Final = "/v1/chat/completions"
+CANCELLED: Final = "batch_cancelled"
+
+PASSING: Final = frozenset({0, 408, 409, 429, *range(500, 600)})
+"""Statuses of a request that may fare better in another batch; 0 stands for "never sent"."""
+
+
+def request_line(custom_id: str, body: dict[str, Any]) -> bytes:
+    """A line of the file that is sent: one request under its custom id."""
+    entry = {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
+    return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+
+
+def read_answers(lines: bytes) -> dict[str, Arrived]:
+    """Custom id -> what was said, from an output or error file; lines that cannot be read say nothing."""
+    found: dict[str, Arrived] = {}
+    for line in lines.splitlines():
+        try:
+            entry = json.loads(line)
+            custom_id, response = str(entry["custom_id"]), entry.get("response")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if response:
+            found[custom_id] = Arrived(int(response.get("status_code", 200)), response.get("body"))
+        else:
+            found[custom_id] = Arrived(0, {"error": entry.get("error") or {}})
+    return found
+
+
+def fault_of(arrived: Arrived | None, state: dict[str, Any], where: str) -> ModelError | None:
+    """What is wrong with a request's answer; None: nothing."""
+    if arrived is not None and 0 < arrived.status < 400:
+        return None
+    if arrived is not None and arrived.status >= 400:
+        return status_error(arrived.status, json.dumps(arrived.body).encode(), None, where)
+    status = state.get("status")
+    if status == "cancelled":
+        return ServerUnavailableError(
+            f"{where}: its batch was cancelled", code=CANCELLED, hint="Run again to ask for it in another batch."
+        )
+    if status == "failed":
+        return _refused(state, where)
+    return ServerUnavailableError(
+        f"{where}: its batch ended ({status}) without an answer to it", hint="Run again to ask for it in another batch."
+    )
+
+
+def _refused(state: dict[str, Any], where: str) -> ModelError:
+    """A batch that the server did not take: by its first error."""
+    rows = (state.get("errors") or {}).get("data") or [{}]
+    said, code = str(rows[0].get("message") or "no reason given"), str(rows[0].get("code") or "")
+    if "limit" in code:  # too many tokens enqueued: others must come back first
+        return RateLimitedError(f"{where}: {said}", hint="Lower models.options.batch_requests.")
+    if "model" in code:
+        return status_error(404, json.dumps({"error": {"message": said}}).encode(), None, where)
+    return ModelError(
+        f"{where}: the server refused the batch: {said}", code="batch_refused", hint="Run again to retry it."
+    )

@@ -1,0 +1,131 @@
+"""Sentence embeddings through sentence-transformers, named ``st:MODEL_OR_DIR``: for dense retrieval and for decontamination.
+
+What is compared, and from which cosine on texts count as the same, is the callers' affair.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
+from scirgen.llm.local.model_files import weights_hash
+
+Role = Literal["query", "document"]
+Vectors = NDArray[np.float32]
+
+SCHEME: Final = "st"
+_KEPT: Final = 60_000
+_BATCH: Final = 32
+# A model that was trained with a prefix names it in its configuration, under one of these.
+_PROMPTS: Final[dict[Role, tuple[str, ...]]] = {
+    "query": ("query",),
+    "document": ("document", "passage", "corpus"),
+}
+
+
+class Embedder:
+    """Embeds texts; what was embedded before in this process is not embedded again (up to some 60,000 texts).
+
+    Args:
+        name: a folder, or a model id of the Hugging Face Hub.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        ModelAccessError: no such model.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._model = load(SENTENCE, name)
+        self._known: dict[tuple[str, str], Vectors] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def window(self) -> int:
+        """Tokens of a text that are read; what comes after is cut by the model."""
+        return int(self._model.max_seq_length or 0)
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Vectors:
+        """Vectors of length 1, shape (len(texts), dimensions)."""
+        prompt = next((p for p in _PROMPTS[role] if (getattr(self._model, "prompts", None) or {}).get(p)), "")
+        with self._lock:
+            new = sorted({t for t in texts if (prompt, t) not in self._known}, key=lambda t: (len(t), t))
+            if len(self._known) + len(new) > _KEPT:
+                self._known.clear()
+                new = sorted(set(texts), key=lambda t: (len(t), t))
+            found = self._encode(new, prompt) if new else ()
+            self._known.update(((prompt, text), vector) for text, vector in zip(new, found, strict=True))
+            if not texts:
+                return np.empty((0, int(self._model.get_sentence_embedding_dimension() or 0)), dtype=np.float32)
+            return np.stack([self._known[prompt, text] for text in texts])
+
+    def _encode(self, texts: Sequence[str], prompt: str) -> Vectors:
+        vectors: Vectors = self._model.encode(
+            list(texts), batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False,
+            **({"prompt_name": prompt} if prompt else {}),
+        )  # fmt: skip
+        return vectors.astype(np.float32, copy=False)
+
+
+SENTENCE: Final = "SentenceTransformer"
+CROSS: Final = "CrossEncoder"
+
+_shared: dict[str, Embedder] = {}
+_opening = threading.Lock()
+
+
+def open_embedder(name: str) -> Embedder:
+    """The embedder of a model, one a process: weights are loaded once, and texts embedded once."""
+    with _opening:
+        if name not in _shared:
+            _shared[name] = Embedder(name)
+        return _shared[name]
+
+
+def model_of(uri: str) -> str:
+    """The model in ``st:MODEL_OR_DIR``.
+
+    Raises:
+        ConfigError: it is not of that form.
+    """
+    scheme, _, name = uri.partition(":")
+    if scheme != SCHEME or not name:
+        raise ConfigError(f"{uri!r} names no embedding model", hint="Write st:MODEL_OR_DIR, e.g. st:models/minilm.")
+    return name
+
+
+def identity(name: str) -> str:
+    """What stands for a model in a fingerprint: a hash of its files (wherever they lie), or its id on the Hub."""
+    folder = Path(name).expanduser()
+    return f"{SCHEME}:{weights_hash(folder)}" if folder.is_dir() else f"{SCHEME}:{name}"
+
+
+def load(kind: str, name: str) -> Any:
+    """A model of sentence-transformers: `SENTENCE` or `CROSS`.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        ModelAccessError: no such model, or of another kind.
+    """
+    try:
+        import sentence_transformers
+        from transformers.utils import logging as transformers_logging
+    except ImportError as error:
+        raise MissingExtraError(
+            f"embedding models need a package that is not installed: {error}", hint="pip install 'scirgen[dense]'"
+        ) from error
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    folder = Path(name).expanduser()
+    try:
+        return getattr(sentence_transformers, kind)(str(folder) if folder.is_dir() else name)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelAccessError(
+            f"cannot load the model {name!r}: {reason}", hint="Give a folder, or a model id of the Hugging Face Hub."
+        ) from error

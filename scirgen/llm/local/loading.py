@@ -1,0 +1,211 @@
+"""Loading causal language models with transformers, once a process: chat and scoring share the weights.
+
+How they are used is left to `transformers_local` (chat) and `transformers_scoring`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
+from scirgen.llm.base import ModelIdentity
+from scirgen.llm.local.model_files import converted_folder, keep_converted, weights_hash
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+LOADING_OPTIONS: Final[Mapping[str, str]] = {
+    "dtype": "float32, bfloat16, float16 or auto (default: float32 on a CPU, bfloat16 elsewhere)",
+    "device": "cpu, cuda, cuda:N, mps or auto (default)",
+    "model_revision": "commit or branch of a Hugging Face model",
+    "attention": "transformers' attention implementation (default: its own choice)",
+}
+"""``config.models.options`` that decide how a model is loaded; everything else in the mapping is ignored here."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """Weights and tokenizer, shared by all who load the same thing.
+
+    Attributes:
+        model: in eval mode, gradients off.
+        tokenizer: with a pad token.
+        identity: the revision is a commit or a hash of the weights, then "+" and the dtype: scores depend on it. The
+            name of a local file or folder is its last part, for paths differ between machines.
+        context_tokens: the window, None where the model does not say.
+        lock: held around every use of the model; torch's CPU kernels use all threads anyway.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    identity: ModelIdentity
+    context_tokens: int | None
+    parameters: int
+    lock: threading.RLock
+
+    @property
+    def device(self) -> torch.device:
+        """Where inputs go."""
+        return self.model.device
+
+    def named(self, backend: str, name: str) -> LoadedModel:
+        """The same model under another backend's name (the bundled one is a file of its own)."""
+        return replace(self, identity=ModelIdentity(backend, name, self.identity.revision))
+
+
+_loaded: dict[tuple[str, ...], LoadedModel] = {}
+_loading = threading.Lock()
+
+
+def load_causal_lm(name: str, options: Mapping[str, object] | None = None) -> LoadedModel:
+    """Load a model, or return the one already loaded from the same place in the same dtype on the same device.
+
+    Blocks for seconds; call it in a thread. Safe for concurrent callers.
+
+    Args:
+        name: a Hugging Face id, a folder, or a GGUF file (dequantised).
+        options: see `LOADING_OPTIONS`.
+
+    Raises:
+        MissingExtraError: torch or transformers is not installed.
+        ModelAccessError: there is no such model, or it is no causal language model.
+        ConfigError: an option's value is unknown.
+    """
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            f"models in process need a package that is not installed: {error}",
+            hint="Install it with: pip install 'scirgen[local]'",
+        ) from error
+    options = options or {}
+    device = _device(str(options.get("device", "auto")))
+    dtype = _dtype(str(options.get("dtype", "")), device)
+    path = Path(name).expanduser()
+    place = str(path.resolve()) if path.exists() else name
+    revision = str(options.get("model_revision", ""))
+    attention = str(options.get("attention", ""))
+    key = (place, revision, str(dtype), str(device), attention)
+    with _loading:
+        if key not in _loaded:
+            torch.set_grad_enabled(False)
+            _loaded[key] = _load(name, place, dtype, device, revision, attention)
+        return _loaded[key]
+
+
+def forget_loaded() -> None:
+    """Drop the shared models, so that their memory can be freed."""
+    with _loading:
+        _loaded.clear()
+
+
+def _device(wanted: str) -> torch.device:
+    import torch
+
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+    except RuntimeError as error:
+        raise ConfigError(f"models.options.device: {wanted!r} is no device", hint=LOADING_OPTIONS["device"]) from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"models.options.device is {wanted!r}, but there is no CUDA device", hint="Use cpu or auto.")
+    return device
+
+
+def _dtype(wanted: str, device: torch.device) -> torch.dtype:
+    import torch
+
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    if wanted in ("", "auto"):
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    if wanted not in known:
+        raise ConfigError(f"models.options.dtype: {wanted!r} is unknown", hint=LOADING_OPTIONS["dtype"])
+    return known[wanted]
+
+
+def _load(
+    name: str, place: str, dtype: torch.dtype, device: torch.device, revision: str, attention: str
+) -> LoadedModel:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    _quiet_gguf()
+    source, where = _source(place)
+    converted = converted_folder(Path(source) / where["gguf_file"]) if "gguf_file" in where else None
+    if converted is not None and converted.is_dir():
+        source, where = str(converted), {}
+    if revision:
+        where["revision"] = revision
+    extra: dict[str, Any] = {"attn_implementation": attention} if attention else {}
+    if "gguf_file" in where:
+        extra |= _dequantised()
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, **where)
+        model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **where, **extra)
+    except (OSError, ValueError, KeyError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelAccessError(
+            f"cannot load the model {name!r}: {first}",
+            hint="Give a Hugging Face id, a folder with config.json and weights, or a .gguf file of a causal language "
+            "model; without a network only what is on this machine can be loaded.",
+        ) from error
+    if converted is not None and where and dtype == torch.float32:
+        keep_converted(converted, model, tokenizer)
+    model = model.to(device).eval()
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+    dtype_name = str(dtype).removeprefix("torch.")
+    weights = getattr(model.config, "_commit_hash", None) or weights_hash(Path(place))
+    window = getattr(model.config, "max_position_embeddings", None) or getattr(model.config, "n_positions", None)
+    return LoadedModel(
+        model=model,
+        tokenizer=tokenizer,
+        identity=ModelIdentity(
+            "hf",
+            Path(place).name if Path(place).exists() else name,
+            f"{weights[:16]}+{dtype_name}" if weights else dtype_name,
+        ),
+        context_tokens=int(window) if window else None,
+        parameters=sum(p.numel() for p in model.parameters()),
+        lock=threading.RLock(),
+    )
+
+
+def _quiet_gguf() -> None:
+    """The GGUF reader has a progress bar of its own, which transformers' switch does not reach."""
+    from tqdm.auto import tqdm
+    from transformers import modeling_gguf_pytorch_utils as reader
+
+    vars(reader)["tqdm"] = partial(tqdm, disable=True)
+
+
+def _dequantised() -> dict[str, Any]:
+    """Newer transformers leave a GGUF file's weights packed where a kernel for them is installed; scores need plain ones."""
+    import transformers
+
+    config: Any = getattr(transformers, "GgufConfig", None)
+    return {"quantization_config": config(dequantize=True)} if config is not None else {}
+
+
+def _source(place: str) -> tuple[str, dict[str, Any]]:
+    """What ``from_pretrained`` takes: a GGUF file is its folder and ``gguf_file=``."""
+    path = Path(place)
+    if path.is_file():
+        return str(path.parent), {"gguf_file": path.name}
+    if path.is_dir() and not (path / "config.json").exists():
+        files = sorted(path.glob("*.gguf"))
+        if len(files) == 1:
+            return str(path), {"gguf_file": files[0].name}
+    return place, {}

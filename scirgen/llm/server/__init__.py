@@ -1,0 +1,1 @@
+"""Models behind an OpenAI-compatible server: chat, scoring, endpoints, limits."""

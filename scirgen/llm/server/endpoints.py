@@ -1,0 +1,300 @@
+"""The servers that serve one model: the least loaded one is asked, one that fails is left alone for a while, faults are retried.
+
+Time spent waiting here is never part of a call, so it never counts as a server's time-out. What a person should know (a server
+that fell silent or came back, a long wait that a server asked for) is told to whom `EndpointPool.tell` names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from scirgen.core.config import LimitsConfig
+from scirgen.core.errors import ModelError, RateLimitedError, RunStoppingError, ServerUnavailableError
+from scirgen.llm.server.limits import RETRYABLE, AdaptiveLimit, Clock, MinuteCap, backoff_s
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+FAILURES_IN_A_ROW: Final = 8
+"""So many transport faults in a row, without an answer between them, open an endpoint's circuit."""
+
+GIVE_UP_S: Final = 60.0
+"""No endpoint has answered for so long: the run stops, instead of failing item after item."""
+
+LONG_WAIT_S: Final = 20.0
+"""A wait that a server asks for is told to the person from here on."""
+
+START_RETRIES: Final = 3
+"""Before work begins: a passing fault must not refuse a run, and a server that is not there must be said soon."""
+
+
+class ServerGoneError(ServerUnavailableError):
+    """No server has answered for a minute, or all have refused every call for so long; going on with other items is pointless."""
+
+    fatal = True
+
+
+@dataclass
+class Endpoint(Generic[C]):
+    """One server.
+
+    The circuit is open until ``shut_until``; then a single call tries it again. Each further failure doubles the wait, up
+    to 30 seconds.
+    """
+
+    client: C
+    limit: AdaptiveLimit
+    failures: int = 0
+    shut_until: float = 0.0
+    probing: bool = False
+    last_answer: float = field(default=0.0)
+    last_reply: float = field(default=0.0)
+
+    def available(self, now: float) -> bool:
+        """Whether it may be asked now."""
+        return self.failures < FAILURES_IN_A_ROW or (now >= self.shut_until and not self.probing)
+
+    def answered(self, now: float) -> None:
+        """It answered, if only with a refusal."""
+        self.failures = 0
+        self.probing = False
+        self.last_answer = now
+
+    def failed(self, now: float) -> None:
+        """A connection fault, a 5xx or a time-out."""
+        self.failures += 1
+        self.probing = False
+        if self.failures >= FAILURES_IN_A_ROW:
+            self.shut_until = now + min(30.0, 0.5 * 2.0 ** (self.failures - FAILURES_IN_A_ROW))
+
+
+class EndpointPool(Generic[C]):
+    """Runs calls against one of several equal servers.
+
+    Args:
+        clients: one a server; its text is how messages name it.
+        limits: concurrency (over all servers), retries, requests and tokens a minute.
+        where: names the model in messages.
+        patience_s: how long all calls may be refused for load, beyond the waits that servers ask for.
+        clock, sleep, rng: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        clients: Sequence[C],
+        limits: LimitsConfig,
+        where: str,
+        *,
+        patience_s: float = GIVE_UP_S,
+        clock: Clock = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        now = clock()
+        self.endpoints = [Endpoint(c, AdaptiveLimit(limits.concurrency), 0, 0.0, False, now, now) for c in clients]
+        self._patience = patience_s
+        self._asked_to_wait = 0.0
+        self.retried = 0
+        self._told: list[str] = []
+        self.note: Callable[[str], None] = self._told.append
+        self._quiet_until = 0.0
+        self._stopping = False
+        self._pauses: set[asyncio.Future[None]] = set()
+        self._retries = limits.retries
+        self._where = where
+        self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
+        self._requests = MinuteCap(limits.requests_per_minute, clock) if limits.requests_per_minute else None
+        self._tokens = MinuteCap(limits.tokens_per_minute, clock) if limits.tokens_per_minute else None
+
+    async def run(
+        self,
+        call: Callable[[C], Awaitable[R]],
+        *,
+        tokens: Callable[[], float] = lambda: 0.0,
+        used: Callable[[R], float | None] = lambda _: None,
+    ) -> R:
+        """Await ``call(client)``; after a transport fault again, at most ``limits.retries`` more times.
+
+        While every call of every caller is refused for load, none of them fails for it: what failed then would be the run's next
+        thousand items. They go on waiting until one is served, or all have been refused for ``patience_s``.
+
+        Args:
+            call: one attempt; raises our errors.
+            tokens: estimate of the tokens an attempt uses; only asked for with a cap on tokens.
+            used: what it really used, None where unknown.
+
+        Raises:
+            ServerGoneError: no server has answered for `GIVE_UP_S`.
+            RunStoppingError: `drain` was called, and this call is not on its way.
+            ModelError: the last attempt's.
+        """
+        failed: Endpoint[C] | None = None
+        refused_at = self._clock()
+        for attempt in itertools.count():
+            booked = tokens() if self._tokens else 0.0
+            endpoint = await self._place(booked, failed)
+            began = self._clock()
+            try:
+                reply = await call(endpoint.client)
+            except RETRYABLE as error:
+                self._learn(endpoint, error)
+                failed = endpoint
+                self._give_up(self._clock())
+                after = error.retry_after if isinstance(error, RateLimitedError) else None
+                if attempt >= self._retries and not (
+                    isinstance(error, RateLimitedError) and self._all_refused(refused_at)
+                ):
+                    raise
+                refused_at = self._clock()
+                wait = backoff_s(attempt, after, self._rng)
+            except BaseException:
+                endpoint.answered(self._clock())
+                endpoint.limit.release()
+                raise
+            else:
+                now = self._clock()
+                if endpoint.failures >= FAILURES_IN_A_ROW:
+                    self.note(f"{endpoint.client}: answers again")
+                endpoint.answered(now)
+                endpoint.last_reply = now
+                endpoint.limit.release(now - began)
+                spent = used(reply)
+                if self._tokens and spent is not None:
+                    self._tokens.settle(booked, spent)
+                return reply
+            self.retried += 1
+            await self._pause(wait)
+        raise AssertionError("unreachable")
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told what a person should know; what there was before is told now."""
+        for message in self._told:
+            to(message)
+        self._told, self.note = [], to
+
+    def drain(self) -> None:
+        """The run is stopping: calls on their way come back, but nothing is tried again and nobody waits for a cap or a server."""
+        self._stopping = True
+        for pause in self._pauses:
+            pause.cancel()
+
+    async def _pause(self, seconds: float) -> None:
+        if not self._stopping:
+            pause = asyncio.ensure_future(self._sleep(seconds))
+            self._pauses.add(pause)
+            try:
+                await asyncio.wait({pause})
+            finally:
+                self._pauses.discard(pause)
+                pause.cancel()
+        if self._stopping:
+            raise RunStoppingError(f"{self._where}: the run is stopping; this call was not made")
+
+    async def _place(self, tokens: float, failed: Endpoint[C] | None) -> Endpoint[C]:
+        """Wait until the caps, a circuit and a limit allow a call; elsewhere than where it just failed, if possible."""
+        wait = max(
+            self._requests.take(1) if self._requests else 0.0,
+            self._tokens.take(tokens) if self._tokens else 0.0,
+        )
+        if wait > 0:
+            await self._pause(wait)
+        while True:
+            now = self._clock()
+            open_ = [e for e in self.endpoints if e.available(now)]
+            if not open_:
+                self._give_up(now)
+                await self._pause(max(0.05, min(e.shut_until for e in self.endpoints) - now))
+                continue
+            endpoint = min(open_, key=lambda e: (e is failed, e.limit.load))
+            await endpoint.limit.acquire()
+            if not endpoint.available(self._clock()):  # its circuit opened while this call was waiting
+                endpoint.limit.release()
+                continue
+            if endpoint.failures >= FAILURES_IN_A_ROW:
+                endpoint.probing = True
+            return endpoint
+
+    def _learn(self, endpoint: Endpoint[C], error: Exception) -> None:
+        now = self._clock()
+        if isinstance(error, RateLimitedError):
+            endpoint.answered(now)
+            wait = error.retry_after or 0.0
+            self._asked_to_wait = max(self._asked_to_wait, wait)
+            if wait >= LONG_WAIT_S and now >= self._quiet_until:
+                self._quiet_until = now + wait
+                self.note(f"{endpoint.client}: asks for a wait of {wait:.0f} s (rate limit)")
+        else:
+            endpoint.failed(now)
+            if endpoint.failures == FAILURES_IN_A_ROW:
+                others = any(e.failures < FAILURES_IN_A_ROW for e in self.endpoints)
+                left = "the other servers go on" if others else f"the run stops when none answers for {GIVE_UP_S:.0f} s"
+                self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} faults in a row ({error}); {left}")
+        endpoint.limit.release(refused=True)
+
+    def _all_refused(self, since: float) -> bool:
+        """Whether nobody was served since then (when the caller was refused before), and there is still reason to hope.
+
+        Raises:
+            ServerGoneError: there is none.
+        """
+        served = max(e.last_reply for e in self.endpoints)
+        if not self._patience or served > since:
+            return False
+        refused = self._clock() - served
+        if refused >= self._patience + self._asked_to_wait:
+            raise ServerGoneError(
+                f"{self._where}: every call has been refused for load for {refused:.0f} s",
+                hint="Look at the account's limits, lower limits.concurrency or set limits.requests_per_minute; the same command "
+                "goes on from here.",
+                code="rate_limited",
+            )
+        return True
+
+    def _give_up(self, now: float) -> None:
+        silent = now - max(e.last_answer for e in self.endpoints)
+        if silent >= GIVE_UP_S and all(e.failures >= FAILURES_IN_A_ROW for e in self.endpoints):
+            raise ServerGoneError(
+                f"{self._where}: no server has answered for {silent:.0f} s",
+                hint="Start the server again, then run the same command; it goes on from here.",
+            )
+
+
+async def ask_each(pool: EndpointPool[C], limits: LimitsConfig, ask: Callable[[C], Awaitable[R]]) -> list[R]:
+    """What each server says before work begins, passing faults retried; one that is down is left out, and told of.
+
+    Nobody is kept waiting here: a server that asks for a long wait counts as down.
+
+    Raises:
+        ModelError: that of the first server, where all are down; any other than a fault of the transport at once.
+    """
+    few = limits.model_copy(update={"retries": min(limits.retries, START_RETRIES)})
+
+    async def soon(client: C) -> R | RateLimitedError:
+        try:
+            return await ask(client)
+        except RateLimitedError as error:
+            if (error.retry_after or 0.0) < LONG_WAIT_S:
+                raise
+            return error
+
+    found: list[R] = []
+    down: list[tuple[C, ModelError]] = []
+    for endpoint in pool.endpoints:
+        try:
+            said = await EndpointPool([endpoint.client], few, str(endpoint.client), patience_s=0).run(soon)
+            if isinstance(said, RateLimitedError):
+                raise said
+            found.append(said)
+        except RETRYABLE as error:
+            down.append((endpoint.client, error))
+    if not found:
+        raise down[0][1]
+    for client, fault in down:
+        pool.note(f"{client}: {fault.message}; the other servers go on")
+    return found

@@ -1,0 +1,254 @@
+"""Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend.
+
+HTTP and its errors are `openai_http`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from scirgen.core.config import LimitsConfig, ModelsConfig
+from scirgen.core.errors import ConfigError, ModelError, ReplyRefusedError, ServerUnavailableError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.resources import Resources
+from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
+from scirgen.llm.server.endpoints import EndpointPool, ask_each
+from scirgen.llm.server.openai_http import OpenAIServer, RefusedRequestError, open_servers
+from scirgen.llm.uri import ModelURI
+
+Form = Literal["json_schema", "json_object", "prompt"]
+FORMS: Final[tuple[Form, ...]] = ("json_schema", "json_object", "prompt")
+"""How a server is asked for JSON, best first; a server that refuses one is asked with the next from then on."""
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "api_key_env": "name of the environment variable with the key (default OPENAI_API_KEY)",
+    "structured": "json_schema (default), json_object or prompt: how the server is asked for JSON",
+    "context_tokens": "the model's window, where the server does not say",
+    "extra_body": "further fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
+    "max_tokens_field": "max_tokens (default for servers of your own) or max_completion_tokens (default for api.openai.com)",
+}
+
+_SMALL: Final = 1_500_000_000
+
+
+def parameters_in_name(name: str) -> int | None:
+    """The size a model's name states ("Qwen2.5-0.5B-Instruct", "smollm2:135m"); None where it states none."""
+    found = re.search(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)\s*([bBmM])(?![A-Za-z])", name)
+    return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
+
+
+class OpenAIChat(Backend):
+    """A `ChatModel` over one or more endpoints that serve the same model."""
+
+    OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(uri, models, limits)
+        self._servers: list[OpenAIServer] = []
+        self._forms = list(FORMS[FORMS.index(_form(models.options.get("structured"))) :])
+        self._json_only = PromptLibrary(Resources()).get("llm/json_only")
+        self._context = _integer(models.options.get("context_tokens"))
+        extra = models.options.get("extra_body")
+        self._extra_body: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
+        hosted = not uri.urls or any("api.openai.com" in u for u in uri.urls)
+        self._max_tokens_field = str(
+            models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
+        )
+        self._pool: EndpointPool[OpenAIServer] | None = None
+
+    async def start(self) -> None:
+        """Check key and address, and learn the model's window where the server's list of models says it."""
+        self._servers = open_servers(self.uri, self.models, self.limits)
+        self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
+        for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
+            self._context = self._context or listed.get(self.uri.name)
+
+    @property
+    def retried(self) -> int:
+        """Calls that were made again after a fault of the transport."""
+        return self._pool.retried if self._pool else 0
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The server's name for the model; servers state no revision that stays the same between calls."""
+        return ModelIdentity("openai", self.uri.name)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Structured output, by whatever way the server takes."""
+        size = parameters_in_name(self.uri.name)
+        return Capabilities(
+            structured=True,
+            context_tokens=self._context,
+            pack="small" if size is not None and size < _SMALL else "standard",
+            parameters=size,
+        )
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Who is told of servers that fall silent and come back."""
+        if self._pool:
+            self._pool.tell(to)
+
+    def drain(self) -> None:
+        """Try nothing again from now on."""
+        if self._pool:
+            self._pool.drain()
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """See `ChatModel.chat`."""
+        assert self._pool is not None, "start() comes first"
+        return await self._pool.run(
+            lambda server: self._chat_in_some_form(server, request),
+            tokens=lambda: estimated_tokens(request),
+            used=lambda reply: (reply.usage.prompt_tokens or 0) + (reply.usage.completion_tokens or 0) or None,
+        )
+
+    async def _chat_in_some_form(self, server: OpenAIServer, request: ChatRequest) -> ChatReply:
+        if request.schema is None:
+            return await self._chat_once(server, request, "prompt")
+        refused: ModelError | None = None
+        for form in tuple(self._forms):
+            try:
+                reply = await self._chat_once(server, request, form)
+            except RefusedRequestError as error:
+                refused = refused or error
+                continue
+            # What the server refused before this form worked, it will refuse again.
+            self._forms = self._forms[self._forms.index(form) :] if form in self._forms else self._forms
+            return reply
+        assert refused is not None
+        raise refused
+
+    async def _chat_once(self, server: OpenAIServer, request: ChatRequest, form: Form) -> ChatReply:
+        completion = await server.post("/chat/completions", self._body(request, form))
+        return reply_of(completion, request, str(self.uri))
+
+    def _body(self, request: ChatRequest, form: Form) -> dict[str, Any]:
+        sampling = request.sampling
+        messages = [{"role": m.role, "content": m.content} for m in request.messages]
+        body: dict[str, Any] = {
+            "model": self.uri.name,
+            "messages": messages,
+            "temperature": sampling.temperature,
+            # A choice comes inside an object here; prompts leave room for the bare words only.
+            self._max_tokens_field: sampling.max_tokens + (_WRAPPING_TOKENS if is_choice(request.schema) else 0),
+        }
+        if sampling.top_p < 1:
+            body["top_p"] = sampling.top_p
+        if sampling.seed is not None:
+            body["seed"] = sampling.seed
+        if sampling.stop:
+            body["stop"] = list(sampling.stop)
+        body |= self._extra_body
+        if request.schema is None:
+            return body
+        schema = wrapped(request.schema)
+        if form == "json_schema":
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "reply")))[:64]
+            body["response_format"] = {
+                "type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True},
+            }  # fmt: skip
+            return body
+        if form == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        turn = self._json_only.render(schema=json.dumps(schema, ensure_ascii=False)).messages[-1][1]
+        messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{turn}"}
+        return body
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for server in self._servers:
+            await server.aclose()
+
+
+_WRAPPING_TOKENS = 24
+"""For ``{"choice": "..."}`` around a choice, however a server likes to break its lines."""
+
+
+def estimated_tokens(request: ChatRequest) -> float:
+    """Roughly what a request uses, for caps on tokens a minute: four characters a token, and half of what it may write."""
+    return sum(len(m.content) for m in request.messages) / 4 + request.sampling.max_tokens / 2
+
+
+def reply_of(completion: object, request: ChatRequest, where: str) -> ChatReply:
+    """Our reply for the JSON of a chat completion.
+
+    Raises:
+        ReplyRefusedError: the model declined, or its provider filtered the reply.
+        ServerUnavailableError: an answer without a choice.
+    """
+    try:
+        answer = _Completion.model_validate(completion)
+        choice = answer.choices[0]
+    except (ValidationError, IndexError):
+        raise ServerUnavailableError(
+            f"{where}: the server's answer holds no reply", hint="Run again to retry it."
+        ) from None
+    finish, text = choice.finish_reason or "stop", choice.message.content or ""
+    if choice.message.refusal or finish == "content_filter":
+        filtered = finish == "content_filter"
+        why = "its provider filtered the reply" if filtered else f"the model declined: {choice.message.refusal}"
+        raise ReplyRefusedError(f"{where}: {why[:300]}", hint="Reword the prompt, or leave this item out.")
+    if request.schema is not None and is_choice(request.schema):
+        text = unwrapped(text)
+    return ChatReply(text, finish, answer.usage or Usage())
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(BaseModel):
+    """What is read of a server's answer; whatever else it holds is left alone."""
+
+    choices: list[_Choice]
+    usage: Usage | None = None
+
+
+def is_choice(schema: Schema | None) -> bool:
+    """Whether it is a plain choice (see `ChatRequest`)."""
+    return schema is not None and schema.get("type") == "string" and isinstance(schema.get("enum"), list)
+
+
+def wrapped(schema: Schema) -> Schema:
+    """A plain choice as an object with one property, for servers take only objects at the root."""
+    if not is_choice(schema):
+        return schema
+    return {
+        "type": "object",
+        "title": "choice",
+        "properties": {"choice": schema},
+        "required": ["choice"],
+        "additionalProperties": False,
+    }
+
+
+def unwrapped(text: str) -> str:
+    """The choice inside the object of `wrapped`; the text as it is where there is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return str(value["choice"]) if isinstance(value, dict) and "choice" in value else text
+
+
+def _form(value: object) -> Form:
+    for form in FORMS:
+        if value in (None, form):
+            return form
+    raise ConfigError(f"models.options.structured: {value!r} is unknown", hint=OPTIONS["structured"])
+
+
+def _integer(value: object) -> int | None:
+    return int(value) if isinstance(value, int | str) and str(value).isdigit() else None

@@ -1,0 +1,41 @@
+"""Whether a run has made anything at all, and what to say where it has not."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from scirgen.core.errors import ConfigError, InputError
+from scirgen.pipeline.views.view import StoreView
+
+
+def refuse_nothing(folder: Path, view: StoreView) -> None:
+    """A stage that yields nothing for every item is an error, not a success; so is a catalogue without a dataset.
+
+    Asked before the release: an empty one would take the place of one that was not.
+    """
+    funnel = view.funnel()
+    for stage in ("collect", "generate", "filter"):
+        row = funnel[stage]
+        worked = row["done"] + row["partial"] + row["failed"]
+        if row["outputs"] or not (worked or stage == "collect"):
+            continue
+        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
+        seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
+        if stage == "collect":
+            first = next((f"; the first: {r.reason}" for r in view.rejections(stage)), "")
+            raise InputError(
+                f"no dataset was collected ({seen}{first})"
+                if seen
+                else "the source gave no dataset that was asked for",
+                hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
+                if seen
+                else "Check --input, --query and --ids.",
+                code="nothing_made",
+            )
+        raise ConfigError(
+            f"stage {stage} put out nothing ({seen or 'nothing to work on'})",
+            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. A stronger --model, or other input, "
+            "may be needed.",
+            code="nothing_made",
+        )

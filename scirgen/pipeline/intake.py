@@ -1,0 +1,102 @@
+"""The runner's intake: reads the catalogue page by page, stores each dataset's records, and hands their ids to the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import TypeVar
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import AnyRecord, Provenance, Record
+from scirgen.pipeline.dataset_scope import content_fingerprint
+from scirgen.pipeline.observer import Observer
+from scirgen.pipeline.store import RUN, Store
+from scirgen.stages.base import StageContext, StageResult
+from scirgen.stages.collect.pages import Collected, CollectedPage, page_key, pages
+from scirgen.stages.collect.source import Source
+
+R = TypeVar("R", bound=Record)
+
+
+class Intake:
+    """Collecting, outside the loop over stages: one stored result for each dataset, so that a new record redoes no other.
+
+    Attributes:
+        count: datasets seen so far.
+        failed: dataset id -> fingerprint of records that were collected with failures.
+    """
+
+    def __init__(self, store: Store, ctx: StageContext, source: Source, observer: Observer, fingerprint: str) -> None:
+        self._store, self._ctx, self._source, self._observer = store, ctx, source, observer
+        self._fingerprint = fingerprint
+        self.count = 0
+        self.failed: dict[str, str] = {}
+
+    async def datasets(self, run_number: int, stopping: Callable[[], bool]) -> AsyncIterator[str]:
+        """Dataset ids in the source's order; pages that have not changed are not read again."""
+        collect = self._ctx.config.collect
+        cursor: str | None = None
+        reader: AsyncGenerator[CollectedPage, None] | None = None
+        seen: set[str] = set()
+        while not stopping():
+            left = None if collect.limit is None else collect.limit - self.count
+            key, fingerprint = page_key(cursor, left), digest(self._fingerprint, self._source.revision(cursor))
+            known = self._store.page(key)
+            if known is not None and known[0] == fingerprint:
+                ids, cursor, reader = list(json.loads(known[2])), known[1], None
+                seen.update(ids)
+            else:
+                reader = reader or pages(self._source, collect, cursor, limit=left, seen=seen)
+                page = await anext(reader, None)
+                if page is None:
+                    break
+                self._observer.planned("collect", len(page.items))
+                ids, cursor = self._put_page(key, fingerprint, page), page.cursor_next
+            self._store.see_datasets(ids, self.count, run_number)
+            self.count += len(ids)
+            for dataset_id in ids:
+                yield dataset_id
+            if cursor is None or (collect.limit is not None and self.count >= collect.limit):
+                break
+        if reader is not None:
+            await reader.aclose()
+
+    def _put_page(self, key: str, fingerprint: str, page: CollectedPage) -> list[str]:
+        """Store a page's datasets one by one: adding a record to a folder must not redo the others on its page."""
+        ids = [self._put_collected(c) for c in page.items]
+        if page.rejections:
+            result = self._store.put(
+                "collect", f"page:{key}", fingerprint, StageResult(rejections=page.rejections), 0.0
+            )
+            self._store.use(RUN, "collect", f"page:{key}", result.id)
+            self._observer.planned("collect", 1)
+            self._observer.finished(result, reused=False, seconds=0.0)
+        if not any(c.failures for c in page.items):
+            self._store.put_page(key, fingerprint, page.cursor_next, json.dumps(ids))
+        return ids
+
+    def _put_collected(self, collected: Collected) -> str:
+        records: tuple[AnyRecord, ...] = (collected.dataset, *collected.papers, *collected.links)
+        dataset_id = collected.dataset.id
+        fingerprint = digest([content_fingerprint(r) for r in records])
+        result = self._store.get("collect", dataset_id, fingerprint)
+        if result is None or result.status != "done" or collected.failures:
+            outputs = StageResult(records, collected.rejections, collected.failures)
+            origin = Provenance(stage="collect", key=dataset_id, fingerprint=fingerprint)
+            result = self._store.put("collect", dataset_id, fingerprint, with_provenance(outputs, origin), 0.0)
+        self._store.use(dataset_id, "collect", dataset_id, result.id)
+        self._observer.finished(result, reused=False, seconds=0.0)
+        if result.status != "done":
+            self.failed[dataset_id] = fingerprint
+        return dataset_id
+
+
+def with_provenance(result: StageResult, origin: Provenance) -> StageResult:
+    """Records that do not say where they come from get the item's provenance."""
+    return StageResult(_filled(result.outputs, origin), _filled(result.rejections, origin), result.failures)
+
+
+def _filled(records: tuple[R, ...], origin: Provenance) -> tuple[R, ...]:
+    return tuple(
+        r.model_copy(update={"provenance": origin}) if getattr(r, "provenance", origin) is None else r for r in records
+    )

@@ -1,0 +1,151 @@
+"""One run from its settings: opens models, store, source and engine, walks the plan, closes everything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from scirgen.core.config import Config
+from scirgen.core.errors import PluginError, ScirgenError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry, load_registry
+from scirgen.core.resources import Domain, Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.open import Sessions, open_sessions
+from scirgen.pipeline.empty_run import refuse_nothing
+from scirgen.pipeline.engines.base import Engine
+from scirgen.pipeline.manifest import build_manifest, write_manifest
+from scirgen.pipeline.observer import JsonLog, Observer, Several
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.runner import Outcome, Runner
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.views.merged_view import refuse_merged
+from scirgen.stages.base import Stage, StageContext
+from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.validated_source import checked
+
+
+async def execute(
+    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
+) -> Outcome:
+    """Open what a run needs, refuse what cannot work, run, close. Leaves the report to the caller.
+
+    Raises:
+        ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
+    """
+    registry = load_registry()
+    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
+    stages = build_stages(registry)
+    async with AsyncExitStack() as closing:
+        opened = open_source(config, registry, domain, folder) if source is None else checked(source)
+        store = closing.enter_context(Store(folder / "run.db"))
+        refuse_merged(store)
+        prompts = PromptLibrary(resources)
+        replies = ReplyCache(store.writer)
+        sessions = await open_sessions(config, registry, replies, prompts=prompts)
+        closing.push_async_callback(sessions.aclose)
+        config = _wide_enough(config, sessions)
+        log = JsonLog(folder / "log.jsonl")
+        closing.callback(log.close)
+        ctx = StageContext(
+            config, resources, prompts, Taxonomies(resources), registry, folder,
+            sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
+        )  # fmt: skip
+        engine = build_engine(config, registry)
+        await engine.start(ctx, sessions, replies)
+        closing.push_async_callback(engine.aclose)
+        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log), partial(refuse_nothing, folder))
+        sessions.tell(Several(observer, log).note)
+        _stop_on_signals(runner, sessions, observer, closing)
+        _stop_in_time(runner, sessions, closing)
+        log.began(sessions.identities())
+        try:
+            outcome = await runner.run()
+            if outcome.status in ("budget", "stopped"):
+                outcome = replace(
+                    outcome, message=f"{outcome.message or 'on request'}; bought {sessions.meter.bought()}"
+                )
+        except ScirgenError as error:
+            log.ended("error", code=error.error_code, message=error.message)
+            raise
+        finally:
+            with suppress(ScirgenError):
+                write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
+        log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
+    return outcome
+
+
+def build_stages(registry: Registry) -> dict[str, Stage]:
+    """The plan's stages, through the registry.
+
+    Raises:
+        PluginError: one is missing or is not a `Stage`.
+    """
+    stages: dict[str, Stage] = {}
+    for step in PLAN:
+        made = registry.get("stage", step.stage)
+        if not (isinstance(made, type) and issubclass(made, Stage)):
+            raise PluginError(f"stage {step.stage!r} is not a Stage subclass")
+        stages[step.stage] = made()
+    return stages
+
+
+def build_engine(config: Config, registry: Registry) -> Engine:
+    """The engine of ``config.engine``, through the registry."""
+    made = registry.get("engine", config.engine)
+    if not isinstance(made, type):
+        raise PluginError(f"engine {config.engine!r} is not a class")
+    engine: Engine = made(config)
+    return engine
+
+
+def _wide_enough(config: Config, sessions: Sessions) -> Config:
+    """With a generator that answers many requests together, many datasets must be in flight, unless the user says how many."""
+    if sessions.datasets is None or "datasets_in_flight" in config.limits.model_fields_set:
+        return config
+    limits = config.limits.model_copy(update={"datasets_in_flight": sessions.datasets})
+    return config.model_copy(update={"limits": limits})
+
+
+def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -> None:
+    """``limits.max_minutes`` holds while no model is asked, too; each call checks it for itself."""
+    minutes = sessions.meter.limits.max_minutes
+    if minutes is None:
+        return
+
+    def stop() -> None:
+        runner.spent(f"budget reached: {minutes:g} minutes")
+        sessions.drain()
+        if sessions.outlives:
+            runner.stop()
+
+    closing.callback(asyncio.get_running_loop().call_later(minutes * 60, stop).cancel)
+
+
+def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, closing: AsyncExitStack) -> None:
+    """Ctrl-C and SIGTERM drain; a second one stops at once, and the first where what is in flight goes on without us."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if runner.stopping:
+            observer.note("stopping at once")
+        elif sessions.outlives:
+            observer.note("stopping: what was asked goes on at the server; the same command collects it")
+            runner.stop()
+        else:
+            observer.note("stopping: finishing what is in flight (again to stop at once)")
+        runner.stop()
+        sessions.drain()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not in the main thread (a notebook, a server): the caller handles signals.
+        with suppress(ValueError, RuntimeError, NotImplementedError):
+            loop.add_signal_handler(number, stop)
+            closing.callback(loop.remove_signal_handler, number)

@@ -1,0 +1,1 @@
+"""Reading a run's folder: one store, or the stores of a merged run."""

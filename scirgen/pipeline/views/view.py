@@ -1,0 +1,194 @@
+"""The current state of a run, read-only: what the release, the report, `status` and `inspect` see."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from scirgen.core.records import Dataset, QAPair, Record, Rejection
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.record_codec import unpack
+from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
+
+R = TypeVar("R", bound=Record)
+
+_CURRENT = "(SELECT id FROM datasets WHERE seen=(SELECT MAX(seen) FROM datasets) UNION SELECT '" + RUN + "')"
+
+
+class StoreView:
+    """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time.
+
+    ``_whole`` says which rows ``m`` of `members` are looked at when the question is about the whole run.
+    """
+
+    _whole = f"m.dataset_id IN {_CURRENT}"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def close(self) -> None:
+        """Close the underlying file."""
+        self._store.close()
+
+    def dataset_ids(self) -> list[str]:
+        """Ids of the datasets of this run, sorted."""
+        with self._store.guarded():
+            rows = self._store.db.execute(f"SELECT id FROM datasets WHERE id IN {_CURRENT} ORDER BY id")
+            return [row[0] for row in rows]
+
+    def datasets(self) -> Iterator[Dataset]:
+        """Datasets by id."""
+        return self.records("collect", Dataset)
+
+    def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
+        """Current results of a stage by key; shared ones come once."""
+        for result_id in self._result_ids(stage, dataset_id):
+            with self._store.guarded():
+                row = self._store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
+            if row:
+                yield StoredResult(*row)
+
+    def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
+        where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (self._whole, [])
+        with self._store.guarded():
+            found = self._store.db.execute(
+                "SELECT DISTINCT m.key, m.result_id FROM members m "
+                f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
+                (stage, *parameters),
+            ).fetchall()
+        return (result_id for _, result_id in found)
+
+    def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
+        """Current outputs of one record class."""
+        for result in self.results(stage, dataset_id):
+            yield from unpack(result.outputs_blob, kind)
+
+    def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]:
+        """What was not kept, by stage and key."""
+        for name in [stage] if stage else [s.stage for s in PLAN]:
+            for result in self.results(name, dataset_id):
+                yield from result.rejections()
+
+    def pairs(self) -> Iterator[QAPair]:
+        """Accepted and tagged pairs, dataset by dataset in the order of ids, each dataset's by pair id."""
+        for dataset_id in self.dataset_ids():
+            pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
+            yield from (pairs[i] for i in sorted(pairs))
+
+    def funnel(self) -> dict[str, dict[str, int]]:
+        """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts."""
+        table: dict[str, dict[str, int]] = {
+            step.stage: {"done": 0, "partial": 0, "failed": 0, "todo": 0, "outputs": 0, "rejected": 0} for step in PLAN
+        }
+        current = (
+            f"(SELECT DISTINCT m.stage, m.key, m.result_id FROM members m WHERE {self._whole}) m "
+            "LEFT JOIN results r ON r.id=m.result_id"
+        )
+        with self._store.guarded():
+            for stage, status, count, outputs, rejected in self._store.db.execute(
+                "SELECT m.stage, COALESCE(r.status,'todo'), COUNT(*), TOTAL(r.n_outputs), TOTAL(r.n_rejections) "
+                f"FROM {current} GROUP BY 1,2"
+            ):
+                row = table.setdefault(stage, {})
+                row[status] = row.get(status, 0) + count
+                row["outputs"] = row.get("outputs", 0) + int(outputs)
+                row["rejected"] = row.get("rejected", 0) + int(rejected)
+            for stage, kind, code, count in self._store.db.execute(
+                f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
+                "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"
+            ):
+                name = ("rejected:" if kind == "Rejection" else "failed:") + code
+                table[stage][name] = table[stage].get(name, 0) + count
+        return table
+
+    def rejected_by_type(self) -> dict[str, dict[str, int]]:
+        """question type -> rejection code -> count, over generate and filter."""
+        table: dict[str, dict[str, int]] = {}
+        with self._store.guarded():
+            for question_type, code, count in self._store.db.execute(
+                "SELECT w.question_type, w.code, COUNT(*) FROM "
+                f"(SELECT DISTINCT m.result_id FROM members m WHERE {self._whole}) m "
+                "JOIN rows w ON w.result_id=m.result_id "
+                "WHERE w.kind='Rejection' AND w.question_type IS NOT NULL GROUP BY 1,2 ORDER BY 1,2"
+            ):
+                table.setdefault(question_type, {})[code] = count
+        return table
+
+    def state_digest(self) -> str:
+        """Hash of all current results before release; what a release's fingerprint stands on."""
+        return digest_of(row[:4] for row in self.state())
+
+    def state(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """(stage, key, fingerprint, status, the result's number in the store) of all current results before release, sorted."""
+        with self._store.guarded():
+            yield from self._store.db.execute(
+                "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status, r.id "
+                "FROM members m JOIN results r ON r.id=m.result_id "
+                f"WHERE m.stage<>'release' AND {self._whole} ORDER BY 1,2,3,4"
+            )
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the release must know of how its run came about, beyond what is counted."""
+        return ()
+
+    def changed(self) -> tuple[str, ...]:
+        """Parts of a merged run that have changed since they were merged."""
+        return ()
+
+    def part_names(self) -> tuple[str, ...]:
+        """The parts of a merged run; none for a run of its own."""
+        return ()
+
+    def part_of(self, dataset_id: str) -> str:
+        """Where a dataset's results lie, for a merged run: the part's name and folder; "" for a run of its own."""
+        return ""
+
+    def waiting(self) -> int:
+        """Datasets of this run whose path is not complete."""
+        with self._store.guarded():
+            row = self._store.db.execute(
+                f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {_CURRENT}"
+            ).fetchone()
+        return int(row[0])
+
+    def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
+        """(record class, result) of every result that mentions the id, newest last; a unique prefix will do."""
+        with self._store.guarded():
+            rows = self._store.db.execute(
+                f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? ORDER BY r.id",
+                (record_id,),
+            ).fetchall()
+        return [(row[0], StoredResult(*row[1:])) for row in rows]
+
+    def complete_id(self, prefix: str) -> list[str]:
+        """Record ids that begin with ``prefix`` (at most ten)."""
+        with self._store.guarded():
+            rows = self._store.db.execute(
+                "SELECT DISTINCT record_id FROM rows WHERE record_id >= ? AND record_id < ? LIMIT 10",
+                (prefix, prefix + "\U0010ffff"),
+            )
+            return [row[0] for row in rows]
+
+    def reply(self, key: str) -> tuple[str, str] | None:
+        """(request JSON, raw reply) of a cached model reply."""
+        from scirgen.llm.cache import ReplyCache
+
+        found = ReplyCache(self._store.writer).peek(key)
+        return (found.request, found.text) if found else None
+
+    def manifest(self) -> dict[str, object]:
+        """The run's manifest as last written, or {} before the first."""
+        with self._store.guarded():
+            text = self._store.meta("manifest")
+        loaded: dict[str, object] = json.loads(text) if text else {}
+        return loaded
+
+
+def digest_of(state: Iterable[Sequence[str]]) -> str:
+    """Hash of a state's rows, as `StoreView.state_digest` has it."""
+    hasher = hashlib.sha256()
+    for row in state:
+        hasher.update("\x1f".join(row).encode() + b"\n")
+    return hasher.hexdigest()

@@ -1,0 +1,352 @@
+"""Near-duplicate questions: within a dataset and over a whole run. Pure functions of their input, whatever its order.
+
+The share of common content words decides; which questions have one at all is found by `setjoin`. What is done with a group is
+decided here too, and carried out by release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+from scirgen.core.taxonomy import LanguageWording
+from scirgen.core.text.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem
+from scirgen.qa.conformance import polarity
+from scirgen.qa.setjoin import similar_sets
+
+if TYPE_CHECKING:
+    import numpy
+
+Embed = Callable[[Sequence[str]], "numpy.ndarray"]
+"""Texts -> one row of floats each, shape (n, d)."""
+
+ANSWER_THRESHOLD = 0.8
+"""Cosine from which two answers to one question mean the same; read off conflicts of ScIRGen-Geo (docs/gates.md)."""
+
+
+_PRINTS = 8192
+"""Wordprints held at a time: of questions from one template, which are compared with one another, and 10 MB."""
+
+
+@dataclass(frozen=True)
+class Wordprint:
+    """What two questions are compared by: content words, numbers, proper names, and their type."""
+
+    id: str
+    text: str
+    kind: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+    names: frozenset[str]
+
+    def similarity(self, other: Wordprint) -> float:
+        """Share of content words in common (Jaccard); 1 for equal texts.
+
+        0 where they cannot be the same question: another type (a researcher may ask why after having asked whether),
+        other numbers, or a proper name exchanged for another one.
+        """
+        return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
+
+    def comparable(self, other: Wordprint) -> bool:
+        """Whether the two can be the same question at all."""
+        # An abbreviation may be spelt like a stop word ("AT"), so that it is among the names and not among the words.
+        mine, theirs = self.words | self.names, other.words | other.names
+        exchanged = bool(self.names - theirs) and bool(other.names - mine)
+        return self.kind == other.kind and self.numbers == other.numbers and not exchanged
+
+
+def wordprint(id: str, text: str, kind: str = "", stop_words: frozenset[str] = frozenset()) -> Wordprint:
+    """The wordprint of a question; all of its words count where none carries content."""
+    found = frozenset(content_words(text, stop_words) or content_words(text))
+    plain = normalise(text).rstrip(" ?.!？。")
+    return Wordprint(id, plain, kind, found, frozenset(numbers(text)), frozenset(names(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a run, as near-duplicate search sees it."""
+
+    id: str
+    dataset_id: str
+    question: str
+    answer: str
+    question_type: str = ""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A question that is not released under its own id.
+
+    Codes: ``near_duplicate`` (repeats ``of``, same dataset), ``merged`` (repeats ``of`` with the same answer; its dataset is
+    now one of ``of``'s positives), ``conflicting_gold`` (repeats ``of``, of another dataset, with another answer).
+    """
+
+    id: str
+    code: str
+    of: str
+    reason: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions that are the same. The leader is the smallest id; every member is similar to the leader itself."""
+
+    leader: str
+    members: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What becomes of the duplicates of a run.
+
+    Attributes:
+        groups: all groups of two or more, by leader.
+        positives: kept question -> the datasets that answer it, for those with more than one, sorted.
+        drops: questions not released, by id.
+    """
+
+    groups: tuple[Group, ...]
+    positives: dict[str, tuple[str, ...]]
+    drops: tuple[Drop, ...]
+
+
+def near_duplicates(
+    asked: Iterable[Asked],
+    stop_words: frozenset[str] = frozenset(),
+    *,
+    threshold: float = 0.8,
+    embed: Embed | None = None,
+    embed_threshold: float = 0.95,
+) -> list[Group]:
+    """Group questions that are nearly the same.
+
+    Args:
+        asked: questions with unique ids, in any order.
+        stop_words: words that do not count.
+        threshold: least share of content words in common (`Wordprint.similarity`).
+        embed: where given, comparable questions with a cosine of ``embed_threshold`` belong together too.
+        embed_threshold: least cosine similarity.
+
+    Returns:
+        Groups of two or more, sorted by leader. In the order of ids, a question joins the most similar leader before it
+        (the smallest id among equals), or leads a group of its own; so groups don't drift along chains.
+    """
+    ordered = sorted(asked, key=lambda a: a.id)
+    similar = _lexical(ordered, stop_words, threshold)
+    if embed is not None:
+        prints = [_wordprint_of(a, stop_words) for a in ordered]
+        for low, high, score in _semantic(prints, embed, embed_threshold):
+            similar.setdefault(high, {}).setdefault(low, score)
+    members: dict[int, list[tuple[str, float]]] = {}
+    for index, own in enumerate(ordered):
+        leaders = [(-score, low) for low, score in similar.get(index, {}).items() if low in members]
+        if leaders:
+            score, leader = min(leaders)
+            members[leader].append((own.id, -score))
+        else:
+            members[index] = []
+    return [Group(ordered[i].id, tuple(found)) for i, found in sorted(members.items()) if found]
+
+
+def resolve(
+    asked: Iterable[Asked],
+    wording: LanguageWording,
+    *,
+    threshold: float = 0.8,
+    embed: Embed | None = None,
+    embed_threshold: float = 0.95,
+    answer_threshold: float = ANSWER_THRESHOLD,
+) -> Resolution:
+    """Decide what becomes of the near-duplicates of a run; the same whatever the order of ``asked``.
+
+    Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree with
+    the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
+
+    Args:
+        asked, threshold, embed, embed_threshold: as for `near_duplicates`.
+        wording: words of the questions' language.
+        answer_threshold: with ``embed``, the cosine from which two answers agree that share too few words, unless they
+            contradict each other (`contradict`).
+    """
+    known = {a.id: a for a in asked}
+    groups = near_duplicates(
+        known.values(),
+        wording.stop,
+        threshold=threshold,
+        embed=embed,
+        embed_threshold=embed_threshold,
+    )
+    alike = _alike(groups, known, wording, embed, answer_threshold) if embed is not None else frozenset()
+    positives: dict[str, tuple[str, ...]] = {}
+    drops: list[Drop] = []
+    for group in groups:
+        datasets, found = _decide(group, known, wording, alike)
+        drops += found
+        if len(datasets) > 1:
+            positives[group.leader] = datasets
+    return Resolution(tuple(groups), positives, tuple(sorted(drops, key=lambda d: d.id)))
+
+
+def _alike(
+    groups: Sequence[Group], known: dict[str, Asked], wording: LanguageWording, embed: Embed, threshold: float
+) -> frozenset[str]:
+    """Members whose answer means the leader's in other words, by cosine; all such answers are embedded in one go."""
+    import numpy as np
+
+    open_ = [
+        (known[group.leader], known[id])
+        for group in groups
+        for id, _ in group.members
+        if known[id].dataset_id != known[group.leader].dataset_id
+        and not answers_agree(known[group.leader].answer, known[id].answer, wording)
+        and not contradict(known[group.leader].answer, known[id].answer, wording)
+    ]
+    if not open_:
+        return frozenset()
+    texts = sorted({a.answer for pair in open_ for a in pair})
+    vectors = np.asarray(embed(texts), dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    row = dict(zip(texts, vectors, strict=True))
+    return frozenset(b.id for a, b in open_ if float(row[a.answer] @ row[b.answer]) >= threshold)
+
+
+def _decide(
+    group: Group, known: dict[str, Asked], wording: LanguageWording, alike: Collection[str]
+) -> tuple[tuple[str, ...], list[Drop]]:
+    """The leader's positives and the drops of one group. ``alike``: members whose answer means the leader's."""
+    leader = known[group.leader]
+    others = [(known[id], score) for id, score in group.members]
+    foreign = [(a, score) for a, score in others if a.dataset_id != leader.dataset_id]
+    against = [a for a, _ in foreign if a.id not in alike and not answers_agree(leader.answer, a.answer, wording)]
+    if against:
+        count = len({leader.dataset_id} | {a.dataset_id for a, _ in foreign})
+        reason = f"{count} datasets have the question, with different answers"
+        return (), [Drop(leader.id, "conflicting_gold", against[0].id, reason, 1.0)] + [
+            Drop(a.id, "conflicting_gold", leader.id, reason, score) for a, score in others
+        ]
+    drops = []
+    for other, score in others:
+        if other.dataset_id == leader.dataset_id:
+            drops.append(Drop(other.id, "near_duplicate", leader.id, f"repeats {leader.question[:80]!r}", score))
+        else:
+            reason = f"asked and answered alike of {leader.dataset_id}: one question with several positives"
+            drops.append(Drop(other.id, "merged", leader.id, reason, score))
+    return tuple(sorted({leader.dataset_id} | {a.dataset_id for a, _ in foreign})), drops
+
+
+def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
+    """Whether two answers say the same, as far as words can tell.
+
+    The same yes or no; no number in the one that says less that the other lacks; and at least ``threshold`` of its content
+    words in the other. Two answers that are little more than a number agree by the number.
+    """
+    sides = polarity(first, wording), polarity(second, wording)
+    if any(sides) and sides[0] != sides[1]:
+        return False
+    left, right = content_words(first, wording.stop), content_words(second, wording.stop)
+    less, more = sorted((left, right), key=lambda found: len(set(found)))
+    if not less:
+        return any(sides) or normalise(first) == normalise(second)
+    figures = (numbers(first), numbers(second)) if less is left else (numbers(second), numbers(first))
+    if not figures[0] <= figures[1]:
+        return False
+    if figures[0] and len(more) <= 3 and figures[0] == figures[1]:
+        return True
+    return coverage(less, more) >= threshold
+
+
+def contradict(first: str, second: str, wording: LanguageWording) -> bool:
+    """Whether two answers cannot mean the same, however near a model puts them.
+
+    Another yes or no; other numbers; a proper name exchanged for another one; a word on one side only whose opposite is
+    on the other ("increases", "decreases").
+    """
+    sides = polarity(first, wording), polarity(second, wording)
+    figures = numbers(first), numbers(second)
+    if sides[0] != sides[1] or (figures[0] - figures[1] and figures[1] - figures[0]):
+        return True
+    left, right = set(content_words(first)), set(content_words(second))
+    if names(first) - right and names(second) - left:
+        return True
+    for a, b in wording.opposites:
+        one, other = stem(a), stem(b)
+        if {one, other} & left == {one} and {one, other} & right == {other}:
+            return True
+        if {one, other} & left == {other} and {one, other} & right == {one}:
+            return True
+    return False
+
+
+def _wordprint_of(asked: Asked, stop_words: frozenset[str]) -> Wordprint:
+    return wordprint(asked.id, asked.question, asked.question_type, stop_words)
+
+
+def _lexical(asked: Sequence[Asked], stop_words: frozenset[str], threshold: float) -> dict[int, dict[int, float]]:
+    """index -> {smaller index: similarity} of the pairs that reach the threshold.
+
+    Of each question only the numbers of its words are held; wordprints are made again for those that have a like one.
+    """
+
+    @lru_cache(maxsize=_PRINTS)
+    def print_of(index: int) -> Wordprint:
+        return _wordprint_of(asked[index], stop_words)
+
+    vocabulary: dict[str, int] = {}
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for index, one in enumerate(asked):
+        found = sorted(vocabulary.setdefault(w, len(vocabulary)) for w in _wordprint_of(one, stop_words).words)
+        alike.setdefault(tuple(found), []).append(index)
+    similar: dict[int, dict[int, float]] = {}
+    # The same words: also of another type, where the very text is the same.
+    for group in alike.values():
+        for low, high in combinations(group, 2):
+            if (score := print_of(low).similarity(print_of(high))) >= threshold:
+                similar.setdefault(high, {})[low] = score
+    # Other words: only what can be the same question at all (`Wordprint.comparable`) is looked at.
+    sets, classes, members = _by_kind(asked, alike)
+    for a, b, score in similar_sets(sets, classes, threshold):
+        for left, right in product(members[a], members[b]):
+            low, high = sorted((left, right))
+            if print_of(low).comparable(print_of(high)):
+                similar.setdefault(high, {})[low] = score
+    return similar
+
+
+def _by_kind(
+    asked: Sequence[Asked], alike: Mapping[tuple[int, ...], Sequence[int]]
+) -> tuple[list[tuple[int, ...]], list[tuple[str, frozenset[str]]], list[list[int]]]:
+    """Word sets, each with the type and the numbers of its questions, and these questions."""
+    sets: list[tuple[int, ...]] = []
+    classes: list[tuple[str, frozenset[str]]] = []
+    members: list[list[int]] = []
+    same: dict[tuple[str, frozenset[str]], tuple[str, frozenset[str]]] = {}
+    for words, group in alike.items():
+        kinds: dict[tuple[str, frozenset[str]], list[int]] = {}
+        for index in group:
+            kind = (asked[index].question_type, frozenset(numbers(asked[index].question)))
+            kinds.setdefault(same.setdefault(kind, kind), []).append(index)
+        for kind, indices in kinds.items():
+            sets.append(words)
+            classes.append(kind)
+            members.append(indices)
+    return sets, classes, members
+
+
+def _semantic(prints: Sequence[Wordprint], embed: Embed, threshold: float) -> Iterator[tuple[int, int, float]]:
+    """(smaller index, larger index, cosine) of the pairs that reach the threshold, in blocks of bounded memory."""
+    import numpy as np
+
+    vectors = np.asarray(embed([p.text for p in prints]), dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    block = 1024
+    for start in range(0, len(prints), block):
+        cosines = vectors[start : start + block] @ vectors[: start + block].T
+        rows, columns = np.nonzero(cosines >= threshold)
+        for row, low in zip(rows.tolist(), columns.tolist(), strict=True):
+            high = start + row
+            if low < high and prints[low].comparable(prints[high]):
+                yield low, high, min(float(cosines[row, low]), 1.0)

@@ -1,0 +1,257 @@
+"""Quotas over type x Bloom level x polarity: what a target means, what a round must still write, what is kept, what fell short.
+
+Pure and deterministic: everything follows from the settings and from what was accepted, in the order of ids. Running the rounds
+is left to the pipeline, leaving out what is over quota to release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scirgen.core.config import QuotaConfig
+from scirgen.core.records import QAPair
+from scirgen.core.taxonomy import QuestionType, Taxonomies
+from scirgen.qa.conformance import polarity
+
+_CANDIDATES_PER_ROW = 4
+_LOWEST_YIELD = 0.1
+_PER_DATASET = 3
+"""Pairs of one cell that one dataset is asked for in one round, at most: more would repeat its evidence."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A cell of the mix. ``bloom`` is "" where no mix of levels is asked for, ``polarity`` where the type has none."""
+
+    question_type: str
+    bloom: str = ""
+    polarity: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(p for p in (self.question_type, self.bloom, self.polarity) if p)
+
+
+@dataclass(frozen=True, order=True)
+class Accepted:
+    """What quotas need to know of an accepted pair."""
+
+    id: str
+    dataset_id: str
+    question_type: str
+    bloom: str = ""
+    polarity: str = ""
+
+    @classmethod
+    def of(cls, pair: QAPair, taxonomies: Taxonomies) -> Accepted:
+        """The pair's place in the mix; polarity is read from its answer."""
+        kind = taxonomies.question_type(pair.question_type)
+        said = polarity(pair.answer, taxonomies.wording.of(pair.language)) if kind.polar else None
+        return cls(pair.id, pair.dataset_id, pair.question_type, pair.bloom or "", said or "")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        accepted: accepted and tagged pairs of all rounds.
+        datasets: ids of all datasets.
+        tried: question type -> candidates asked for so far, rejected ones included.
+        exhausted: (dataset id, question type) for which no further evidence was found.
+    """
+
+    accepted: tuple[Accepted, ...]
+    datasets: tuple[str, ...]
+    tried: Mapping[str, int] = field(default_factory=dict)
+    exhausted: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def spent(self) -> int:
+        """Candidates asked for so far."""
+        return sum(self.tried.values())
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A cell that was not filled, and why."""
+
+    cell: Cell
+    wanted: int
+    got: int
+    reason: str
+
+
+def budget(config: QuotaConfig) -> int:
+    """Candidates that may be asked for in all, rejected ones included."""
+    return config.candidates if config.candidates is not None else _CANDIDATES_PER_ROW * (config.total or 0)
+
+
+def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
+    """Wanted pairs a cell; they sum to ``config.total``.
+
+    Types and levels are fitted to both their mixes at once by iterative proportional fitting (Deming & Stephan 1940), over the
+    levels that a type lists as typical; then whole numbers by largest remainder, ties in the order of cells.
+    """
+    total = config.total or 0
+    weights = {k.id: config.types.get(k.id, 0.0 if config.types else 1.0) for k in kinds}
+    shares = _fitted(kinds, weights, config.bloom)
+    cells: dict[Cell, float] = {}
+    polar = {k.id for k in kinds if k.polar}
+    for (kind, level), share in shares.items():
+        if kind in polar:
+            cells[Cell(kind, level, "no")] = share * config.no_share
+            cells[Cell(kind, level, "yes")] = share * (1 - config.no_share)
+        else:
+            cells[Cell(kind, level)] = share
+    return _whole(cells, total)
+
+
+def plan_round(
+    config: QuotaConfig, kinds: Sequence[QuestionType], progress: Progress, round: int
+) -> dict[str, list[dict[str, object]]]:
+    """The cells that a later round gives to each dataset, as `Scope.wanted` has them; empty when there is nothing to do.
+
+    Each missing pair is asked for as often as the type's yield so far makes likely to need. Datasets with the fewest accepted pairs
+    of the type come first. The counts of all cells sum to at most what the candidate budget leaves.
+    """
+    left = budget(config) - progress.spent
+    if config.total is None or round < 1 or round > config.max_rounds or left <= 0:
+        return {}
+    missing = {c: n for c, n in missing_cells(config, kinds, progress.accepted).items() if n > 0}
+    yields = _yields(progress)
+    asked = {c: math.ceil(n / yields.get(c.question_type, 0.5)) for c, n in missing.items()}
+    having = Counter((a.dataset_id, a.question_type) for a in progress.accepted)
+    given: dict[tuple[str, Cell], int] = defaultdict(int)
+    open_cells = sorted(missing, key=lambda c: (-missing[c], c))
+    while left > 0 and open_cells:
+        # One candidate a cell in turn, so that a tight budget is spread over all of them.
+        for cell in list(open_cells):
+            able = [
+                d
+                for d in progress.datasets
+                if (d, cell.question_type) not in progress.exhausted and given[d, cell] < _PER_DATASET
+            ]
+            if left <= 0 or asked[cell] <= 0 or not able:
+                open_cells.remove(cell)
+                continue
+            chosen = min(able, key=lambda d: (having[d, cell.question_type] + given[d, cell], d))
+            given[chosen, cell] += 1
+            asked[cell] -= 1
+            left -= 1
+    plan: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for (dataset, cell), count in sorted(given.items()):
+        if count:
+            plan[dataset].append(_wanted(cell, count))
+    return dict(plan)
+
+
+def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> frozenset[str]:
+    """Ids of the pairs that the target keeps: in each cell the first by id; all of them without a target."""
+    pairs = sorted(accepted)
+    if config.total is None:
+        return frozenset(p.id for p in pairs)
+    room = targets(config, kinds)
+    kept = set()
+    for pair in pairs:
+        cell = _cell(pair, config)
+        if room.get(cell, 0) > 0:
+            room[cell] -= 1
+            kept.add(pair.id)
+    return frozenset(kept)
+
+
+def missing_cells(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> dict[Cell, int]:
+    """Cell -> pairs still missing, for all cells of the target."""
+    got = Counter(_cell(a, config) for a in accepted)
+    return {cell: max(0, wanted - got[cell]) for cell, wanted in targets(config, kinds).items()}
+
+
+def shortfall(
+    config: QuotaConfig,
+    kinds: Sequence[QuestionType],
+    progress: Progress,
+    rejections: Mapping[str, Mapping[str, int]] | None = None,
+) -> list[Shortfall]:
+    """Every cell that was not filled, and the likeliest reason.
+
+    Args:
+        rejections: question type -> rejection code -> count, of generate and filter.
+    """
+    if config.total is None:
+        return []
+    wanted = targets(config, kinds)
+    missing = missing_cells(config, kinds, progress.accepted)
+    found = []
+    for cell, count in sorted(missing.items()):
+        if count:
+            reason = _reason(cell, config, progress, (rejections or {}).get(cell.question_type, {}))
+            found.append(Shortfall(cell, wanted[cell], wanted[cell] - count, reason))
+    return found
+
+
+def _reason(cell: Cell, config: QuotaConfig, progress: Progress, codes: Mapping[str, int]) -> str:
+    most = max(sorted(codes), key=lambda c: codes[c], default="")
+    seen = f"; most candidates of the type failed as {most} ({codes[most]})" if most else ""
+    if progress.datasets and all((d, cell.question_type) in progress.exhausted for d in progress.datasets):
+        return "no dataset has further evidence for this type" + seen
+    if progress.spent >= budget(config):
+        return f"the budget of {budget(config)} candidates was used up" + seen
+    elsewhere = sum(1 for a in progress.accepted if a.question_type == cell.question_type)
+    if cell.bloom and elsewhere:
+        return f"{elsewhere} accepted pairs of the type were mostly tagged with other levels" + seen
+    return f"still missing after {config.max_rounds} rounds" + seen
+
+
+def _cell(pair: Accepted, config: QuotaConfig) -> Cell:
+    return Cell(pair.question_type, pair.bloom if config.bloom else "", pair.polarity)
+
+
+def _wanted(cell: Cell, count: int) -> dict[str, object]:
+    return {
+        "question_type": cell.question_type,
+        "bloom": cell.bloom or None,
+        "polarity": cell.polarity or None,
+        "count": count,
+    }
+
+
+def _yields(progress: Progress) -> dict[str, float]:
+    got = Counter(a.question_type for a in progress.accepted)
+    return {t: min(1.0, max(_LOWEST_YIELD, got[t] / n)) for t, n in progress.tried.items() if n > 0}
+
+
+def _fitted(
+    kinds: Sequence[QuestionType], rows: Mapping[str, float], columns: Mapping[str, float]
+) -> dict[tuple[str, str], float]:
+    """Shares of (type, level) whose margins are as near to both mixes as the types' typical levels allow."""
+    if not columns:
+        return {(k.id, ""): rows[k.id] for k in kinds if rows[k.id] > 0}
+    shares: dict[tuple[str, str], float] = {}
+    for kind in kinds:
+        typical = [level for level in kind.bloom if columns.get(level, 0) > 0] or [c for c in columns if columns[c] > 0]
+        shares.update({(kind.id, level): 1.0 for level in typical if rows[kind.id] > 0})
+    row_sum, column_sum = sum(rows.values()) or 1.0, sum(columns.values()) or 1.0
+    for _ in range(60):
+        for axis, wanted, scale in ((1, columns, column_sum), (0, rows, row_sum)):
+            sums: dict[str, float] = defaultdict(float)
+            for key, share in shares.items():
+                sums[key[axis]] += share
+            shares = {
+                k: s * (wanted[k[axis]] / scale) / sums[k[axis]] if sums[k[axis]] else 0.0 for k, s in shares.items()
+            }
+    return shares
+
+
+def _whole(shares: Mapping[Cell, float], total: int) -> dict[Cell, int]:
+    scale = sum(shares.values())
+    if not scale or not total:
+        return dict.fromkeys(sorted(shares), 0)
+    exact = {c: total * shares[c] / scale for c in sorted(shares)}
+    counts = {c: math.floor(x) for c, x in exact.items()}
+    rest = total - sum(counts.values())
+    for cell in sorted(exact, key=lambda c: (-(exact[c] - counts[c]), c))[:rest]:
+        counts[cell] += 1
+    return counts

@@ -1,0 +1,1 @@
+"""Records and papers from folders and files."""

@@ -1,0 +1,233 @@
+"""A source over files of records and a folder of papers; a format of one's own is a subclass that overrides `dataset`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scirgen.core.errors import ConfigError, InputError, ScirgenError
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.yamlfile import validate
+from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
+from scirgen.stages.collect.files.paperfolder import PaperFolder
+from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, malformed, read_records, readable_name
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
+from scirgen.stages.collect.validated_source import said
+
+_PAGE = 200
+PAPERS = "papers"
+"""The folder of papers inside an input folder, or beside an input file."""
+
+
+class FolderOptions(BaseModel):
+    """``collect.options`` of sources that read files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: dict[str, str] = Field(default={}, description="field of a dataset -> your column's name")
+    order: Literal["papers_first", "catalogue"] = Field(
+        default="papers_first", description="datasets that a paper was found for come first, so that --limit keeps them"
+    )
+    folder_candidates: int = Field(
+        default=50,
+        ge=0,
+        description="papers that match no dataset are candidates of all when there are at most this many",
+    )
+    scan_papers: int = Field(
+        default=500, ge=0, description="texts of papers are searched for DOIs and titles up to this many files"
+    )
+
+
+class FolderSource:
+    """Records from a folder or a file, papers from a folder.
+
+    Datasets come file by file in the order of their paths, and in a file in its own order; with ``order: papers_first``
+    (the default) those come first for which a paper was found by column, DOI, file name or a mention in its text.
+
+    Raises:
+        InputError: there is no input, or it holds no file of records; or the folder of papers given holds no paper.
+        ResourceError: an option is unknown or wrong.
+    """
+
+    name: str = "local"
+    suffix_hint: ClassVar[str] = "*.json, *.jsonl, *.csv, *.tsv (each also .gz), *.parquet"
+
+    def __init__(self, setup: SourceSetup) -> None:
+        if setup.input is None:
+            raise InputError("no input is given", hint="Pass --input with a folder or file of records.")
+        self._setup = setup
+        self._options = validate(dict(setup.options), FolderOptions, "collect.options")
+        if unknown := sorted(set(self._options.columns) - set(COLUMNS)):
+            raise ConfigError(f"collect.options.columns: {unknown[0]!r} is no field; known: {', '.join(COLUMNS)}")
+        self._mapping = RecordMapping(self._options.columns)
+        self._named: dict[str, tuple[str, ...]] = {}
+        self._papers = self._paper_folder(setup)
+        if not self._files:
+            raise InputError(
+                f"no records in {setup.input}",
+                hint=f"Put files of records there: {self.suffix_hint}.",
+                code="no_records",
+            )
+
+    # -- what a subclass may override ------------------------------------------------------------------------------
+
+    def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
+        """The dataset a record describes, or why it is none. ``where`` is ``file:line``, for messages."""
+        return self._mapping.dataset(record, where)
+
+    def named_papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
+        """File names and DOIs of papers in the folder that the record names as its own."""
+        return self._mapping.papers(record)
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    def revision(self, cursor: str | None) -> str | None:
+        """A hash of the listing of all files: names, sizes, times of change."""
+        return self._revision
+
+    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
+        """All records, with a cursor every 200."""
+        first_phase, name, skip = _parse(cursor) if cursor else (0, "", 0)
+        phases = (0, 1) if self._papers is not None and self._options.order == "papers_first" else (1,)
+        given = 0
+        for phase in phases:
+            if phase < first_phase:
+                continue
+            resumed = bool(cursor) and phase == first_phase
+            for file, label in self._files:
+                if resumed and label < name:
+                    continue
+                at = skip if resumed and label == name else 0
+                for entry in read_records(file, label, at):
+                    at += 1
+                    if (found := self._in_phase(entry, phase, alone=len(phases) == 1)) is None:
+                        continue
+                    yield found
+                    given += 1
+                    if given % _PAGE == 0:
+                        yield Cursor(f"{phase}|{label}|{at}")
+                        self._named.clear()
+
+    def papers(self, dataset: Dataset) -> list[Candidate]:
+        """Papers of the folder, surest first."""
+        if self._papers is None:
+            return []
+        claimed, _ = self._survey
+        named = self._named.get(dataset.id, ())
+        found = self._papers.candidates(dataset, named)
+        kept = [c for c in found if c.found_by != "folder" or c.paper.file not in claimed]
+        return kept + self._papers.missing(dataset, named)
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The file where it lies."""
+        return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _read(self, entry: RawRecord) -> Dataset | Rejection:
+        """What `dataset` makes of a record. One that it cannot read (a key is missing, text that is no Unicode) is set aside."""
+        try:
+            return self.dataset(entry.value, entry.where)
+        except ScirgenError:
+            raise
+        except Exception as error:
+            problem = f"{type(error).__name__}: {said(error)}"
+            return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
+
+    def _in_phase(self, entry: RawRecord | Rejection, phase: int, *, alone: bool) -> Dataset | Rejection | None:
+        """The entry, when it belongs into this pass: first pass what papers were found for, last pass the rest."""
+        if isinstance(entry, RawRecord):
+            found = self._read(entry)
+            named = self.named_papers(entry.value) if isinstance(found, Dataset) else ()
+        else:
+            found, named = entry, ()
+        if not alone and (isinstance(found, Dataset) and found.id in self._survey[1]) != (phase == 0):
+            return None
+        if named and isinstance(found, Dataset):
+            self._named[found.id] = named
+        return found
+
+    @cached_property
+    def _survey(self) -> tuple[frozenset[str], frozenset[str]]:
+        """One pass before the others: files that belong to certain datasets, and ids of datasets that a paper was found for."""
+        claimed: set[str] = set()
+        matched: set[str] = set()
+        if self._papers is None:
+            return frozenset(), frozenset()
+        for file, label in self._files:
+            for entry in read_records(file, label):
+                found = self._read(entry) if isinstance(entry, RawRecord) else None
+                if not isinstance(entry, RawRecord) or not isinstance(found, Dataset):
+                    continue
+                for candidate in self._papers.candidates(found, self.named_papers(entry.value)):
+                    if candidate.found_by in ("column", "file_name"):
+                        claimed.add(candidate.paper.file or "")
+                    if candidate.found_by != "folder":
+                        matched.add(found.id)
+        return frozenset(claimed), frozenset(matched)
+
+    @cached_property
+    def _files(self) -> list[tuple[Path, str]]:
+        """(path, path below the input) of all files of records, sorted by the latter."""
+        root = self._setup.input
+        assert root is not None
+        if root.is_file():
+            if kind_of(root) is None:
+                raise InputError(f"{root} is no file of records", hint=f"Known: {self.suffix_hint}.", code="no_records")
+            return [(root, root.name)]
+        apart = {p.resolve() for p in (root / PAPERS, self._setup.papers) if p is not None and p != root}
+        found = (
+            (readable_name(p), p.relative_to(root).as_posix())
+            for p in root.rglob("*")
+            if kind_of(p) and p.is_file() and not any(part.startswith(".") for part in p.relative_to(root).parts)
+        )
+        return sorted(((p, n) for p, n in found if not apart & set(p.resolve().parents)), key=lambda e: e[1])
+
+    @cached_property
+    def _revision(self) -> str:
+        listed = [(n, p.stat().st_size, p.stat().st_mtime_ns) for p, n in self._files]
+        return digest(listed, self._papers.revision if self._papers else "")
+
+    def _paper_folder(self, setup: SourceSetup) -> PaperFolder | None:
+        assert setup.input is not None
+        inside = (setup.input if setup.input.is_dir() else setup.input.parent) / PAPERS
+        root = setup.papers or (inside if inside.is_dir() else None)
+        if root is None:
+            return None
+        papers = PaperFolder(root, everyone_up_to=self._options.folder_candidates, scan_up_to=self._options.scan_papers)
+        if not papers.files and setup.papers is not None:
+            raise InputError(
+                f"no papers in {root}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+            )
+        return papers
+
+    @classmethod
+    def first_record(cls, path: Path) -> Mapping[str, object] | None:
+        """The first readable record of a folder or file, for ``claims``; None when there is none in its first files."""
+        files = [path] if path.is_file() else sorted(p for p in path.glob("*") if kind_of(p) and p.is_file())
+        for file in files[:5]:
+            for entry in read_records(file, file.name):
+                if isinstance(entry, RawRecord):
+                    return entry.value
+                break
+        return None
+
+
+class LocalSource(FolderSource):
+    """``local``: any folder or file of records, see docs/sources.md for the keys it knows."""
+
+    name = "local"
+
+
+def _parse(cursor: str) -> tuple[int, str, int]:
+    phase, _, rest = cursor.partition("|")
+    name, _, at = rest.rpartition("|")
+    if not (phase.isdecimal() and at.isdecimal()):
+        raise InputError(f"{cursor!r} is no cursor of this source", hint="Begin a new run.")
+    return int(phase), name, int(at)

@@ -1,0 +1,282 @@
+"""A folder of papers: what is in it, and which datasets each file can be matched to without asking a model.
+
+A file nobody can be found for is a candidate of every dataset while such files are few; stage `match` then decides.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import Dataset, Paper
+from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
+from scirgen.stages.collect.files.mapping import text, texts
+from scirgen.stages.collect.files.papertext import paper_texts
+from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, read_records, readable_name
+from scirgen.stages.collect.licences import normalise_licence
+from scirgen.stages.collect.source import Candidate, Fetched
+
+PAPER_TYPES = {
+    ".pdf": "application/pdf",
+    ".xml": "application/xml",
+    ".nxml": "application/xml",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".txt": "text/plain",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".tex": "text/x-tex",
+}
+"""Files taken for papers, by suffix. Whether they are what they are named is left to stage `parse`."""
+
+TABLE = "papers"
+"""Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
+
+_SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") turn up by chance
+
+
+@dataclass(frozen=True)
+class PaperFile:
+    """A file of the folder; ``dataset_ids`` are ids or DOIs of datasets that the folder's table gives it to."""
+
+    path: Path
+    name: str
+    doi: str | None = None
+    title: str = ""
+    licence: str = "unknown"
+    year: int | None = None
+    dataset_ids: tuple[str, ...] = ()
+
+    def paper(self) -> Paper:
+        """The paper, known by its DOI or, until its file is read, by its name."""
+        return Paper(
+            id=self.doi or f"file:{self.name}",
+            title=self.title,
+            doi=self.doi,
+            year=self.year,
+            licence=self.licence,
+            file=str(self.path),
+            media_type=PAPER_TYPES.get(self.path.suffix.lower()),
+        )
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What of a paper's text can be looked up: DOI tails of all and of the beginning, and its letters and digits."""
+
+    tails: list[str]
+    head_tails: list[str]
+    letters: str
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """What a dataset is looked up by; worked out once, and compared with every file."""
+
+    id: str
+    doi: str
+    own: frozenset[str]
+    named: frozenset[str]
+    related: frozenset[str]
+    title: str
+    related_titles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset, named: Sequence[str]) -> _Keys:
+        doi = (dataset.doi or "").lower()
+        titles = (letters(r) for r in dataset.related)
+        title = letters(dataset.title)
+        return cls(
+            id=dataset.id.lower(),
+            doi=doi,
+            own=frozenset({dataset.id.lower(), doi} - {""}),
+            named=frozenset(
+                {n.lower() for n in named} | {_last(n) for n in named} | {d for n in named if (d := find_doi(n))}
+            ),
+            related=frozenset(d for r in dataset.related if (d := find_doi(r))),
+            title=title if len(title) >= _SHORTEST_TITLE else "\0",
+            related_titles=tuple(t for t in titles if len(t) >= _SHORTEST_TITLE),
+        )
+
+
+def _last(name: str) -> str:
+    """A file's name without folders ("papers/A.pdf", with either slash), in lower case."""
+    return name.replace("\\", "/").rpartition("/")[2].lower()
+
+
+class PaperFolder:
+    """The papers below a folder.
+
+    Args:
+        root: the folder.
+        everyone_up_to: files that match no dataset are candidates of all when there are at most this many.
+        scan_up_to: the files' texts are searched for DOIs and titles when there are at most this many files.
+    """
+
+    def __init__(self, root: Path, *, everyone_up_to: int = 50, scan_up_to: int = 500) -> None:
+        self.root = root
+        self._everyone_up_to = everyone_up_to
+        self._scan_up_to = scan_up_to
+
+    @cached_property
+    def files(self) -> tuple[PaperFile, ...]:
+        """All papers, by name."""
+        table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
+        found = (readable_name(p) for p in sorted(self.root.rglob("*")) if _is_paper(p))
+        return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
+
+    @cached_property
+    def revision(self) -> str:
+        """Hash of names, sizes and times of change."""
+        listed = [(f.name, f.path.stat().st_size, f.path.stat().st_mtime_ns) for f in self.files]
+        tables = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in self._tables()]
+        return digest(listed, tables)
+
+    def candidates(self, dataset: Dataset, named: Sequence[str] = ()) -> list[Candidate]:
+        """Papers for a dataset: the surest kind of finding first, by file name within a kind.
+
+        Args:
+            dataset: the record.
+            named: file names and DOIs of papers that the record names as its own.
+        """
+        keys = _Keys.of(dataset, named)
+        found = [(self._found_by(f, keys), f) for f in self.files]
+        ordered = sorted((_ORDER.index(by), f.name, by, f) for by, f in found if by)
+        return [Candidate(f.paper(), by) for _, _, by, f in ordered]
+
+    def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
+        """Files that the record or the folder's table gives to a dataset and that are not here.
+
+        They have no path, so that no name leads out of the folder.
+        """
+        here = {n.lower() for f in self.files for n in (f.name, f.path.name)}
+        own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
+        listed = (name for name, ids in self._promised if own & ids)
+        return [
+            Candidate(Paper(id=name), "column")
+            for name in dict.fromkeys((*named, *listed))
+            if Path(name).suffix.lower() in PAPER_TYPES
+            and not {name.lower(), _last(name)} & here
+            and not find_doi(name)
+        ]
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The paper's file, where it lies."""
+        if not paper.file:
+            return Fetched(code="not_found", reason=f"{paper.id!r} is named, and is not in the folder of papers")
+        path = Path(paper.file)
+        if not path.is_file():
+            return Fetched(code="not_found", reason=f"{paper.file}: no such file")
+        if path.stat().st_size == 0:
+            return Fetched(code="damaged", reason=f"{path.name}: the file is empty")
+        return Fetched(file=path, media_type=paper.media_type)
+
+    def _found_by(self, file: PaperFile, keys: _Keys) -> str:
+        if keys.own & {d.lower() for d in file.dataset_ids}:
+            return "column"
+        if {file.name.lower(), file.path.name.lower(), file.path.stem.lower()} & keys.named:
+            return "column"
+        if file.doi and file.doi in keys.named:
+            return "column"
+        if file.doi and file.doi in keys.related:
+            return "related_doi"
+        if _named_after(file.path.stem, keys):
+            return "file_name"
+        return self._by_text(file, keys) or self._by_folder(file)
+
+    def _by_text(self, file: PaperFile, keys: _Keys) -> str:
+        content = self._texts.get(file.path)
+        if content is None:
+            return ""
+        if keys.doi and mentions_doi(content.tails, keys.doi):
+            return "doi_in_text"
+        if any(mentions_doi(content.head_tails, doi) for doi in keys.related):
+            return "related_doi"
+        if keys.title in content.letters:
+            return "title_in_text"
+        return "cites_related" if any(t in content.letters for t in keys.related_titles) else ""
+
+    def _by_folder(self, file: PaperFile) -> str:
+        return "folder" if len(self._nobodys) <= self._everyone_up_to and file in self._nobodys else ""
+
+    @cached_property
+    def _nobodys(self) -> frozenset[PaperFile]:
+        """Files that no table or name gives to a dataset. A mention in the text does not make a file that dataset's alone."""
+        return frozenset(f for f in self.files if not f.dataset_ids)
+
+    @cached_property
+    def _texts(self) -> Mapping[Path, _Text]:
+        if len(self.files) > self._scan_up_to:
+            return {}
+        texts_of = paper_texts([f.path for f in self.files])
+        return {p: _Text(doi_tails(whole), doi_tails(head), letters(whole)) for p, (head, whole) in texts_of.items()}
+
+    def _file(self, path: Path, row: Mapping[str, object]) -> PaperFile:
+        year = text(row.get("year"))
+        return PaperFile(
+            path=path,
+            name=_relative(path, self.root),
+            doi=find_doi(text(row.get("doi"))) or doi_in_file_name(path.stem),
+            title=text(row.get("title")),
+            licence=normalise_licence(text(row.get("licence") or row.get("license"))),
+            year=int(year) if year.isdecimal() else None,
+            dataset_ids=tuple(find_doi(d) or d for d in texts(row.get("datasets") or row.get("dataset"))),
+        )
+
+    @cached_property
+    def _promised(self) -> list[tuple[str, frozenset[str]]]:
+        """The table's rows: a file's name, and the datasets it is given to."""
+        return [
+            (name, frozenset((find_doi(d) or d).lower() for d in texts(row.get("datasets") or row.get("dataset"))))
+            for row in self._table()
+            if (name := text(row.get("file") or row.get("path") or row.get("filename")))
+        ]
+
+    def _tables(self) -> list[Path]:
+        return [p for p in sorted(self.root.glob(f"{TABLE}.*")) if kind_of(p) and p.is_file()]
+
+    def _table(self) -> Iterator[Mapping[str, object]]:
+        for path in self._tables():
+            for entry in read_records(path, path.name):
+                if isinstance(entry, RawRecord):
+                    yield entry.value
+
+
+_ORDER = ("column", "related_doi", "file_name", "doi_in_text", "title_in_text", "cites_related", "folder")
+
+
+def letters(written: str) -> str:
+    """Letters and digits alone, in lower case: what two settings of the same title have in common."""
+    return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
+
+
+def _named_after(stem: str, keys: _Keys) -> bool:
+    name = stem.lower()
+    if keys.doi and (
+        doi_in_file_name(stem) == keys.doi or keys.doi.replace("/", "_") in name or keys.doi.replace("/", "-") in name
+    ):
+        return True
+    return len(keys.id) >= 3 and _whole_word(name, keys.id)
+
+
+def _whole_word(name: str, wanted: str) -> bool:
+    at = name.find(wanted)
+    while at >= 0:
+        before, after = name[at - 1 : at] if at else "", name[at + len(wanted) : at + len(wanted) + 1]
+        if not before.isalnum() and not after.isalnum():
+            return True
+        at = name.find(wanted, at + 1)
+    return False
+
+
+def _is_paper(path: Path) -> bool:
+    about_the_folder = path.stem.lower() in {"readme", "license", "licence"} or path.name.startswith(".")
+    return path.suffix.lower() in PAPER_TYPES and not about_the_folder and path.is_file()
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()

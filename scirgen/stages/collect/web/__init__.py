@@ -1,0 +1,1 @@
+"""HTTP for catalogues and papers: limits, checked addresses, cached replies."""

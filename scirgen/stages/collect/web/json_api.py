@@ -1,0 +1,103 @@
+"""What catalogues and paper services over HTTP have in common: options, one client, files by URL; and reading loose JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.core.errors import ConfigError, SourceError
+from scirgen.core.records import Paper
+from scirgen.core.yamlfile import validate
+from scirgen.stages.collect.source import Fetched, SourceSetup
+from scirgen.stages.collect.web.http import open_http
+
+
+class ServiceOptions(BaseModel):
+    """Base of the options of a service; an unknown option is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str
+
+
+O = TypeVar("O", bound=ServiceOptions)  # noqa: E741 - the options' type
+
+
+class WebService(Generic[O]):
+    """A service with options and a client.
+
+    Raises:
+        ResourceError: an option is unknown or wrong.
+    """
+
+    name: str = ""
+    per_second: ClassVar[float] = 5.0
+    options_type: ClassVar[type[ServiceOptions]]
+
+    def __init__(self, setup: SourceSetup) -> None:
+        self.setup = setup
+        options = validate(dict(setup.options), self.options_type, f"options of {self.name}")
+        self.options: O = options  # type: ignore[assignment]
+        self.http = open_http(
+            setup, per_second=self.per_second, headers=self.headers(), secret_params=self.secret_params()
+        )
+        self.base = self.options.base_url.rstrip("/")
+
+    def headers(self) -> Mapping[str, str]:
+        """Headers sent with every request."""
+        return {}
+
+    def secret_params(self) -> Mapping[str, str]:
+        """Query parameters that are kept out of cache and messages."""
+        return {}
+
+    def contact(self) -> str:
+        """The contact address.
+
+        Raises:
+            ConfigError: the service demands one and none is set.
+        """
+        if not self.setup.http.contact:
+            raise ConfigError(
+                f"{self.name} asks for an e-mail address", hint="Set collect.http.contact: you@example.org"
+            )
+        return self.setup.http.contact
+
+    def revision(self, cursor: str | None) -> str | None:
+        """None: a page is taken as unchanged once it was read."""
+        return None
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The file at the paper's own URL, when that is known to be a file."""
+        if paper.url and paper.media_type == "application/pdf":
+            return self.http.download(paper.url)
+        return Fetched(code="no_open_copy", reason=f"{self.name} knows no open copy of {paper.doi or paper.title!r}")
+
+    def problem(self, what: str) -> SourceError:
+        """The error for a reply of another shape than documented."""
+        return SourceError(f"{self.name}: {what}", hint="The service may have changed its replies.", code="bad_reply")
+
+
+def secret_from_environment(variable: str) -> str:
+    """A key from the environment; empty when it is not set."""
+    return os.environ.get(variable, "").strip()
+
+
+def as_dict(value: object) -> Mapping[str, object]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """The value as text, white space trimmed; empty for null, objects and lists."""
+    if value is None or isinstance(value, (dict, list, bool)):
+        return ""
+    return str(value).strip()

@@ -1,0 +1,1 @@
+"""Generation with small models: facts and alterations by rule, worked examples."""

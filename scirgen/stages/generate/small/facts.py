@@ -1,0 +1,287 @@
+"""Facts of a sentence that a short question can be about: numbers with their unit, and names. Changing one is `alterations`.
+
+Used where the model is too small to plan a question: the fact is chosen first, so that the answer is verbatim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scirgen.core.text.textmatch import content_words
+
+UNIT = (
+    r"(?:°(?:\s?[CNSEW](?!\w))?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
+    r"percent|degrees?(?: Celsius)?|arc-?(?:seconds?|minutes?)|m a\.s\.l\.|[a-z]+meters?|[a-z]+metres?)"
+)
+_NUMBER = re.compile(
+    rf"(?<![\w.,/–−-])(?P<value>[-–−]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|[-–−]?\d+(?:\.\d+)?)"
+    rf"(?:(?P<unit>\s?{UNIT}(?:[/·⋅ ]?(?:{UNIT}(?:[-−]\d)?|s|d|day|year|yr|h)(?:[-−⁻]?[\d¹²])?)?(?![\w]))|(?P<noun>[\s-][a-z]{{3,}}(?:\s[a-z]{{3,}})?))?"
+    r"(?![\w/]|\.\d)"
+)
+_NAME = re.compile(
+    r"(?<![\w-])(?:[A-Z][\w'’-]*[a-z0-9][\w'’-]*|[A-Z]{2,}[\w-]*)(?:\s(?:of\s(?:the\s)?)?(?:[A-Z][\w'’-]+))*(?![\w-])"
+)
+YEAR = re.compile(r"(?:18|19|20)\d\d")
+_SOME_YEAR = re.compile(
+    rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s(?P<year>{YEAR.pattern})(?!\d|\s?{UNIT}(?!\w))"
+)
+_REFERENCE = re.compile(
+    r"\b(?:fig(?:ure)?s?|tab(?:le)?s?|eqs?|equations?|sections?|sect|chapters?|appendix|steps?|types?|levels?|versions?|ver|no|nos|"
+    r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
+    re.IGNORECASE,
+)
+"""What a number after it names rather than counts: "Fig. 3 shows", "band 4 covers"."""
+_AND = re.compile(r",?\s(?:(?:and|or)\s)?")
+"""What stands between the entries of a list."""
+_SPANS = frozenset(("year", "month", "week", "day", "hour", "minute", "second"))
+_VERBS = frozenset(
+    (
+        "shows",
+        "indicates",
+        "suggests",
+        "presents",
+        "provides",
+        "gives",
+        "includes",
+        "contains",
+        "covers",
+        "lies",
+        "does",
+        "uses",
+        "means",
+    )
+)
+_FOLLOWED = re.compile(r"\s([a-z]{3,})")
+_PRECEDED = re.compile(r"(\w+)\s(?:the\s)?$")
+_PLACED = frozenset(("in", "at", "over", "across", "throughout", "near"))
+_LEADING = frozenset((*_PLACED, "by", "from", "using", "via", "called", "named"))
+"""Words after which a name stands by itself, as what is asked for."""
+_INSTANCE = re.compile(
+    r"\b(?:such as|for example|for instance|e\.g\.|including|among them),?\s([^.;)]+)", re.IGNORECASE
+)
+_AUXILIARY = re.compile(r"(?<!-)\b(is|are|was|were|has|have|can|does|do|did|will)\b")
+_NOUN_STOP = frozenset((
+    "and", "the", "with", "from", "for", "was", "were", "are", "that", "which", "has", "have", "had",
+    "but", "not", "can", "may", "than", "between", "into", "per", "each", "using", "based",
+))  # fmt: skip
+_MONTHS = frozenset((
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Sept", "Oct",
+    "Nov", "Dec", "Title", "Description", "Keywords",
+))  # fmt: skip
+
+
+_MARKS = re.compile(
+    r"\s?\[\d{1,3}(?:\s?[,–-]\s?\d{1,3})*\]|\s?\((?:see )?(?:figs?|figures?|tables?|eqs?|equations?)\b\.?[^()]{0,30}\)",
+    re.IGNORECASE,
+)
+
+
+_LINKED = re.compile(
+    r"(^|(?<=[.!?] ))(?:First|Second|Third|Fourth|Finally|Lastly|However|Therefore|Thus|Hence|Moreover|Furthermore|Nevertheless"
+    r"|Consequently|Additionally|In addition|By contrast|In contrast|As a result|On the other hand)(?:ly)?,\s+(\w)"
+)
+_CLAUSE = re.compile(
+    r"(?:When|While|If|As|Although|Though|After|Before|Since|Because|Once|Where|Whereas|Unless)\b[^,]*,\s"
+)
+
+
+def readable(sentence: str) -> str:
+    """The sentence without what leads out of it: "[17,18]", "(Fig. 3)", a "First," or "However," at its beginning.
+
+    Neither a question nor an answer must repeat them.
+    """
+    return _LINKED.sub(lambda m: m.group(2).upper(), _MARKS.sub("", sentence))
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A piece of a sentence, [start, end), that can be the answer to a question about the rest of it."""
+
+    kind: Literal["number", "name", "word"]
+    start: int
+    end: int
+    text: str
+    counted: bool = False
+    """Whether the number counts things, rather than measures in a unit."""
+
+
+def numbers(sentence: str) -> list[Fact]:
+    """Numbers with the unit or the counted noun that follows them; bare years and reference numbers are left out."""
+    found = []
+    years = {m.start("year") for m in _SOME_YEAR.finditer(sentence)}
+    for match in _NUMBER.finditer(sentence):
+        unit = match.group("unit")
+        if _listed(sentence, match.start()):
+            continue
+        if match.start() in years or (not unit and _REFERENCE.search(sentence, 0, match.start())):
+            continue
+        words = _counted((match.group("noun") or "").strip(" -").split())
+        if not unit and not words:
+            continue
+        end = match.end("unit") if unit else match.start("noun") + 1 + len(" ".join(words))
+        found.append(Fact("number", match.start(), end, sentence[match.start() : end], counted=not unit))
+    return [f for n, f in enumerate(found) if not any(_in_a_row(sentence, f, g) for g in found[max(n - 1, 0) : n + 2])]
+
+
+def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
+    """Whether two values stand in one list, "at 2cm, 4cm and 10cm": neither is the answer to a question."""
+    first, second = sorted((fact, other), key=lambda f: f.start)
+    return (
+        first is not second
+        and not (first.counted or second.counted)
+        and _unit_of(first.text) == _unit_of(second.text)
+        and _AND.fullmatch(sentence[first.end : second.start]) is not None
+    )
+
+
+def _listed(sentence: str, at: int) -> bool:
+    """Whether a number stands in a parenthesis with others, "(10 cm, 20 cm)", or restates one, "(about 25 km)"."""
+    opened = sentence.rfind("(", 0, at)
+    if opened < 0 or ")" in sentence[opened:at]:
+        return False
+    inside = sentence[opened + 1 :].partition(")")[0]
+    return len(re.findall(r"\d+(?:\.\d+)?", inside)) > 1 or inside.casefold().startswith(
+        ("about", "approximately", "i.e", "~")
+    )
+
+
+def _counted(following: Sequence[str]) -> list[str]:
+    """The counted noun at the beginning of the words after a number; none where they hold no plural: "10 most important"."""
+    for position, word in enumerate(following):
+        if word in _NOUN_STOP or word in _VERBS:
+            break
+        if word in _SPANS or (word.endswith("s") and not word.endswith(("ss", "us", "is"))):
+            return list(following[: position + 1])
+    return []
+
+
+def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
+    """Words that say which of several values of one unit is meant: those of its own clause that are nowhere else in the sentence.
+
+    Empty where it is the only value of its unit, or where no word tells them apart.
+    """
+    unit = _unit_of(fact.text)
+    others = [f for f in found if f.start != fact.start and _unit_of(f.text) == unit]
+    if not others:
+        return set()
+    edges = [m.start() for m in re.finditer(r"[,;()]", sentence)]
+    start = max([e + 1 for e in edges if e < fact.start], default=0)
+    end = min([e for e in edges if e >= fact.end], default=len(sentence))
+    if sentence[: fact.start].rstrip().endswith("("):  # "... dominated by forbs (35 %)": what it is of stands before
+        start = max([e + 1 for e in edges if e < start - 1], default=0)
+    # What a value is of follows it ("5 % for sedges") or, where nothing does, stands before it ("sedges 5 %").
+    own = _telling(sentence[fact.end : end]) or _telling(sentence[start : fact.start])
+    return own - _telling(sentence[:start] + " " + sentence[end:])
+
+
+def _telling(text: str) -> set[str]:
+    return {w for w in content_words(text) if len(w) > 3 and not w[0].isdigit()}
+
+
+def _unit_of(text: str) -> str:
+    return text.lstrip("-–−0123456789,. ")
+
+
+def names(sentence: str) -> list[Fact]:
+    """Names, acronyms and instruments: capitalised runs that do not merely begin the sentence."""
+    found = []
+    for match in _NAME.finditer(sentence):
+        text = match.group()
+        start = match.start()
+        lead = re.match(r"(?:The|This|These|Those|A|An|In|At|On|For|From|However|Our|We|It|Its)\s+", text)
+        if lead:
+            start, text = start + lead.end(), text[lead.end() :]
+        single = " " not in text
+        begins = start == 0 and single and not text.isupper() and not any(c.isdigit() for c in text)
+        if begins or text in _MONTHS or len(text) < 3 or text.lower() in _NOUN_STOP:
+            continue
+        found.append(Fact("name", start, match.end(), text))
+    return found
+
+
+def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
+    """Names of other passages that could stand in a name's place, in their order: none of them is in the sentence.
+
+    They look like it (acronym, digits, number of words) and stand where it stands: before the same noun ("ERA5 reanalysis",
+    "JRA55 reanalysis"), or, where no noun follows, after the same preposition; names of several words may also share the last
+    one ("Heihe River Basin", "Yarlung River Basin").
+    """
+    mine, lowered = _place(sentence, fact), sentence.lower()
+    found: dict[str, None] = {}
+    for other in others:
+        for name in names(other):
+            if (
+                name.text.lower() in lowered
+                or fact.text.lower() in name.text.lower()
+                or _shape(name.text) != _shape(fact.text)
+            ):
+                continue
+            if _same_thing(name.text, fact.text):
+                continue
+            alike = " " in name.text and name.text.split()[-1] == fact.text.split()[-1]
+            if alike or (mine[1] and mine == _place(other, name)):
+                found[name.text] = None
+    return list(found)
+
+
+def _same_thing(one: str, other: str) -> bool:
+    """Whether two names may be two spellings of one: a part of the first word of either is a part of the other's.
+
+    "Qinghai-Xizang Plateau" and "Qinghai-Tibet Plateau", "ERA5" and "ERA5-Land"; not "Heihe River" and "Yarlung River".
+    """
+    first, second = ([p for p in re.split(r"[\s/-]+", n.casefold()) if p] for n in (one, other))
+    begins = {re.split(r"[\s/-]+", n.casefold())[0] for n in (one, other)}
+    return bool(begins & set(first) & set(second))
+
+
+def stands_alone(sentence: str, fact: Fact) -> bool:
+    """Whether a name is a whole phrase after a preposition, no part of a longer one ("the fresh ANPP of plants") or of a list."""
+    noun, before = _place(sentence, fact)
+    after = sentence[fact.end :]
+    listed = (near := _AND.match(after)) is not None and after[near.end() : near.end() + 1].isupper()
+    return not noun and not listed and before in _LEADING and not after.startswith((" of ", "-", "/"))
+
+
+def opening(sentence: str, stems: Sequence[str]) -> str:
+    """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were").
+
+    It is the main clause's first one: not that of a "When the plots were burnt, ..." before it. One of ``stems`` where any
+    are given; "" where there is none.
+    """
+    clause = _CLAUSE.match(sentence)
+    for match in _AUXILIARY.finditer(sentence, clause.end() if clause else 0):
+        word = match.group(1).capitalize()
+        found = next((s for s in stems if s.casefold() == word.casefold()), None) if stems else word
+        if found:
+            return found
+    return ""
+
+
+def instances(sentence: str) -> list[str]:
+    """What a sentence gives as examples: the words after "such as", "for example" and the like, up to the clause's end."""
+    return [m.group(1).strip() for m in _INSTANCE.finditer(sentence)]
+
+
+def is_place(sentence: str, fact: Fact) -> bool:
+    """Whether a name is where something is, as far as its words and the preposition before it tell."""
+    _, before = _place(sentence, fact)
+    return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
+
+
+def _place(sentence: str, fact: Fact) -> tuple[str, str]:
+    """The noun that follows a name at once ("" where none does), and the word before it; the noun alone decides where there is one."""
+    after = _FOLLOWED.match(sentence, fact.end)
+    if after and after.group(1) not in _NOUN_STOP:
+        return after.group(1), after.group(1)
+    before = _PRECEDED.search(sentence, 0, fact.start)
+    word = before.group(1).lower() if before else ""
+    return "", word if word in _LEADING else ""
+
+
+def _shape(name: str) -> tuple[bool, bool, bool]:
+    """Acronym or not, one word or several, with digits or without: a name is better swapped for one that looks like it."""
+    return name.isupper(), " " in name, any(c.isdigit() for c in name)

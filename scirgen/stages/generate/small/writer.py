@@ -1,0 +1,273 @@
+"""Writing a pair with a small model: the fact is chosen by rule, the model words the question, and answers only where it must.
+
+A yes-or-no answer follows from how the question was made: for a "No" one fact of the evidence is changed by rule, and the change is
+recorded with the pair. Numbers, names and options are taken from the evidence as they stand.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.taxonomy import QuestionType
+from scirgen.core.text.language import language_name
+from scirgen.core.text.textmatch import content_words, words
+from scirgen.core.text.textmatch import stem as stem_of
+from scirgen.stages.base import StageContext
+from scirgen.stages.generate.replies import yes_no
+from scirgen.stages.generate.small import alterations, facts
+from scirgen.stages.generate.small.few_shot import shots
+from scirgen.stages.generate.small.reply_text import one_answer, one_question
+from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+
+_BLANK = "____"
+_WORD = re.compile(r"\w{4,}")
+_SHARED_WORDS = 2
+_NO_QUESTIONS = 3
+"""Sentences a "No" is asked about at most, where the model's questions keep losing the changed fact."""
+
+
+class SmallWriter:
+    """Writes one wish. Holds what all its ways of writing share.
+
+    ``further`` are passages, in the order to be tried, that a "No" may rest on where ``evidence`` holds nothing to change.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        wish: Wish,
+        evidence: Sequence[Passage],
+        number: int,
+        ctx: StageContext,
+        further: Sequence[Passage] = (),
+    ) -> None:
+        assert wish.kind is not None
+        self._task, self._wish, self._kind, self._ctx = task, wish, wish.kind, ctx
+        self._evidence, self._further = evidence, further
+        self._seed = ctx.seed(wish.kind.id, task.round, number)
+        self._number = number
+        self._random = random.Random(self._seed)
+        self._replies: list[str] = []
+        self._prompt: RenderedPrompt | None = None
+        self._last = ""
+
+    async def write(self) -> Draft | Discard:
+        """The draft, or why there is none."""
+        if self._kind.polar:
+            return await self._yes_no()
+        if self._kind.answer.kind == "option":
+            return await self._options()
+        if self._kind.answer.kind == "number":
+            return await self._stated(facts.numbers(self._fact))
+        if self._kind.id == "concept_completion":
+            return await self._stated(_askable_names(self._fact))
+        question = await self._question(self._fact, "")
+        if question is None:
+            return self._discard("no_question", "the reply holds no question")
+        return await self._answered(question)
+
+    @property
+    def _fact(self) -> str:
+        return facts.readable(" ".join(p.text for p in self._evidence))
+
+    async def _yes_no(self) -> Draft | Discard:
+        if self._wish.polarity == "no":
+            return await self._no()
+        question = await self._question(self._fact, "", stem=facts.opening(self._fact, self._kind.stems))
+        if question is None:
+            return self._nothing()
+        if not self._substantial(question):
+            return self._discard("off_topic", "the question says nothing of the evidence")
+        if departure := alterations.departure(question, self._fact, self._opposites):
+            return self._discard("fact_altered", f"the question says {departure!r}, and its evidence does not")
+        return self._draft(question, self._word("yes"), "")
+
+    async def _no(self) -> Draft | Discard:
+        """A question about a changed sentence: of the evidence, else of the first further passage that works."""
+        asked: list[Discard] = []
+        for evidence in (self._evidence, *([p] for p in self._further)):
+            others = [p.text for p in self._task.passages]
+            sentence = facts.readable(" ".join(p.text for p in evidence))
+            change = alterations.change(sentence, others, self._opposites, self._random)
+            if change is None:
+                continue
+            self._evidence = evidence
+            made = await self._contrary(change)
+            if isinstance(made, Draft):
+                return made
+            asked.append(made)
+            if len(asked) == _NO_QUESTIONS:
+                break
+        if asked:
+            return asked[-1]
+        count = 1 + len(self._further)
+        return self._discard("no_change", f"no rule turns any of {count} sentences that suit into its contrary")
+
+    async def _contrary(self, change: alterations.Change) -> Draft | Discard:
+        question = await self._question(change.text, "", stem=facts.opening(change.text, self._kind.stems))
+        if question is None:
+            return self._nothing()
+        if not _holds(question, change.new) or _holds(question, change.old):
+            return self._discard("change_lost", f"the question does not hold the changed fact {change.new!r}")
+        if not self._substantial(question, (change.new,)):
+            return self._discard("off_topic", "the question says nothing of the evidence but the changed fact")
+        return self._draft(question, self._word("no"), f"evidence changed by rule: {change.old!r} -> {change.new!r}")
+
+    async def _options(self) -> Draft | Discard:
+        """A sentence with both options in the place of the right one, turned into a question."""
+        found = _optional(self._fact, [p.text for p in self._task.passages], self._opposites)
+        if not found:
+            return self._discard("no_options", "the evidence names nothing that could be one of two options")
+        fact, rivals = self._random.choice(found)
+        right = fact.text
+        wrong = self._random.choice(rivals) if rivals else alterations.other_number(right, self._random)
+        order = (right, wrong) if self._wish.position == 0 else (wrong, right)
+        both = self._fact[: fact.start] + " or ".join(order) + self._fact[fact.end :]
+        question = await self._question(both, "", order, stem=facts.opening(both, ()))
+        if question is None:
+            return self._nothing()
+        if not self._substantial(question, order):
+            return self._discard("off_topic", "the question says nothing of the evidence but its options")
+        if not (_holds(question, right) and _holds(question, wrong)):
+            return self._discard("option_missing", f"the question does not name both {right!r} and {wrong!r}")
+        return self._draft(question, right, f"the other option is made by rule: {wrong!r}")
+
+    async def _stated(self, found: Sequence[facts.Fact]) -> Draft | Discard:
+        if not found:
+            return self._discard("no_evidence", "the evidence states no fact of the kind asked for")
+        fact = self._random.choice(list(found))
+        blanked = self._fact[: fact.start] + _BLANK + self._fact[fact.end :]
+        question = await self._question(blanked, fact.text, stem=self._stem(fact))
+        if question is None:
+            return self._nothing()
+        if _holds(question, fact.text):
+            return self._discard("answer_given_away", "the question holds its own answer")
+        if not self._substantial(question):
+            return self._discard("off_topic", "the question says nothing of the evidence")
+        counted = fact.text.split()[-1]
+        if fact.counted and stem_of(counted.casefold().rpartition("-")[2]) not in {stem_of(w) for w in words(question)}:
+            return self._discard("other_quantity", f"the question does not ask for the number of {counted!r}")
+        if fact.kind == "number":
+            apart = facts.telling_apart(self._fact, fact, found)
+            if apart and not apart & {stem_of(w) for w in words(question)}:
+                return self._discard("ambiguous", f"several values fit; none of {sorted(apart)} says which is meant")
+        return self._draft(question, fact.text, "")
+
+    def _stem(self, fact: facts.Fact) -> str | None:
+        """How a question for this fact begins; None leaves it to the seed."""
+        stems = self._kind.stems
+        if fact.kind == "number":
+            return stems[0 if fact.counted else 1] if len(stems) > 1 else None
+        wanted = ("where",) if facts.is_place(self._fact, fact) else ("which", "what")
+        return next((s for s in stems if s.casefold() in wanted), None)
+
+    async def _question(
+        self, fact: str, answer: str, options: Sequence[str] = (), stem: str | None = None
+    ) -> str | None:
+        template = self._ctx.prompt("question")
+        # A small model does not fill a gap in the middle of a stem ("How does ... compare with"); it copies the dots.
+        whole = tuple(s for s in self._kind.stems if "..." not in s)
+        stems = whole or self._kind.stems or ("What",)
+        prompt = template.render(
+            kind=self._kind,
+            fact=fact,
+            topic=self._evidence[0].topic or self._task.dataset.title,
+            stem=stems[self._seed % len(stems)] if stem is None else stem,
+            answer=answer,
+            options=list(options),
+            shots=shots(self._kind, self._ctx.config.domain, template.file.examples),
+            language=language_name(self._ctx.config.language),
+        )
+        reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
+        self._prompt, self._last = prompt, reply.text
+        self._replies.append(reply.reply_key)
+        return one_question(reply.text, self._kind.question.form)
+
+    @property
+    def _opposites(self) -> Sequence[tuple[str, str]]:
+        return self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
+
+    def _substantial(self, question: str, leaving_out: Sequence[str] = ()) -> bool:
+        """Whether the question shares words with its evidence, beside the options it names: "Is China or MODIS?" does not."""
+        for text in leaving_out:
+            question = question.replace(text, " ")
+        if _BLANK in question or "the blank" in question.casefold():
+            return False  # an echo of the instruction
+        shared = set(_WORD.findall(question.casefold())) & set(_WORD.findall(self._fact.casefold()))
+        return len(shared) >= _SHARED_WORDS
+
+    async def _answered(self, question: str) -> Draft | Discard:
+        prompt = self._ctx.prompt("answer").render(
+            kind=self._kind,
+            samples=self._kind.examples_for(self._ctx.config.domain),
+            question=question,
+            fact=self._fact,
+            language=language_name(self._ctx.config.language),
+        )
+        reply = await self._ctx.chat.ask_text(prompt, seed=self._seed, sample=self._number)
+        self._last = reply.text
+        self._replies.append(reply.reply_key)
+        answer = one_answer(reply.text, cut=reply.finish_reason == "length")
+        if answer is None:
+            return self._discard("no_answer", "the reply holds no whole sentence")
+        given = facts.instances(self._fact) if self._kind.id == "example" else []
+        if given and not set(content_words(" ".join(given))) & set(content_words(answer)):
+            return self._discard("no_instance", f"the answer names none of the examples given: {given[0]!r}")
+        return self._draft(question, answer, "")
+
+    def _word(self, polarity: str) -> str:
+        return yes_no(self._ctx.taxonomies.wording.of(self._ctx.config.language))[polarity == "no"]
+
+    def _draft(self, question: str, answer: str, note: str) -> Draft:
+        spans = tuple(p.span for p in self._evidence)
+        return Draft(
+            self._kind, question, answer, spans, (), self._wish.bloom, note, self._prompt, tuple(self._replies)
+        )
+
+    def _nothing(self) -> Discard:
+        return self._discard("no_question", "the reply holds no question")
+
+    def _discard(self, code: str, reason: str) -> Discard:
+        return Discard(self._kind, code, reason, self._last, self._prompt, tuple(self._replies))
+
+
+def holds_answer(
+    text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
+) -> bool:
+    """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it.
+
+    ``others`` are the other sentences, of which the second option between two names comes; ``opposites`` pairs of words.
+    """
+    text = facts.readable(text)
+    if kind.answer.kind == "number":
+        return bool(facts.numbers(text))
+    if kind.answer.kind == "option":
+        return bool(_optional(text, others, opposites))
+    return kind.id != "concept_completion" or bool(_askable_names(text))
+
+
+def _askable_names(text: str) -> list[facts.Fact]:
+    return [n for n in facts.names(text) if facts.stands_alone(text, n)]
+
+
+def _optional(
+    text: str, others: Sequence[str], opposites: Sequence[tuple[str, str]]
+) -> list[tuple[facts.Fact, list[str]]]:
+    """What one can put a second option beside, with what the option could be (nothing for numbers, which make their own).
+
+    Two values of one quantity and two opposite words are always comparable; two names where one could stand in the other's
+    place.
+    """
+    named = [(n, facts.rivals(text, n, others)) for n in facts.names(text)]
+    worded = [(fact, [word]) for fact, word in alterations.opposed(text, opposites)]
+    return worded + [(n, list[str]()) for n in facts.numbers(text)] or [(n, found) for n, found in named if found]
+
+
+def _holds(question: str, text: str) -> bool:
+    def plain(value: str) -> str:
+        return re.sub(r"[\s,]+", " ", value.casefold()).strip()
+
+    return re.search(rf"(?<!\w){re.escape(plain(text))}(?!\w)", plain(question)) is not None

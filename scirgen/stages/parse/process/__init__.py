@@ -1,0 +1,1 @@
+"""The worker processes that parse papers, and their limits."""

@@ -1,0 +1,212 @@
+"""A small pool of worker processes that can be killed: one file at a time each, under a time and a memory limit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import queue
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+from scirgen.core import errors
+from scirgen.core.errors import PaperError, ScirgenError
+from scirgen.core.registry import Provided
+from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+
+_START_S = 60.0
+_MEMORY_SIGNS = (b"bad_alloc", b"malloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
+
+
+class _Crashed(Exception):
+    """The worker died; carries the last of what it printed."""
+
+    def __init__(self, status: int | None, said: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.said = said
+
+
+class _TimedOut(Exception):
+    pass
+
+
+class _Worker:
+    """One child process."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "scirgen.stages.parse.process.worker", str(os.getpid()), str(memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+        )
+        self._buffer = b""
+        self.used = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, request: Mapping[str, object], timeout_s: float) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        deadline = time.monotonic() + timeout_s + (0 if self.used else _START_S)
+        self.used = True
+        try:
+            self._process.stdin.write(json.dumps(dict(request)).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._crashed() from error
+        return json.loads(self._line(deadline))  # type: ignore[no-any-return]
+
+    def _line(self, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        poll = selectors.DefaultSelector()
+        poll.register(descriptor, selectors.EVENT_READ)
+        with poll:
+            while b"\n" not in self._buffer:
+                left = deadline - time.monotonic()
+                if left <= 0 or not poll.select(left):
+                    raise _TimedOut
+                chunk = os.read(descriptor, 1 << 20)
+                if not chunk:
+                    raise self._crashed()
+                self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _crashed(self) -> _Crashed:
+        self._process.wait(timeout=10)
+        self._log.seek(0)
+        return _Crashed(self._process.returncode, self._log.read()[-4000:])
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+class ParserPool:
+    """Workers started on demand and used again.
+
+    A worker that was killed or crashed is replaced; one that served ``files_per_worker`` files is retired, so that what
+    a native library leaks stays bounded. All processes are started from one thread that lives as long as the pool: on
+    Linux a child is told of the death of the *thread* that started it.
+    """
+
+    def __init__(self, size: int, memory_mb: int, files_per_worker: int = 200) -> None:
+        self._slots = threading.BoundedSemaphore(size)
+        self._memory_mb = memory_mb
+        self._files = files_per_worker
+        self._idle: queue.SimpleQueue[tuple[_Worker, int]] = queue.SimpleQueue()
+        self._all: set[_Worker] = set()
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="scirgen-parse-start")
+        self._runners = ThreadPoolExecutor(size, thread_name_prefix="scirgen-parse")
+        self._finalizer = weakref.finalize(self, _close_all, self._all, self._starter, self._runners)
+
+    async def parse(self, plugin: Provided, path: Path, options: ParserOptions) -> ParsedPaper:
+        """Parse a file by a parser plugin in a worker.
+
+        Raises:
+            MissingExtraError: the parser's package is not installed.
+        PaperError: what the parser raised, or ``timeout``, ``memory``, ``damaged`` (the worker crashed).
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._runners, self.parse_blocking, plugin, path, options)
+
+    def parse_blocking(self, plugin: Provided, path: Path, options: ParserOptions) -> ParsedPaper:
+        """As `parse`, on the calling thread."""
+        with self._slots:
+            worker, served = self._take()
+            try:
+                request = {
+                    "target": plugin.target,
+                    "name": plugin.name,
+                    "extra": plugin.extra,
+                    "path": str(path),
+                    "options": options.model_dump(mode="json"),
+                }
+                reply = worker.ask(request, options.timeout_s)
+            except _TimedOut:
+                self._drop(worker)
+                raise PaperError(
+                    f"parsing took longer than {options.timeout_s:g} s", code="timeout", hint="Raise parse.timeout_s."
+                ) from None
+            except _Crashed as crash:
+                self._drop(worker)
+                raise _crash_error(crash) from None
+            except BaseException:
+                self._drop(worker)
+                raise
+            if served + 1 >= self._files or _is(reply, "memory"):
+                self._drop(worker)
+            else:
+                self._idle.put((worker, served + 1))
+        if "error" in reply:
+            raise _rebuilt(reply["error"])
+        return ParsedPaper.model_validate(reply["parsed"])
+
+    def close(self) -> None:
+        """Kill all workers. The pool cannot be used again."""
+        self._finalizer()
+
+    def pids(self) -> list[int]:
+        """Process ids of the living workers."""
+        return sorted(w.pid for w in self._all)
+
+    def _take(self) -> tuple[_Worker, int]:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            worker = self._starter.submit(_Worker, self._memory_mb).result()
+            self._all.add(worker)
+            return worker, 0
+
+    def _drop(self, worker: _Worker) -> None:
+        self._all.discard(worker)
+        worker.close()
+
+
+def _close_all(workers: set[_Worker], *executors: ThreadPoolExecutor) -> None:
+    for worker in list(workers):
+        worker.close()
+    workers.clear()
+    for executor in executors:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _is(reply: dict[str, Any], code: str) -> bool:
+    return bool(reply.get("error", {}).get("code") == code)
+
+
+def _crash_error(crash: _Crashed) -> PaperError:
+    if any(sign in crash.said for sign in _MEMORY_SIGNS):
+        return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
+    return PaperError(
+        f"the parser crashed on it (status {crash.status})",
+        code="damaged",
+        hint="The file is broken in a way the parser does not survive; fetch it again or convert it.",
+    )
+
+
+def _rebuilt(error: dict[str, str]) -> ScirgenError:
+    kind = getattr(errors, error["kind"], PaperError)
+    rebuilt: ScirgenError = kind(error["message"], hint=error["hint"], code=error["code"])
+    return rebuilt

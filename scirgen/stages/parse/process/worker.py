@@ -1,0 +1,121 @@
+"""The child process in which files are parsed: ``python -m scirgen.stages.parse.process.worker``. Started and killed by `pool`.
+
+It reads one JSON request a line from standard input and writes one JSON reply a line. What libraries print goes to
+standard error. It never outlives its parent: it ends when its input closes, and the kernel ends it when the parent dies or
+a request takes too long, even if it is stuck in native code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ScirgenError
+from scirgen.stages.parse.base import Parser, ParserOptions
+
+_GRACE_S = 5.0
+
+
+def main() -> None:
+    """Serve requests until standard input closes."""
+    parent = int(sys.argv[1])
+    memory_mb = int(sys.argv[2])
+    _die_with(parent)
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    limited = False
+    for line in sys.stdin:
+        request = json.loads(line)
+        parser = _load(request)
+        if not limited:
+            _limit_memory(memory_mb)
+            limited = True
+        reply = _answer(parser, request)
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+def _load(request: dict[str, Any]) -> Parser | ScirgenError:
+    module, _, attribute = request["target"].partition(":")
+    try:
+        return cast(Parser, getattr(importlib.import_module(module), attribute)())
+    except ScirgenError as error:
+        return error
+    except ImportError as error:
+        if request["extra"]:
+            return MissingExtraError(
+                f"parser {request['name']!r} needs a package that is not installed: {error}",
+                hint=f"Install it with: pip install 'scirgen[{request['extra']}]'; or give the papers as text, Markdown, "
+                "JATS or TEI files, or use a GROBID server (parse.parser: grobid).",
+            )
+        return PluginError(f"parser {request['name']!r} cannot be imported: {error}")
+    except Exception as error:
+        return PluginError(
+            f"parser {request['name']!r} cannot be loaded: {error}", hint="Reinstall or remove the plugin."
+        )
+
+
+def _answer(parser: Parser | ScirgenError, request: dict[str, Any]) -> dict[str, object]:
+    if isinstance(parser, ScirgenError):
+        return _error(parser)
+    options = ParserOptions.model_validate(request["options"])
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, options.timeout_s + _GRACE_S)
+    try:
+        parsed = parser.parse(Path(request["path"]), options)
+    except MemoryError:
+        return _error(
+            PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
+        )
+    except ScirgenError as error:
+        return _error(error)
+    except RecursionError:
+        return _error(PaperError("the file is nested too deeply", code="damaged"))
+    except Exception as error:
+        return _error(PaperError(f"cannot be parsed: {type(error).__name__}: {error}"[:500], code="damaged"))
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    return {"parsed": parsed.model_dump(mode="json")}
+
+
+def _error(error: ScirgenError) -> dict[str, object]:
+    return {
+        "error": {
+            "kind": type(error).__name__,
+            "code": error.error_code,
+            "message": error.message,
+            "hint": error.hint,
+        }
+    }
+
+
+def _limit_memory(megabytes: int) -> None:
+    """Let the address space grow by ``megabytes`` beyond what the interpreter and the parser's libraries take."""
+    try:
+        import resource
+
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError):  # Windows, macOS: only the time limit holds there
+        return
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (now + megabytes * 2**20, resource.RLIM_INFINITY))
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:  # it died before we asked
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Papers in XML: JATS and TEI."""

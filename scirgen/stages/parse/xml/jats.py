@@ -1,0 +1,140 @@
+"""Papers in JATS XML (PubMed Central, SciELO and most publishers) as blocks. Pages and boxes are unknown there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from scirgen.core.errors import PaperError
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.xml.xmlread import text_of
+
+_SKIP = frozenset(
+    {
+        "tex-math",
+        "fn-group",
+        "object-id",
+        "alternatives-none",
+        "graphic",
+        "ext-link-none",
+        "table-wrap",
+        "fig",
+        "disp-formula",
+    }
+)
+_MAX_DEPTH = 40
+
+
+def parse_jats(root: Element) -> ParsedPaper:
+    """Blocks of a JATS ``article``.
+
+    Raises:
+        PaperError: ``no_text`` where there is no body and no abstract.
+    """
+    article = root if root.tag == "article" else root.find(".//article")
+    if article is None:
+        article = root
+    language = (article.get("{http://www.w3.org/XML/1998/namespace}lang") or "")[:2].lower()
+    title = text_of(article.find(".//article-meta//article-title"), frozenset({"xref", "fn"}))
+    abstract = _abstract(article)
+    blocks = [ParsedBlock(kind=BlockKind.TITLE, text=title)] if title else []
+    if abstract:
+        blocks.append(ParsedBlock(kind=BlockKind.HEADING, text=_label(article) or "Abstract", level=1))
+        blocks += [ParsedBlock(kind=BlockKind.PARAGRAPH, text=p) for p in abstract]
+    body = article.find("body")
+    if body is not None:
+        blocks += _content(body, 1)
+    back = article.find("back")
+    if back is not None:
+        blocks += _back(back)
+    if body is None and not abstract:
+        raise PaperError("the XML holds neither a body nor an abstract", code="no_text")
+    return ParsedPaper(
+        title=title,
+        abstract=" ".join(abstract),
+        language=language if language in ("en", "pt", "es", "zh") else "",
+        parser="jats/1",
+        blocks=tuple(b for b in blocks if b.text),
+    )
+
+
+def _abstract_element(article: Element) -> Element | None:
+    plain = [a for a in article.findall(".//article-meta/abstract") if not a.get("abstract-type")]
+    return plain[0] if plain else article.find(".//article-meta/abstract")
+
+
+def _label(article: Element) -> str:
+    element = _abstract_element(article)
+    return text_of(element.find("title")) if element is not None else ""
+
+
+def _abstract(article: Element) -> list[str]:
+    element = _abstract_element(article)
+    if element is None:
+        return []
+    found = [text_of(p, _SKIP) for p in element.iter("p")]
+    return [p for p in found if p] or list(filter(None, [text_of(element, frozenset({"title"}))]))
+
+
+def _content(parent: Element, level: int) -> Iterator[ParsedBlock]:
+    if level > _MAX_DEPTH:
+        raise PaperError("the XML is nested too deeply", code="damaged")
+    for child in parent:
+        match child.tag:
+            case "sec":
+                title = " ".join(filter(None, (text_of(child.find("label")), text_of(child.find("title")))))
+                if title:
+                    yield ParsedBlock(kind=BlockKind.HEADING, text=title, level=level)
+                yield from _content(child, level + 1 if title else level)
+            case "p":
+                text = text_of(child, _SKIP)
+                if text:
+                    yield ParsedBlock(kind=BlockKind.PARAGRAPH, text=text)
+                yield from _inside(child)
+            case "list":
+                for item in child.iter("list-item"):
+                    yield ParsedBlock(kind=BlockKind.LIST_ITEM, text=text_of(item, _SKIP))
+            case "fig" | "table-wrap" | "disp-formula" | "fig-group" | "boxed-text" | "disp-quote" | "statement":
+                yield from _float(child, level)
+            case _:
+                continue
+
+
+def _inside(paragraph: Element) -> Iterator[ParsedBlock]:
+    for tag in ("fig", "table-wrap", "disp-formula"):
+        for element in paragraph.iter(tag):
+            yield from _float(element, 1)
+
+
+def _float(element: Element, level: int) -> Iterator[ParsedBlock]:
+    if element.tag == "disp-formula":
+        yield ParsedBlock(kind=BlockKind.EQUATION, text=text_of(element, frozenset({"tex-math"})))
+        return
+    if element.tag in ("boxed-text", "disp-quote", "statement", "fig-group"):
+        yield from _content(element, level)
+        return
+    label = " ".join(filter(None, (text_of(element.find("label")), text_of(element.find("caption")))))
+    if label:
+        yield ParsedBlock(kind=BlockKind.CAPTION, text=label)
+    for row in element.iter("tr"):
+        yield ParsedBlock(kind=BlockKind.TABLE, text=" | ".join(text_of(cell) for cell in row))
+
+
+def _back(back: Element) -> Iterator[ParsedBlock]:
+    for child in back:
+        if child.tag == "ref-list":
+            yield ParsedBlock(kind=BlockKind.HEADING, text=text_of(child.find("title")) or "References", level=1)
+            for ref in child.iter("ref"):
+                cited = ref.find("mixed-citation")
+                yield ParsedBlock(kind=BlockKind.REFERENCE, text=text_of(cited if cited is not None else ref))
+        elif child.tag in ("ack", "sec", "app", "notes", "app-group", "glossary"):
+            if child.tag == "sec":
+                wrapper = Element("body")
+                wrapper.append(child)
+                yield from _content(wrapper, 1)
+                continue
+            title = text_of(child.find("title"))
+            if title:
+                yield ParsedBlock(kind=BlockKind.HEADING, text=title, level=1)
+            yield from _content(child, 2)

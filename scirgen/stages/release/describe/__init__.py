@@ -1,0 +1,1 @@
+"""What describes a release: card, datasheet, Croissant."""

@@ -1,0 +1,108 @@
+"""The dataset card: README.md with the YAML header that the Hugging Face Hub and ``datasets.load_dataset`` read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from scirgen.qa.release import SPLITS, Release, ReleaseInfo
+from scirgen.stages.release.defects import Defects, known_limits
+from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
+
+_TEMPLATES = Path(__file__).parent
+_HUB_SPLIT = {"train": "train", "dev": "validation", "test": "test"}
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
+_FORMAT_NOTES = {
+    "parquet": "the same tables as Parquet",
+    "beir": "a BEIR folder for each setting: corpus, queries, qrels",
+    "trec": "TREC topics, qrels and documents",
+    "ir_datasets": "files for ir_datasets, with ids `scirgen/NAME/SETTING/SPLIT`",
+    "rag": "at most 200 answered questions with their passages, for LlamaIndex and Ragas",
+}
+
+
+def write_card(release: Release, formats: Sequence[str]) -> None:
+    """Write README.md and datasheet.md beside the data they describe. Every figure in them is counted from the release."""
+    info = release.info
+    rows_per_type: Counter[str] = Counter()
+    rows_per_level: Counter[str] = Counter()
+    found = Defects()
+    for row in release.rows():
+        rows_per_type[row.question_type] += 1
+        rows_per_level[row.bloom or "not tagged"] += 1
+        found.see(row)
+    limits = list(known_limits(info, found))
+    text = render(
+        "card.md.j2",
+        header=yaml.safe_dump(header(info), sort_keys=False, allow_unicode=True, width=1000),
+        info=info,
+        splits=SPLITS,
+        formats=formats,
+        format_notes=_FORMAT_NOTES,
+        limits=limits,
+        types=sorted(rows_per_type.items()),
+        levels=sorted(rows_per_level.items()),
+    )
+    (release.folder / "README.md").write_text(text, encoding="utf-8")
+    sheet = render("datasheet.md.j2", info=info, limits=limits)
+    (release.folder / "datasheet.md").write_text(sheet, encoding="utf-8")
+
+
+def render(template: str, **values: object) -> str:
+    """Render one of the package's Markdown templates; table cells are escaped with the ``cell`` filter."""
+    environment = Environment(  # noqa: S701 - Markdown; what could break a table goes through `cell`
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = _cell
+    environment.filters["thousands"] = lambda n: f"{n:,}"
+    return environment.get_template(template).render(**values)
+
+
+def header(info: ReleaseInfo) -> dict[str, Any]:
+    """The YAML header: configurations with their files and columns."""
+    filled = [s for s in SPLITS if s in info.splits and info.splits[s].rows]
+    questions = {
+        "config_name": "questions",
+        "default": True,
+        "data_files": [{"split": _HUB_SPLIT[s], "path": f"{s}.jsonl"} for s in filled],
+    }
+    filled_tables = {
+        "papers": info.counts.get("papers", 0),
+        "aspects": info.counts.get("aspects", 0),
+        "passages": info.counts.get("passages", 0),
+    }
+    tables = {name: t for name, t in TABLES.items() if filled_tables.get(name, info.counts.get("datasets", 0))}
+    return {
+        "pretty_name": info.name,
+        "language": [info.language],
+        "license": "other",
+        "license_name": "per-passage",
+        "license_link": "README.md#licences",
+        "task_categories": ["question-answering", "text-retrieval"],
+        "size_categories": [next((s for n, s in _SIZES if info.counts.get("rows", 0) < n), "n>1M")],
+        "tags": ["scirgen", "scientific datasets", "dataset retrieval", "synthetic", "croissant"],
+        "configs": [
+            *([questions] if filled else []),
+            *(
+                {"config_name": name, "data_files": [{"split": "corpus", "path": path}]}
+                for name, (_, path) in tables.items()
+            ),
+        ],
+        "dataset_info": [
+            *([{"config_name": "questions", "features": features(QUESTIONS)}] if filled else []),
+            *({"config_name": name, "features": features(model)} for name, (model, _) in tables.items()),
+        ],
+    }
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

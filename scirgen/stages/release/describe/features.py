@@ -1,0 +1,55 @@
+"""The columns of every table in a release, as Hugging Face feature lists (for the card) and as flat types (Croissant).
+
+Derived from the row models, so that the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from scirgen.qa.release import AspectRow, CorpusDocument, PaperRow, Passage, ReleaseRow
+
+TABLES: dict[str, tuple[type[BaseModel], str]] = {
+    "corpus-without-paper": (CorpusDocument, "corpus/without-paper.jsonl"),
+    "corpus-with-paper": (CorpusDocument, "corpus/with-paper.jsonl"),
+    "passages": (Passage, "corpus/passages.jsonl"),
+    "papers": (PaperRow, "corpus/papers.jsonl"),
+    "aspects": (AspectRow, "corpus/aspects.jsonl"),
+}
+QUESTIONS: type[BaseModel] = ReleaseRow
+
+_SCALARS = {str: "string", int: "int64", float: "float64", bool: "bool"}
+
+
+def features(model: type[BaseModel]) -> list[dict[str, Any]]:
+    """A model's columns in the card's ``dataset_info.features`` notation.
+
+    Raises:
+        TypeError: a field's type has no counterpart.
+    """
+    return [{"name": name, **_feature(field.annotation)} for name, field in model.model_fields.items()]
+
+
+def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
+    """Columns that hold one value: name -> string, int64, float64 or bool."""
+    return {f["name"]: f["dtype"] for f in features(model) if "dtype" in f}
+
+
+def _feature(annotation: object) -> dict[str, Any]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        (inner,) = (a for a in arguments if a is not type(None))
+        return _feature(inner)
+    if origin is Literal:
+        return {"dtype": "string"}
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        inner = arguments[0]
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            return {"list": features(inner)}
+        return {"list": _feature(inner)["dtype"]}
+    if isinstance(annotation, type) and annotation in _SCALARS:
+        return {"dtype": _SCALARS[annotation]}
+    raise TypeError(f"no Hugging Face feature for {annotation!r}")

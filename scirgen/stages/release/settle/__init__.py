@@ -1,0 +1,1 @@
+"""What the whole set decides: duplicates, contamination, paraphrases, groups, splits."""

@@ -1,0 +1,120 @@
+"""What a run accepted and a release leaves out: contaminated questions, near-duplicates, then what a target has no room for.
+
+`contamination`, `scirgen.qa.neardup` and `scirgen.qa.quotas` decide; this carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from scirgen.core.records import QAPair, Rejection
+from scirgen.core.taxonomy import LanguageWording
+from scirgen.qa.neardup import Asked, Resolution, near_duplicates
+from scirgen.qa.neardup import resolve as resolve_by_words
+from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.settle.contamination import Benchmarks
+from scirgen.stages.release.settle.paraphrases import Paraphrases
+
+Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]
+"""Ids of the pairs that may be released -> ids of those that a target keeps, and notes for the card."""
+
+Resolve = Callable[[Iterable[Asked], LanguageWording], Resolution]
+"""Questions of a run -> what becomes of its near-duplicates."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is released, and what is not.
+
+    Attributes:
+        content: with pairs that leave out what was dropped.
+        positives: pair id -> all datasets that answer it, for those with more than one.
+        groups: sets of dataset ids that have a near-duplicate question in common.
+        rejections: what was dropped, with why.
+    """
+
+    content: ReleaseContent
+    positives: Mapping[str, tuple[str, ...]]
+    groups: list[set[str]]
+    rejections: list[Rejection]
+
+
+def settle(
+    content: ReleaseContent,
+    wording: LanguageWording,
+    benchmarks: Benchmarks | None = None,
+    choose: Choose | None = None,
+    paraphrases: Paraphrases | None = None,
+    resolve: Resolve = resolve_by_words,
+) -> Settled:
+    """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
+
+    Args:
+        content: what was accepted.
+        wording: words of the release's language.
+        benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
+        choose: a target; asked last, so that it counts only rows that can be released.
+        paraphrases: the same benchmarks' questions in other words, looked at after `benchmarks`.
+        resolve: finds near-duplicates and decides about them; by words alone unless an embedding model is configured.
+    """
+    if content.keep_all:
+        asked = [_asked(p) for p in content.pairs()]
+        dataset_of = {a.id: a.dataset_id for a in asked}
+        found = near_duplicates(asked, wording.stop)
+        groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
+        return Settled(content, {}, [g for g in groups if len(g) > 1], [])
+    rejections = _contaminated(content, benchmarks, paraphrases)
+    resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
+    drops = {d.id: d for d in resolution.drops}
+    for pair in content.pairs():
+        if drop := drops.get(pair.id):
+            rejections[pair.id] = _rejection(pair, drop.code, drop.reason, drop.score)
+    left = frozenset(p.id for p in content.pairs() if p.id not in rejections)
+    info, chosen = content.info, left
+    if choose is not None:
+        chosen, notes = choose(left)
+        left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(left - chosen)) else {})}
+        info = info.model_copy(update={"notes": (*info.notes, *notes), "left_out": left_out})
+    positives = {k: v for k, v in resolution.positives.items() if k in chosen}
+
+    def kept() -> Iterator[QAPair]:
+        return (p for p in content.pairs() if p.id in chosen)
+
+    return Settled(
+        replace(content, pairs=kept, info=info),
+        positives,
+        [set(v) for v in positives.values()],
+        list(rejections.values()),
+    )
+
+
+def _asked(pair: QAPair) -> Asked:
+    return Asked(pair.id, pair.dataset_id, pair.question, pair.answer, pair.question_type)
+
+
+def _contaminated(
+    content: ReleaseContent, benchmarks: Benchmarks | None, paraphrases: Paraphrases | None
+) -> dict[str, Rejection]:
+    rejections: dict[str, Rejection] = {}
+    if benchmarks is not None:
+        found = ((pair, benchmarks.overlap(pair)) for pair in content.pairs())
+        rejections = {p.id: _rejection(p, "contaminated", reason, None) for p, reason in found if reason is not None}
+    if paraphrases is not None:
+        for pair, reason, cosine in paraphrases.find(p for p in content.pairs() if p.id not in rejections):
+            rejections[pair.id] = _rejection(pair, "contaminated_paraphrase", reason, cosine)
+    return rejections
+
+
+def _rejection(pair: QAPair, code: str, reason: str, score: float | None) -> Rejection:
+    return Rejection(
+        stage="release",
+        code=code,
+        reason=reason,
+        record_kind="QAPair",
+        record_id=pair.id,
+        dataset_id=pair.dataset_id,
+        question_type=pair.question_type,
+        score=score,
+        record=pair.model_dump_json(exclude_defaults=True),
+    )

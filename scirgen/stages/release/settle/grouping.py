@@ -1,0 +1,115 @@
+"""What belongs together, which split it goes to, and what two splits still share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from scirgen.qa.release import SPLITS, LeakageRow
+from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.settle.components import connected
+from scirgen.stages.release.settle.splits import Component, assign, split_of_datasets
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Where every dataset went. ``group_of`` names its component, ``questions`` the near-duplicate groups (dataset ids)."""
+
+    split_of: dict[str, str]
+    group_of: dict[str, str]
+    rows_of: Mapping[str, int]
+    questions: list[set[str]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+
+def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequence[float], seed: int) -> Grouping:
+    """Components over datasets, papers and near-duplicate questions, and their splits.
+
+    Published splits (``content.splits``) are kept as they are: they are someone else's decision; the leakage table
+    shows what that costs.
+
+    Args:
+        content: what to release.
+        repeated: sets of datasets that have a near-duplicate question in common.
+        ratios: shares of rows of train, dev and test.
+        seed: orders the components.
+    """
+    rows = Counter(p.dataset_id for p in content.pairs())
+    together = [*_datasets_of_papers(content), *repeated]
+    group_of = connected(list(content.datasets), together)
+    members: dict[str, list[str]] = {}
+    for dataset_id, name in group_of.items():
+        members.setdefault(name, []).append(dataset_id)
+    components = [
+        Component(
+            name=name,
+            datasets=tuple(sorted(ids)),
+            rows=sum(rows[d] for d in ids),
+            stratum="paper" if any(d in content.uses for d in ids) else "no paper",
+        )
+        for name, ids in sorted(members.items())
+    ]
+    if content.splits is not None:
+        return Grouping(dict(content.splits), group_of, rows, list(repeated), ("The splits are kept as published.",))
+    split_of = split_of_datasets(components, assign(components, ratios, seed))
+    return Grouping(split_of, group_of, rows, list(repeated), tuple(_notes(components, split_of, rows, ratios)))
+
+
+def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
+    """For each pair of splits: papers, near-duplicate questions and components that both have."""
+    papers: dict[str, set[str]] = {s: set() for s in SPLITS}
+    leaking: dict[str, dict[str, set[str]]] = {s: {} for s in SPLITS}
+    questions: dict[str, set[int]] = {s: set() for s in SPLITS}
+    groups: dict[str, set[str]] = {s: set() for s in SPLITS}
+    for dataset_id, split in grouping.split_of.items():
+        if grouping.rows_of[dataset_id] or content.splits is not None:
+            groups[split].add(grouping.group_of[dataset_id])
+            papers[split] |= set(content.uses.get(dataset_id, ()))
+            leaking[split][dataset_id] = set(content.uses.get(dataset_id, ()))
+    for number, ids in enumerate(grouping.questions):
+        for dataset_id in ids:
+            questions[grouping.split_of[dataset_id]].add(number)
+    found: list[LeakageRow] = []
+    for left, right in combinations(SPLITS, 2):
+        with_papers = {d for d, p in leaking[right].items() if p}
+        sharing = sum(1 for d in with_papers if leaking[right][d] & papers[left])
+        for what, shared, of in (
+            ("datasets with a paper the other split has too", sharing, len(with_papers)),
+            ("papers", len(papers[left] & papers[right]), len(papers[right])),
+            ("repeated questions", len(questions[left] & questions[right]), len(questions[right])),
+            ("components", len(groups[left] & groups[right]), len(groups[right])),
+        ):
+            found.append(
+                LeakageRow.model_validate({"what": what, "left": left, "right": right, "shared": shared, "of": of})
+            )
+    return found
+
+
+def _datasets_of_papers(content: ReleaseContent) -> list[set[str]]:
+    users: dict[str, set[str]] = {}
+    for dataset_id, papers in content.uses.items():
+        for paper_id in papers:
+            users.setdefault(paper_id, set()).add(dataset_id)
+    return [ids for ids in users.values() if len(ids) > 1]
+
+
+def _notes(
+    components: Sequence[Component], split_of: Mapping[str, str], rows: Mapping[str, int], ratios: Sequence[float]
+) -> Iterator[str]:
+    total = sum(c.rows for c in components)
+    counted = [c for c in components if c.rows]
+    for split, ratio in zip(SPLITS, ratios, strict=True):
+        size = sum(rows[d] for d, s in split_of.items() if s == split)
+        if ratio > 0 and total and not size:
+            yield (
+                f"The split {split} is empty: the questions fall into {len(counted)} group(s) that share papers or "
+                "questions, too few to give every split one."
+            )
+    largest = max(counted, key=lambda c: c.rows, default=None)
+    if largest is not None and len(counted) > 1 and largest.rows > 0.5 * total:
+        yield (
+            f"One group of {len(largest.datasets)} datasets that share papers or questions holds "
+            f"{largest.rows / total:.0%} of the rows; it cannot be divided without leaking."
+        )
