@@ -9,13 +9,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from made_papers import made_pdf, real_pdfs
 
 from scirgen.builtin import PARSERS
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import sniff
+from tests.support.made_papers import made_pdf, real_pdfs
 
 pytest.importorskip("pymupdf")
 

@@ -15,9 +15,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.testing.web import Answer, Asked, LoopbackServer
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from collect import shapes
+from tests.support import catalogue_shapes as shapes
 
 PAPER = """Soil moisture and the carbon of alpine meadows
 

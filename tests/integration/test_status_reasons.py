@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from click.testing import CliRunner
-from small_runs import run_small, write_records
 
 from scirgen.cli.inspect import inspect
 from scirgen.cli.status import status
 from scirgen.testing.server import FakeServer
+from tests.support.small_runs import run_small, write_records
 
 
 async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path: Path) -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.qa.release import Release
+from tests.support.realdata import REALDATA as DATA
 
-ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("SCIRGEN_REALDATA", ROOT / ".." / "shared" / "data"))
 RECORDS = DATA / "geo" / "records.jsonl.gz"
 
 pytestmark = [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-REALDATA = Path(os.environ.get("SCIRGEN_REALDATA", ROOT.parent / "shared" / "data"))
+from tests.support.realdata import REALDATA
+
 REAL_PAPERS = REALDATA / "papers" / "pdf"
 
 _WORDS = [

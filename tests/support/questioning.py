@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripted_chat import Rule, ScriptedChat
-
 from scirgen.builtin import PLUGIN
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
@@ -14,6 +12,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext
+from tests.support.scripted_chat import Rule, ScriptedChat
 
 DATASET = Dataset(
     id="ds-1",

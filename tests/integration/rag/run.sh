@@ -7,7 +7,7 @@ if [ ! -e "$VENV/.scirgen" ]; then
   [ -d "$VENV" ] || "${PYTHON:-python3}" -m venv "$VENV"
   # Ragas 0.4.3 imports a module that langchain-community dropped with 0.4.
   "$VENV/bin/pip" install --quiet --disable-pip-version-check --editable . \
-    llama-index-core==0.14.25 ragas==0.4.3 'langchain-community<0.4' 'pytest>=8.3' 'pytest-asyncio>=0.25' 'pytest-timeout>=2.3'
+    llama-index-core==0.14.25 ragas==0.4.3 'langchain-community<0.4' 'pytest>=8.3' 'pytest-asyncio>=0.25' 'pytest-timeout>=2.3' 'pytest-socket>=0.7'
   touch "$VENV/.scirgen"
 fi
 "$VENV/bin/python" -m pytest -q -m rag tests/integration/rag "$@"

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "release"))
 
 pytestmark = pytest.mark.rag
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    from content_factory import small_run
-    from test_release_write import write
-
     from scirgen.core.registry import load_registry
+    from tests.support.content_factory import small_run
+    from tests.support.release_writing import write
 
     return write(small_run(), tmp_path_factory.mktemp("r") / "release", load_registry(), formats=("rag",))
 

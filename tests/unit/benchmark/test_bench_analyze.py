@@ -4,14 +4,14 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from content_factory import small_run
-from test_release_write import write
 
 from scirgen.benchmark.compare.labelling import Labeller
 from scirgen.benchmark.compare.profile import evenness, profile, simpson, words
 from scirgen.benchmark.compare.question_sets import Asked, QuestionSet, read_question_set
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 
 def test_a_word_is_a_run_of_characters_without_white_space():

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from content_factory import small_run
-from test_release_write import write
 
 from scirgen.benchmark.dense import Dense, Hybrid, Rerank
 from scirgen.benchmark.lexical import BM25
@@ -19,6 +17,8 @@ from scirgen.cli.main import cli
 from scirgen.core.errors import ModelAccessError, PluginError
 from scirgen.core.registry import load_registry
 from scirgen.llm.encoders.embeddings import Embedder, identity, open_embedder
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 DOCUMENTS = [
     "glacier outlines of High Mountain Asia",

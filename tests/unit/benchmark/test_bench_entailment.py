@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from content_factory import small_run
-from test_release_write import write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from scirgen.benchmark.qa import THRESHOLD, run_qa
@@ -17,6 +15,8 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.server import FakeServer
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 PAIRS = [
     ("Snow was deep in January.", "It was deep."),

@@ -3,9 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from content_factory import small_run
 from test_bench_figures import ranking
-from test_release_write import write
 
 from scirgen.benchmark.metrics import ndcg_of_pool, per_query
 from scirgen.benchmark.pooling import agreement, judge, pool, read_qrels, write_judgements
@@ -19,6 +17,8 @@ from scirgen.core.resources import Resources
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
 from scirgen.testing.server import FakeServer
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,6 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from content_factory import small_run
-from test_release_write import write
 
 from scirgen.benchmark.qa import Question, number_match, question_entails, rouge_l, run_qa, score
 from scirgen.benchmark.tables import qa_table
@@ -19,6 +17,8 @@ from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 
 def test_rouge_l_is_the_f1_of_the_longest_common_subsequence():

@@ -4,13 +4,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from content_factory import small_run
-from test_release_write import write
 
 from scirgen.benchmark.retrieval import evaluate
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen.core.registry import load_registry
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,225 @@
+"""Reading question-answer sets of four layouts, and finding planted defects in them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.api import find_domain
+from scirgen.cli.audit import audit as audit_command
+from scirgen.cli.gates import gates as gates_command
+from scirgen.commands.audit import Audit, audit
+from scirgen.core.config import Config
+from scirgen.core.errors import InputError
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources
+from scirgen.qa.qafiles import QAFile, open_qa, type_key
+from tests.support.realdata import REALDATA
+
+REAL = REALDATA
+DESCRIPTION = (
+    "Daily snow depth in metres from 1980 to 2020, merged from 2,400 gauges because satellites miss deep snow."
+)
+
+
+def record(id: str, **questions: list[tuple[str, str]]) -> dict[str, object]:
+    return {
+        "id": id,
+        "context": {"metadata": {"titleEn": f"Snow depth of region {id}", "description": DESCRIPTION}},
+        "extract_pdfs_data": [{"findings": ["Snow depth fell by 12 percent in spring."]}],
+        "query": {
+            k.replace("_", " "): [{"QuestionEn": q, "AnswerEn": a, "Level": "C2(Understanding)"} for q, a in v]
+            for k, v in questions.items()
+        },
+    }
+
+
+ONE = record(
+    "a",
+    Verification=[("Do satellites miss deep snow?", "Yes"), ("Is snow depth given in metres?", "error")],
+    Quantification=[("How many gauges were merged for snow depth?", "2,400 gauges")],
+    Causal_Antecedent=[("Why were gauges merged in this dataset?", "Because satellites miss deep snow.")],
+)
+TWO = record(
+    "b",
+    Verification=[("Is snow depth measured by gauges?", "No")],
+    Quantification=[("How many gauges were merged for snow depth?", "77 gauges")],
+)
+
+
+def run(file: QAFile) -> Audit:
+    return audit(file, Config(), Resources(find_domain("geo")), load_registry())
+
+
+def lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    return path
+
+
+def geo_folder(root: Path) -> Path:
+    for split, one in (("train", ONE), ("dev", TWO)):
+        (root / split).mkdir(parents=True)
+        (root / split / f"{one['id']}.json").write_text(json.dumps(one), encoding="utf-8")
+    return root
+
+
+def test_open_qa_when_given_geo_records_reads_types_levels_gold_and_context(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(json.dumps({**ONE, "split": "train"}) + "\n" + json.dumps({**TWO, "split": "dev"}) + "\n")
+    found = open_qa(path)
+    assert found.kind == "scirgen-geo"
+    rows = list(found.rows())
+    assert len(rows) == 6 and len(list(open_qa(path, "dev").rows())) == 2
+    assert (rows[0].dataset_ids, rows[0].question_type, rows[0].level, rows[0].split) == (
+        ("a",),
+        "Verification",
+        "C2",
+        "train",
+    )
+    group = next(found.groups())
+    assert group.title == "Snow depth of region a"
+    assert "2,400 gauges" in group.context and "12 percent in spring" in group.context
+
+
+def test_open_qa_when_given_split_folders_takes_the_split_from_the_folder(tmp_path: Path) -> None:
+    found = open_qa(geo_folder(tmp_path))
+    assert {(r.dataset_ids[0], r.split) for r in found.rows()} == {("a", "train"), ("b", "dev")}
+
+
+def test_open_qa_when_given_beir_joins_queries_qrels_and_corpus(tmp_path: Path) -> None:
+    lines(
+        tmp_path / "corpus.jsonl",
+        [{"_id": "d1", "title": "Snow", "text": DESCRIPTION}, {"_id": "d2", "title": "", "text": "x"}],
+    )
+    lines(
+        tmp_path / "queries.jsonl",
+        [{"_id": "q1", "text": "What is deep snow?"}, {"_id": "q2", "text": "What is shallow snow?"}],
+    )
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t1\nq2\td1\t0\n")
+    found = open_qa(tmp_path)
+    rows = {r.id: r for r in found.rows()}
+    assert found.kind == "beir"
+    assert (rows["q1"].dataset_ids, rows["q1"].answer, rows["q1"].split) == (("d1", "d2"), None, "test")
+    assert rows["q2"].dataset_ids == ()
+    assert [r.id for r in open_qa(tmp_path, "test").rows()] == ["q1"]
+
+
+def test_open_qa_when_given_plain_lines_reads_the_usual_keys(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "qa.jsonl",
+        [{"query": "What is deep snow?", "answers": ["snow above 1 m"], "doc_id": "d", "context": "c"}],
+    )
+    (row,) = open_qa(path).rows()
+    assert (row.question, row.answer, row.dataset_ids) == ("What is deep snow?", "snow above 1 m", ("d",))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.jsonl", '{"question": "a"}\n{"question": \n', "x.jsonl:2: not valid JSON"),
+        ("x.jsonl", '{"question": "a"}\n[1]\n', "x.jsonl:2: expected an object"),
+        ("x.jsonl", '{"title": "a"}\n', "no 'question'"),
+        ("x.jsonl", "", "holds no questions"),
+        ("x.json", "{", "not valid JSON"),
+        ("x.jsonl.gz", "not gzip", "cannot be read"),
+    ],
+)
+def test_open_qa_when_the_file_is_wrong_names_file_and_line(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=says.replace("'", ".")) as caught:
+        list(open_qa(tmp_path / name).rows())
+    assert caught.value.hint
+
+
+def test_open_qa_when_nothing_is_there_says_what_to_give(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(InputError) as caught:
+            open_qa(path)
+        assert "BEIR" in caught.value.hint
+
+
+def test_type_key_maps_published_names_to_ids() -> None:
+    assert type_key("Instrumental/Procedural") == "instrumental_procedural"
+    assert type_key("Causal Antecedent") == "causal_antecedent"
+
+
+def test_audit_when_defects_are_planted_counts_each_once(tmp_path: Path) -> None:
+    found = run(open_qa(geo_folder(tmp_path)))
+    assert (found.rows, found.datasets) == (6, 2)
+    assert {k: n for k, n in found.defects.items() if n} == {
+        "schema": 1,  # the answer "error"
+        "type_answer": 1,  # which is no yes or no either
+        "pointing": 1,  # "in this dataset"
+        "vague": 1,  # which could be any
+        "not_supported": 2,  # 77 gauges, and "error"
+        "conflicting_gold": 2,  # one question, two datasets, two answers
+    }
+    assert found.clean_rows == 2
+    assert found.verification == {"yes": 1, "no": 1, "other": 1}
+    assert found.yes_share == pytest.approx(1 / 3)
+    assert found.repeated_questions == 1
+    assert found.most_repeated == ("How many gauges were merged for snow depth?", 2)
+    assert "not_verbatim" in found.not_checked
+
+
+def test_audit_when_rows_have_no_answers_leaves_those_gates_out(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "q.jsonl",
+        [{"question": "Why were gauges merged in this study?"}, {"question": "What is deep snow?"}],
+    )
+    found = run(open_qa(path))
+    assert {k for k, n in found.defects.items() if n} == {"pointing"}
+    assert {"schema", "type_question", "type_answer", "not_supported", "not_verbatim"} <= found.not_checked.keys()
+    assert found.yes_share is None
+
+
+def test_audit_command_writes_the_documented_json(tmp_path: Path) -> None:
+    out = tmp_path / "audit.json"
+    result = CliRunner().invoke(audit_command, [str(geo_folder(tmp_path / "geo")), "--json", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "pointing" in result.output and "yes: 33.3%" in result.output
+    written = json.loads(out.read_text())
+    assert written["rows"] == 6
+    assert written["defects"]["pointing"] == 1
+    assert written["defects"]["duplicate"] == 0
+    assert written["yes_share"] == pytest.approx(1 / 3)
+    assert written["repeated_questions"] == 1
+
+
+@pytest.mark.realdata
+def test_audit_of_scirgen_geo_finds_what_its_authors_left(request: pytest.FixtureRequest) -> None:
+    path = REAL / "geo" / "records.jsonl.gz"
+    if not path.is_file():
+        pytest.skip(f"REAL DATA MISSING: {path}; set SCIRGEN_REALDATA")
+    file = open_qa(path)
+    answers = [r.answer for r in file.rows() if r.question_type == "Verification"]
+    said = {a: sum((x or "").strip().lower().startswith(a) for x in answers) for a in ("yes", "no", "error")}
+    # Of all splits 1,990 / 28 / 12; the test split's questions are held back.
+    assert said == {"yes": 1878, "no": 27, "error": 10}
+    found = run(open_qa(path, "dev"))
+    assert found.rows == 8784
+    assert found.yes_share is not None and found.yes_share > 0.97
+    assert found.pointing_phrases / found.rows == pytest.approx(0.064, abs=0.003)
+    assert found.defects["pointing"] / found.rows < 0.01
+
+
+def test_gates_list_shows_codes_switches_and_configured_thresholds() -> None:
+    settings = [
+        "--set",
+        "filter.gate_options.duplicate.threshold=0.9",
+        "--set",
+        "filter.gate_options.pointing.enabled=false",
+    ]
+    result = CliRunner().invoke(gates_command, ["list", "--json", *settings])
+    assert result.exit_code == 0, result.output
+    rows = {r["code"]: r for r in json.loads(result.output)}
+    assert rows["duplicate"]["threshold"] == 0.9
+    assert rows["pointing"]["on"] is False and rows["schema"]["on"] is True
+    assert all(r["explanation"] for r in rows.values())
+    assert rows["answerable_without_context"]["needs_model"] and not rows["answerable_without_context"]["on"]

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+from scirgen.commands.push import plan_upload, push
+from scirgen.core.errors import InputError, SourceError
+from scirgen.core.registry import load_registry
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
+
+
+@pytest.fixture
+def release(tmp_path):
+    return write(small_run(), tmp_path / "release", load_registry(), formats=("trec",))
+
+
+def test_a_dry_run_lists_every_file_and_contacts_nobody(release, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    result = CliRunner().invoke(cli, ["push", str(release.folder), "me/snow", "--dry-run", "--without", "trec"])
+    assert result.exit_code == 0, result.output
+    listed = {line.split()[-1] for line in result.output.splitlines()[:-1]}
+    assert listed == {f.path for f in release.info.files if not f.path.startswith("trec/")} | {"release.json"}
+    assert "nothing was sent" in result.output
+
+
+@pytest.mark.parametrize("repo", ["snow", "me/snow/questions", "me/", "/snow", "../me/snow"])
+def test_a_name_that_is_no_repository_is_refused_also_in_a_dry_run(release, repo):
+    result = CliRunner().invoke(cli, ["push", str(release.folder), repo, "--dry-run"])
+    assert isinstance(result.exception, InputError) and "OWNER/NAME" in result.exception.hint
+
+
+def test_a_release_that_was_changed_or_added_to_is_not_sent(release):
+    (release.folder / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"notes\.txt"):
+        plan_upload(release)
+    (release.folder / "notes.txt").unlink()
+    with (release.folder / "train.jsonl").open("a") as out:
+        out.write("{}\n")
+    with pytest.raises(InputError, match=r"changed.*train\.jsonl"):
+        plan_upload(release)
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.dumps({"error": "Invalid username or password."}).encode()
+        self.send_response(401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_refusal_by_the_hub_is_one_error_with_a_hint(release, monkeypatch):
+    server = http.server.HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    import huggingface_hub
+
+    made = huggingface_hub.HfApi(endpoint=f"http://127.0.0.1:{server.server_port}", token="hf_x")
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: made)
+    try:
+        with pytest.raises(SourceError, match="did not take") as caught:
+            push(release, "me/snow", plan_upload(release), private=True, message="m")
+        assert "log in" in caught.value.hint
+        assert "hf_x" not in str(caught.value)
+    finally:
+        server.shutdown()
+        server.server_close()

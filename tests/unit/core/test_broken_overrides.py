@@ -1,0 +1,133 @@
+"""What a prompt's author breaks, and the message for it: file, line, and what to do. Nothing that is wrong passes in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+from scirgen.commands.prompts.lint import lint
+from scirgen.core.errors import ConfigError, ResourceError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.resources import Domain, Resources, builtin_root
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.yamlfile import load_yaml
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import answered, run_small, write_records
+
+JOINT = (builtin_root() / "prompts" / "generate" / "joint.yaml").read_text(encoding="utf-8")
+
+
+def findings(folder: Path) -> list[str]:
+    resources = Resources(None, folder)
+    found = lint(PromptLibrary(resources), Taxonomies(resources))
+    return [f"{f.where}: {f.message}" for f in found if f.level == "error"]
+
+
+def written(folder: Path, path: str, content: str | bytes) -> Path:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: "\tx: y\n" + t, "joint.yaml:1: not valid YAML: found character that cannot start any token. A tab"),
+        (lambda t: t + "version: 2\n", "key 'version' is given twice"),
+        (lambda t: t + "foo: bar\n", "unknown key 'foo'"),
+        (lambda t: t.replace("version: 1", "version: one"), "joint.yaml:1: version: Input should be a valid integer"),
+        (lambda t: t.replace("in samples", "in smples"), "undefined variable 'smples'. Did you mean 'samples'?"),
+        (lambda t: "", "expected 'key: value' lines, found nothing"),
+        (lambda t: t.encode("utf-16"), "not UTF-8 text (byte 0xff at 0). Save it as UTF-8."),
+        (lambda t: "description: {{ x }} and: y\n", "Write templates as a block"),
+        (lambda t: t.replace("version: 1", "version: 2024-13-45"), "month must be in 1..12"),
+    ],
+)
+def test_prompt_when_broken_then_the_finding_names_file_and_fault(
+    tmp_path: Path, change: Callable[[str], str | bytes], says: str
+) -> None:
+    (found,) = findings(written(tmp_path, "prompts/generate/joint.yaml", change(JOINT)))
+    assert found.startswith("prompts/generate/joint: ") and says in found
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("types:\n  - id: definition\n  - id: definiton\n    name: X\n",
+         "graesser.yaml:3: types[definiton].definition: Field required"),
+        ("types:\n  - id: definiton\n    name: X\n", "The id 'definiton' is new here. Did you mean 'definition'?"),
+        ("types:\n  - id: definition\n    examples: {geo: [{question: What is x?}]}\n",
+         "graesser.yaml:3: types[definition].examples.geo.0.answer: Field required"),
+        ("typs: []\n", "unknown key 'typs'. Did you mean 'types'?"),
+        ("types: {definition: {name: X}}\n", "types: a list is wanted"),
+        ("", "expected 'key: value' lines, found nothing"),
+    ],
+)  # fmt: skip
+def test_taxonomy_when_broken_then_it_is_said_once_with_the_entrys_own_line(
+    tmp_path: Path, content: str, says: str
+) -> None:
+    (found,) = findings(written(tmp_path, "taxonomies/graesser.yaml", content))
+    assert found.startswith("taxonomies: ") and says in found
+
+
+@pytest.mark.parametrize(
+    ("path", "says", "hint"),
+    [
+        ("prompts/generate/jont.yaml", "overrides nothing: there is no prompts/generate/jont", "'generate/joint'"),
+        ("prompts/joint.yaml", "overrides nothing", "generate/joint"),
+        ("prompts/generate/joint.yml", "would not be read", "joint.yaml"),
+        ("taxonomies/grasser.yaml", "overrides nothing: there is no taxonomies/grasser", "'graesser'"),
+    ],
+)
+def test_override_when_nothing_would_read_it_then_it_is_refused(
+    tmp_path: Path, path: str, says: str, hint: str
+) -> None:
+    with pytest.raises(ResourceError) as caught:
+        Resources(None, written(tmp_path, path, JOINT))
+    assert says in caught.value.message and hint in caught.value.hint
+
+
+def test_prompt_of_a_domain_when_it_replaces_none_then_the_near_one_is_named(tmp_path: Path) -> None:
+    """A domain may bring prompts for a stage of its own, so that this is a warning."""
+    resources = Resources(Domain("mine", "Mine", written(tmp_path, "prompts/generate/jont.yaml", JOINT)))
+    found = [f for f in lint(PromptLibrary(resources), Taxonomies(resources)) if f.where == "prompts/generate/jont"]
+    assert [(f.level, f.message) for f in found] == [
+        ("warning", "replaces no built-in prompt. Did you mean 'generate/joint'?")
+    ]
+
+
+def test_override_when_it_has_windows_line_ends_and_a_byte_order_mark_then_it_is_read(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbf" + JOINT.replace("\n", "\r\n").encode()
+    assert findings(written(tmp_path, "prompts/generate/joint.yaml", content)) == []
+
+
+@pytest.mark.parametrize("content", ["a: &a [*a]\n", "a: \x00\n", "? [a, b]\n: c\n"])
+def test_yaml_when_hostile_then_it_is_read_or_refused_and_never_crashes(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(content, encoding="utf-8")
+    try:
+        load_yaml(path)
+    except ResourceError as error:
+        assert str(path) in error.message
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [("a=[1", "not a YAML value"), ("release.formats=beir", "as in [beir]"), ("seed=2020-13-45", "month")],
+)
+def test_set_when_no_value_then_one_error(value: str, says: str) -> None:
+    error = CliRunner().invoke(cli, ["generate", "--set", value]).exception
+    assert isinstance(error, ConfigError) and says in error.message
+
+
+async def test_run_when_a_prompt_is_broken_then_it_is_refused_before_any_call(tmp_path: Path) -> None:
+    folder = written(tmp_path / "mine", "prompts/tag/bloom.yaml", "\tx\n")
+    async with FakeServer() as server:
+        with pytest.raises(ResourceError, match=r"bloom\.yaml:1"):
+            await run_small(server, write_records(tmp_path / "r.jsonl", 1), tmp_path / "run", overrides=str(folder))
+        assert not answered(server)

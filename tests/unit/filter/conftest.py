@@ -1,5 +1,0 @@
-"""Fixtures of the filter tests."""
-
-from filtering import ctx, make_ctx, taxonomy_root
-
-__all__ = ["ctx", "make_ctx", "taxonomy_root"]

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
+from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.records import QAPair, Score
+from scirgen.core.resources import Resources
+from scirgen.llm.base import Message, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.encoders.entailment import Entailment, LexicalEntailment, ScorerEntailment, open_entailment
+from scirgen.llm.session import TextAnswer
+from scirgen.llm.uri import ModelURI
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Material, usual_threshold
+from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeScorer
+from scirgen.stages.filter.faithfulness.semantic import HardSemanticScorer, SemanticScorer, belief
+from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
+from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows, passages, rank
+from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
+
+MakeCtx = Callable[..., StageContext]
+LONG = "\n".join(
+    f"Line {i}: the weather of station {i} was dry and the instruments of group {i} rested." for i in range(60)
+)
+
+
+def text_of(request: ScoreRequest) -> str:
+    return request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+
+
+def believes_the_context(request: ScoreRequest) -> ScoreReply:
+    """-1 a word with a context that holds the answer, -2 with another, -3 without."""
+    answer, prompt = request.continuation, text_of(request)
+    with_context = "Context:" in prompt
+    value = -1.0 if with_context and answer.strip(" .") in prompt else -2.0 if with_context else -3.0
+    return ScoreReply(tuple(answer.split()), (value,) * len(answer.split()), 5)
+
+
+def only(scores: Sequence[Score | Exception]) -> Score:
+    assert len(scores) == 1 and isinstance(scores[0], Score), scores
+    return scores[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [("mean", 1.0), ("sum", 4.0), ("p_ratio", math.e - 1), ("relative", 1 / 3), ("discounted", -0.5)],
+)
+async def test_shift_follows_its_formula(make_ctx: MakeCtx, form: str, expected: float) -> None:
+    one = pair(answer="because of the wind")
+    score = only(
+        await ShiftScorer().score([one], MATERIAL, make_ctx(believes_the_context, shift_form=form, window="full"))
+    )
+    assert score.value == pytest.approx(expected)
+    assert score.logprobs_with == (-2.0,) * 4 and score.logprobs_without == (-3.0,) * 4 and len(score.tokens) == 4
+    assert score.model == "scripted:scorer@1" and score.prompt_hash and form in score.detail
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-20, -0.01), min_size=1, max_size=12), st.floats(0.01, 5))
+def test_every_form_is_zero_without_a_change_and_grows_with_belief(alone: list[float], gain: float) -> None:
+    better = [min(v + gain, -0.001) for v in alone]
+    for name, form in FORMS.items():
+        if name == "discounted":
+            assert form(better, alone) > form(alone, alone) > form(alone, better)
+            continue
+        assert form(alone, alone) == pytest.approx(0.0, abs=1e-9)
+        assert form(better, alone) > 0 > form(alone, better) - 1e-12
+
+
+async def test_contexts_are_asked_together_so_that_what_they_share_is_computed_once(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(believes_the_context)
+    await ShiftScorer().score([pair(), pair(answer="No idea at all.")], MATERIAL, ctx)
+    assert isinstance(ctx.scorer, ScriptedScorer) and [len(c) for c in ctx.scorer.calls] == [4]
+
+
+async def test_chat_framing_sends_messages_and_the_answer_without_a_leading_space(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(believes_the_context, framing="chat")
+    await ShiftScorer().score([pair()], MATERIAL, ctx)
+    assert isinstance(ctx.scorer, ScriptedScorer)
+    asked = ctx.scorer.calls[0]
+    assert all(isinstance(r.prompt, tuple) and r.continuation == pair().answer for r in asked)
+    assert DESCRIPTION in text_of(asked[0]) and DESCRIPTION not in text_of(asked[1])
+
+
+async def test_what_cannot_be_scored_is_an_error_in_its_place_never_a_default(make_ctx: MakeCtx) -> None:
+    def refuses(request: ScoreRequest) -> ScoreReply | ModelError:
+        if "Context:" in text_of(request) and "good" in request.continuation:
+            return ContextTooLongError("too long")
+        if "nan" in request.continuation:
+            return ScoreReply(("nan",), (math.nan,))
+        return believes_the_context(request)
+
+    pairs = [pair(answer="a good one"), pair(answer="nan"), pair(answer="miss snowfall")]
+    scores = await ShiftScorer().score(pairs, MATERIAL, make_ctx(refuses, shift_form="mean"))
+    assert isinstance(scores[0], ContextTooLongError) and isinstance(scores[1], ModelError)
+    assert isinstance(scores[2], Score) and scores[2].value == 2.0
+
+
+async def test_max_window_takes_the_best_passage_and_says_so(make_ctx: MakeCtx) -> None:
+    material = Material(DATASET, (), LONG + "\n" + DESCRIPTION, {})
+    score = only(
+        await ShiftScorer().score(
+            [pair(answer="miss snowfall")], material, make_ctx(believes_the_context, window="max", shift_form="mean")
+        )
+    )
+    assert score.value == 2.0 and "of the context" in score.detail
+
+
+def test_evidence_window_is_the_spans_with_their_neighbours() -> None:
+    text = "First sentence here. Second one is evidence. Third follows it. Fourth is far away."
+    one = pair(evidence=(span(DESCRIPTION).model_copy(update={"document_id": "d", "start": 21, "end": 44}),))
+    window = evidence_window(one, Material(DATASET, (), "whole context", {"d": text}))
+    assert window.text == "First sentence here. Second one is evidence. Third follows it." and window.source == "spans"
+
+
+def test_without_usable_spans_the_window_is_searched_for() -> None:
+    one = pair(evidence=())
+    window = evidence_window(one, Material(DATASET, (), LONG + "\n" + DESCRIPTION, {}))
+    assert "satellites miss snowfall" in window.text and window.part and window.source == "search"
+    assert len(window.text) < len(LONG) / 2
+
+
+def test_a_short_context_is_its_own_window_and_not_called_a_part() -> None:
+    window = evidence_window(pair(evidence=()), Material(DATASET, (), DESCRIPTION, {}))
+    assert window.text == DESCRIPTION and not window.part
+
+
+def test_max_windows_of_an_empty_context_are_none() -> None:
+    assert max_windows(pair(evidence=()), Material(DATASET, (), "", {})) == []
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab c.\n0", max_size=400))
+def test_passages_lose_no_word(text: str) -> None:
+    assert " ".join(passages(text)).split() == text.split()
+
+
+def test_rank_puts_the_passage_with_the_rare_words_first() -> None:
+    assert rank("snowfall in winter", ["rain in summer", "the snowfall of winter", "in in in"])[0] == 1
+
+
+class Speaker:
+    """A chat session that says one thing with the context and others without."""
+
+    identity = ModelIdentity("scripted", "chat")
+    pack = "standard"
+
+    def __init__(self, given: Sequence[str], alone: Sequence[str]) -> None:
+        self.given, self.alone, self.seeds = given, alone, set[int]()
+
+    async def ask_text(self, prompt: RenderedPrompt, *, seed: int, sample: int = 0, **_: object) -> TextAnswer:
+        self.seeds.add(seed)
+        texts = self.given if "Context:" in prompt.messages[-1][1] else self.alone
+        return TextAnswer(texts[sample % len(texts)], f"k{sample}")
+
+    async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
+        return TextAnswer("yes" if "snowfall" in prompt.messages[-1][1].split("Answer:")[1] else "no", "k")
+
+
+def flat(request: ScoreRequest) -> ScoreReply:
+    return ScoreReply(("x",), (-1.0,))
+
+
+async def test_semantic_seper_is_the_gain_in_belief_over_sampled_responses(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(flat, semantic_samples=4, entailment="lexical:words")
+    ctx.chat_session = Speaker(["satellites miss snowfall"], ["satellites miss snowfall", "the moon did it"])  # type: ignore[assignment]
+    soft = only(await SemanticScorer().score([pair(answer="satellites miss snowfall")], MATERIAL, ctx))
+    assert 0 < soft.value < 1 and "without" in soft.detail
+    hard = only(await HardSemanticScorer().score([pair(answer="satellites miss snowfall")], MATERIAL, ctx))
+    assert hard.name == "semantic_hard" and -1 <= hard.value <= 1
+    assert len(ctx.chat.seeds) == 8  # type: ignore[attr-defined]
+
+
+async def test_semantic_seper_without_responses_is_an_error(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(flat, semantic_samples=2, entailment="lexical:words")
+    ctx.chat_session = Speaker([" "], [" "])  # type: ignore[assignment]
+    scores = await SemanticScorer().score([pair()], MATERIAL, ctx)
+    assert isinstance(scores[0], ModelError) and scores[0].error_code == "no_responses"
+
+
+def test_belief_weighs_responses_by_their_likelihood() -> None:
+    assert belief([0.0, math.log(1 / 3)], [1.0, 0.0]) == pytest.approx(0.75)
+    assert belief([-900.0, -900.0], [1.0, 0.5]) == pytest.approx(0.75)
+
+
+async def test_nli_takes_the_best_passage_and_names_its_model(make_ctx: MakeCtx) -> None:
+    material = Material(DATASET, (), LONG + "\n" + DESCRIPTION, {})
+    ctx = make_ctx(None, entailment="lexical:words", window="max")
+    right = only(await EntailmentScorer().score([pair(answer="satellites miss snowfall")], material, ctx))
+    wrong = only(await EntailmentScorer().score([pair(answer="volcanoes explode")], material, ctx))
+    assert right.value > wrong.value and right.model == "lexical:words"
+
+
+async def test_nli_without_a_configured_model_is_a_config_error(make_ctx: MakeCtx) -> None:
+    with pytest.raises(ConfigError, match="entailment model"):
+        await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None))
+
+
+async def test_the_judge_accepts_and_refuses(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(None)
+    ctx.chat_session = Speaker([], [])  # type: ignore[assignment]
+    scores = await JudgeScorer().score([pair(answer="snowfall"), pair(answer="volcanoes")], MATERIAL, ctx)
+    assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0]
+
+
+async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
+    def rule(request: ScoreRequest) -> ScoreReply:
+        assert isinstance(request.prompt, tuple) and isinstance(request.prompt[0], Message)
+        return ScoreReply(("t",), (-1.0 if request.continuation == "Yes" else -2.0,))
+
+    prompt = PromptLibrary(Resources()).get("filter/entail")
+    model = ScorerEntailment(ModelURI("score", "yes-no"), {}, ScriptedScorer(rule), prompt)  # type: ignore[arg-type]
+    result = (await model.entail([("a", "b")]))[0]
+    assert isinstance(result, Entailment) and result.entailment == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+async def test_lexical_entailment_is_the_share_of_words_held() -> None:
+    model = LexicalEntailment(ModelURI("lexical", "words"), {}, None, SimpleNamespace())  # type: ignore[arg-type]
+    result = (await model.entail([("rain fell in 1979", "the rain of 1980 fell")]))[0]
+    assert isinstance(result, Entailment) and result.entailment == pytest.approx(2 / 3)
+
+
+def test_an_unknown_entailment_scheme_is_refused_with_the_known_ones(ctx: StageContext) -> None:
+    with pytest.raises(ConfigError, match="magic"):
+        open_entailment("magic:x", ctx.registry, {}, None, PromptLibrary(Resources()).get("filter/entail"))
+
+
+def scored(name: str, value: float, threshold: float) -> Score:
+    return Score(name=name, value=value, threshold=threshold, passed=value > threshold)
+
+
+def test_pairs_of_scores_decide_all_any_or_weighted(make_ctx: MakeCtx) -> None:
+    from scirgen.stages.filter.stage import _against
+
+    row = [scored("shift", 0.4, 0.0), scored("nli", 0.3, 0.5)]
+    assert _against(row, make_ctx(combine="all").config)
+    assert not _against(row, make_ctx(combine="any").config)
+    assert not _against(row, make_ctx(combine="weighted").config)
+    assert _against(row, make_ctx(combine="weighted", weights={"nli": 3.0}).config)
+
+
+def test_thresholds_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:
+    from scirgen.stages.filter.stage import _decided
+
+    config = make_ctx(thresholds={"shift": {"verification": 0.3, "*": 0.1}}, threshold=0.05).config
+    score, yes = Score(name="shift", value=0.2), pair(kind="verification", answer="Yes")
+    other: QAPair = pair()
+    usual = usual_threshold(ShiftScorer(), config)
+    assert usual == 0.05 and usual_threshold(EntailmentScorer(), config) == 0.5
+    plain = make_ctx()
+    assert usual_threshold(ShiftScorer(), plain.config) == 0.1
+    kinds = {id: plain.taxonomies.question_type(id) for id in ("disjunctive", "quantification")}
+    assert usual_threshold(ShiftScorer(), plain.config, kinds["quantification"]) == 0.1
+    assert usual_threshold(ShiftScorer(), plain.config, kinds["disjunctive"]) == -0.5
+    assert usual_threshold(ShiftScorer(), config, kinds["disjunctive"]) == 0.05  # what is set holds for all types
+    assert usual_threshold(ShiftScorer(), make_ctx(shift_form="mean").config) == 0.0
+    assert usual_threshold(SemanticScorer(), make_ctx().config) == 0.0
+    assert _decided(score, yes, usual, config).threshold == 0.3
+    assert _decided(score, other, usual, config).passed is True
+    assert _decided(score, other, usual, config).threshold == 0.1
+    assert _decided(Score(name="nli", value=0.2), other, 0.5, config).threshold == 0.5

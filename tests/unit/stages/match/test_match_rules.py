@@ -1,0 +1,157 @@
+"""The match strategies that need no model."""
+
+from __future__ import annotations
+
+import pytest
+
+from scirgen.core.records import Dataset, SectionClass
+from scirgen.stages.match.base import Judgement, Pair
+from scirgen.stages.match.names import DatasetNames
+from scirgen.stages.match.stage import strategy
+from tests.support.papers import make_paper
+from tests.support.questioning import make_context
+
+INTRO, RELATED, METHOD, NONE = (
+    SectionClass.INTRODUCTION,
+    SectionClass.RELATED_WORK,
+    SectionClass.METHOD,
+    SectionClass.NONE,
+)
+RAIN = Dataset(
+    id="rain",
+    title="A long-term (1979-2020) high-resolution precipitation dataset for the Third Polar region（TPHiPr）",
+    doi="10.11888/Atmos.tpdc.272763",
+    keywords=("precipitation", "rain gauge"),
+    fields=(("Places", "Third Pole; Tibetan Plateau"),),
+    related=("Jiang, Y. (2023). TPHiPr: a high-accuracy dataset. ESSD 15. https://doi.org/10.5194/essd-15-621-2023",),
+)
+STATION = Dataset(
+    id="station",
+    title="HiWATER: Dataset of hydrometeorological observation network (eddy covariance system of Sidaoqiao, 2015)",
+    fields=(("Places", "Heihe River Basin"),),
+)
+OWN_REFERENCE = "3. Jiang Y, Yang K. TPHiPr: a long-term (1979–2020) high-accuracy precipitation dataset. 2023."
+
+
+async def judge(
+    name: str, dataset: Dataset, *parts: object, references: tuple[str, ...] = (), by: str = "folder"
+) -> Judgement:
+    document, labels = make_paper(list(parts), references)  # type: ignore[arg-type]
+    ctx, _ = make_context(stage="match")
+    return await strategy(name, ctx).judge(Pair(dataset, document, labels, (by,)), ctx)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Precipitation was taken from https://doi.org/10.11888/Atmos.tpdc.272763 for all years.",
+        "We used https://doi.org/10.11888/\natmos.tpdc.272763 for rain.",
+        "The TPHiPr precipitation dataset of 1979 to 2020 was averaged over the catchment.",
+        "We used a long-term (1979–2020) high-resolution precipitation dataset for the Third Polar region (TPHiPr).",
+    ],
+)
+async def test_mention_when_named_in_methods_then_used_with_that_sentence(sentence: str) -> None:
+    said = await judge("mention", RAIN, ("Data", METHOD, ["Some words come before it here.", sentence]))
+    assert said.used and any(p.what != "similar words" for p in said.places)
+
+
+async def test_mention_when_reference_is_cited_by_number_in_methods_then_used() -> None:
+    methods = (
+        "Data",
+        METHOD,
+        ["Maps come from [1]. Monthly rain was derived from published rasters [2-4]. Soil is from [5]."],
+    )
+    said = await judge("mention", RAIN, methods, references=("1. A. One.", "2. B. Two.", OWN_REFERENCE))
+    assert said.used
+    assert [p.in_references for p in said.places] == [False, True]
+
+
+async def test_mention_when_cited_by_author_and_year_then_used() -> None:
+    reference = OWN_REFERENCE.removeprefix("3. ")
+    methods = ("Data", METHOD, ["Rain is that of Jiang et al. (2023), summed over months."])
+    said = await judge("mention", RAIN, methods, references=(reference,))
+    assert said.used
+
+
+async def test_mention_when_only_in_related_work_then_mentioned_only() -> None:
+    related = ("Related work", RELATED, ["The TPHiPr precipitation dataset of 1979 to 2020 has been used elsewhere."])
+    said = await judge("mention", RAIN, related)
+    assert (said.used, said.code) == (False, "mentioned_only")
+
+
+async def test_mention_when_introduction_names_it_without_use_then_mentioned_only() -> None:
+    intro = ("Introduction", INTRO, ["Several precipitation products such as TPHiPr (1979 to 2020) exist."])
+    assert (await judge("mention", RAIN, intro)).code == "mentioned_only"
+    intro = ("Abstract", INTRO, ["Here the TPHiPr precipitation product (1979 to 2020) is used to force a model."])
+    assert (await judge("mention", RAIN, intro)).used
+
+
+@pytest.mark.parametrize("name", ["mention", "datafinder", "lexical", "auto"])
+async def test_strategies_when_only_the_place_is_shared_then_not_used(name: str) -> None:
+    text = [
+        "We used data of yaks on the Tibetan Plateau in the Third Pole region, collected from herders of the Third Pole."
+    ]
+    said = await judge(name, RAIN, ("Data", METHOD, text))
+    assert not said.used
+
+
+async def test_mention_when_other_doi_begins_alike_then_not_used() -> None:
+    dataset = RAIN.model_copy(update={"doi": "10.11888/Atmos.tpdc.27276"})
+    text = ["We used https://doi.org/10.11888/Atmos.tpdc.272763 and https://doi.org/10.11888/Atmos.tpdc.27276.2 here."]
+    assert not (await judge("mention", dataset, ("Data", METHOD, text))).used
+
+
+async def test_mention_when_programme_name_is_shared_by_siblings_then_needs_the_rest_of_the_title() -> None:
+    sibling = ["HiWATER data of the large aperture scintillometer at Arou in 2014 were used for the fluxes."]
+    assert not (await judge("mention", STATION, ("Data", METHOD, sibling))).used
+    own = [
+        "From the HiWATER hydrometeorological observation network the eddy covariance system of Sidaoqiao in 2015 was used."
+    ]
+    assert (await judge("mention", STATION, ("Data", METHOD, own))).used
+
+
+async def test_mention_when_same_acronym_means_something_else_then_not_used() -> None:
+    text = ["The TPHiPr committee of the university met twice and used a room for it."]
+    assert not (await judge("mention", RAIN, ("Methods", METHOD, text))).used
+
+
+async def test_datafinder_when_cited_and_named_twice_then_used_else_not() -> None:
+    twice = ("Data", METHOD, ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."])
+    once = ("Data", METHOD, ["TPHiPr precipitation from 1979 on was summed."])
+    reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
+    assert (await judge("datafinder", RAIN, twice, references=(reference,))).used
+    assert not (await judge("datafinder", RAIN, once, references=(reference,))).used
+    assert not (await judge("datafinder", RAIN, twice)).used
+    related = ("Related work", RELATED, ["TPHiPr precipitation from 1979 on was used by others."])
+    assert not (await judge("datafinder", RAIN, once, related, references=(reference,))).used
+
+
+async def test_auto_when_named_by_the_user_and_described_then_used() -> None:
+    text = ["We used daily precipitation records of rain gauges from 1979 to 2020, obtained as gridded data."]
+    document, labels = make_paper([("Data", METHOD, text)])
+    ctx, _ = make_context(lambda prompt, n: "no", pack="small", stage="match")
+    judged = strategy("auto", ctx)
+    assert (await judged.judge(Pair(RAIN, document, labels, ("column",)), ctx)).used
+    assert not (await judged.judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
+
+
+def test_names_when_title_has_concept_acronym_then_it_is_no_name() -> None:
+    water = Dataset(id="w", title="Landsat normalized difference water index (NDWI) products over the plateau (2022)")
+    assert DatasetNames(water).names == ()
+    assert [n.text for n in DatasetNames(RAIN).names] == ["TPHiPr"]
+    assert [(n.text, n.programme) for n in DatasetNames(STATION).names] == [("HiWATER", True)]
+    pollen = Dataset(id="p", title="Eurasian Modern Pollen Database (EMPD)")
+    assert [n.text for n in DatasetNames(pollen).names] == ["EMPD"]
+
+
+async def test_mention_when_numbers_are_decimals_or_units_then_they_are_no_citations() -> None:
+    text = ["Rain fell on 8.3 days over 214 km3 at a rate of 1.3, and the level3 product was drawn."]
+    related = ("Related work", RELATED, ["Others used [1], [2] and [4]."])
+    said = await judge("mention", RAIN, ("Data", METHOD, text), related, references=(OWN_REFERENCE,))
+    assert [p for p in said.places if not p.in_references] == []
+
+
+async def test_mention_when_citation_numbers_are_raised_then_found() -> None:
+    text = ["Rain was taken from a gridded product3,4 and summed.", "Snow was measured by hand.9"]
+    said = await judge("mention", RAIN, ("Data", METHOD, text), references=("2. B. Two.", OWN_REFERENCE))
+    assert [p.in_references for p in said.places] == [False, True]

@@ -1,0 +1,109 @@
+"""The match stage, and what it lets a model decide."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scirgen.core.config import Config
+from scirgen.core.errors import PluginError
+from scirgen.core.records import Dataset, Document, Link, SectionClass, SectionLabel
+from scirgen.stages.base import StageResult, WorkItem
+from scirgen.stages.match.stage import MatchStage
+from tests.support.papers import make_paper
+from tests.support.questioning import make_context
+
+DATASET = Dataset(
+    id="ice",
+    title="Ice phenology and ice thickness of Lake Issvar from satellite images",
+    keywords=("lake ice",),
+    fields=(("Places", "Lake Issvar"),),
+)
+SENTENCE = "Freeze-up dates and ice thickness were derived from satellite images of the lake for 38 winters."
+PLACE = "Lake Issvar lies at 412 m above sea level and is visited by many people of the Issvar valley."
+
+
+async def run(reply: object, strategy: str = "model", by: str = "folder", pack: str = "standard") -> StageResult:
+    document, labels = make_paper([("Data", SectionClass.METHOD, [SENTENCE, PLACE])])
+    link = Link(dataset_id="ice", paper_id=document.paper_id, found_by=by)
+    rule = (lambda p, n: reply) if isinstance(reply, str) else (lambda p, n: json.dumps(reply))
+    ctx, _ = make_context(rule, pack=pack, stage="match", key=link.id, match={"strategy": strategy})
+    return await MatchStage().process(WorkItem(link.id, (DATASET, document, link, *labels)), ctx)
+
+
+def said(used: bool, *quotes: str) -> dict[str, object]:
+    return {"used": used, "explanation": "Because.", "evidence_quotes": list(quotes)}
+
+
+async def test_process_when_model_quotes_the_paper_then_link_with_exact_spans() -> None:
+    result = await run(said(True, SENTENCE.replace("-", "‐")), by="related_doi")
+    [link] = result.outputs
+    assert isinstance(link, Link) and link.used and link.strategy == "model"
+    assert [s.text for s in link.evidence] == [SENTENCE]
+    assert link.evidence[0].page == 1 and link.evidence[0].section is SectionClass.METHOD
+    assert "related_doi" in link.explanation and link.found_by == "related_doi"
+    assert link.provenance and link.provenance.prompt and link.provenance.replies == ("reply-1",)
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (said(False), "not_used"),
+        (said(True), "not_verbatim"),
+        (said(True, "The paper surely used these data of the lake."), "not_verbatim"),
+        (said(True, "ice"), "not_verbatim"),
+        (said(True, PLACE), "place_only"),
+    ],
+)
+async def test_process_when_reply_does_not_hold_then_rejection_with_the_judged_link(
+    reply: dict[str, object], code: str
+) -> None:
+    result = await run(reply)
+    assert result.outputs == ()
+    [rejection] = result.rejections
+    assert rejection.code == code and rejection.record_id == "ice|10.1/p"
+    assert Link.model_validate_json(rejection.record).used is False
+
+
+async def test_process_when_small_model_says_yes_without_evidence_then_not_used() -> None:
+    document, labels = make_paper(
+        [("Data", SectionClass.METHOD, [PLACE, "Many images of satellites hang in the museum."])]
+    )
+    link = Link(dataset_id="ice", paper_id=document.paper_id, found_by="folder")
+    ctx, _ = make_context(lambda p, n: "yes", pack="small", stage="match", key=link.id, match={"strategy": "model"})
+    result = await MatchStage().process(WorkItem(link.id, (DATASET, document, link, *labels)), ctx)
+    assert [r.code for r in result.rejections] == ["not_used"]
+
+
+async def test_process_when_strategy_unknown_then_did_you_mean() -> None:
+    with pytest.raises(PluginError) as caught:
+        await run(said(True), strategy="mentions")
+    assert "mention" in caught.value.hint
+
+
+class _Scope:
+    dataset = DATASET
+
+    def __init__(self, **outputs: tuple[object, ...]) -> None:
+        self._outputs = outputs
+
+    def outputs(self, stage: str, kind: type) -> tuple[object, ...]:
+        return tuple(r for r in self._outputs.get(stage, ()) if isinstance(r, kind))
+
+
+def test_items_when_candidate_has_no_document_then_no_item_and_two_finds_are_one() -> None:
+    document, labels = make_paper([("Data", SectionClass.METHOD, [SENTENCE])])
+    links = tuple(
+        Link(dataset_id="ice", paper_id=p, found_by=by)
+        for p, by in [("10.1/p", "column"), ("10.1/p", "doi"), ("10.1/unread", "doi")]
+    )
+    scope = _Scope(collect=links, parse=(document,), section=labels)
+    [item] = MatchStage().items(scope, make_context()[0])  # type: ignore[arg-type]
+    assert item.key == "ice|10.1/p" and len(item.of(Link)) == 2
+    assert item.one(Document) is document and item.of(SectionLabel) == labels
+
+
+def test_uses_when_strategy_is_a_rule_then_the_model_is_no_part_of_it() -> None:
+    assert MatchStage().uses(Config.model_validate({"match": {"strategy": "mention"}})).roles == ()
+    assert MatchStage().uses(Config()).roles == ("generator",)

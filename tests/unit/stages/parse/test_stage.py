@@ -1,0 +1,206 @@
+"""The parse stage: which parser reads what, and what becomes of files that cannot be read."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scirgen.builtin import PLUGIN
+from scirgen.core.config import Config
+from scirgen.core.errors import PluginError, ServerUnavailableError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import BlockKind, Document, Paper
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen.stages.parse.stage import ParseStage
+from tests.support.made_papers import REAL_PAPERS, made_pdf
+
+realdata = pytest.mark.skipif(
+    not REAL_PAPERS.is_dir(), reason=f"REAL PAPERS NOT FOUND in {REAL_PAPERS}: set SCIRGEN_REALDATA"
+)
+
+
+def context(**parse: object) -> StageContext:
+    registry, resources = Registry(), Resources()
+    registry.add(PLUGIN)
+    config = Config.model_validate({"parse": parse})
+    run = StageContext(config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path())
+    return run.at("parse", "paper", "fingerprint")
+
+
+async def run(path: Path, **parse: object) -> StageResult:
+    item = WorkItem("paper", (Paper(id="paper", title="T", file=str(path), sha256="0" * 64),))
+    return await ParseStage().process(item, context(**parse))
+
+
+def document(result: StageResult) -> Document:
+    (found,) = result.outputs
+    assert isinstance(found, Document)
+    return found
+
+
+@realdata
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("name", "code", "hint"),
+    [
+        ("hard-scan-image-only", "no_text", "Tesseract"),
+        ("hard-encrypted-userpw", "encrypted", "SCIRGEN_PDF_PASSWORD"),
+        ("hard-encrypted-noextract", "no_extract", "parse.no_extract"),
+        ("hard-truncated-60pct", "damaged", "Fetch it again"),
+        ("hard-html-not-pdf", "not_a_pdf", "download the paper itself"),
+    ],
+)
+async def test_hard_file_when_parsed_then_it_is_set_aside_with_its_reason(name: str, code: str, hint: str) -> None:
+    result = await run(REAL_PAPERS / f"{name}.pdf")
+    (rejection,) = result.rejections
+    assert (rejection.code, rejection.record_kind, rejection.record_id) == (code, "Paper", "paper")
+    assert hint in rejection.reason
+    assert str(REAL_PAPERS) not in rejection.record
+    assert not result.outputs and not result.failures
+
+
+@realdata
+@pytest.mark.realdata
+async def test_encrypted_pdf_when_the_password_is_in_the_environment_then_it_is_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_PASSWORDS", "wrong\nuser-pw\n")
+    result = await run(REAL_PAPERS / "hard-encrypted-userpw.pdf", password_env="MY_PASSWORDS", workers=3)
+    assert "Eurasian Modern Pollen Database" in document(result).title
+    assert "user-pw" not in document(result).model_dump_json()
+
+
+@realdata
+@pytest.mark.realdata
+async def test_no_extract_pdf_when_allowed_by_the_setting_then_it_is_parsed() -> None:
+    result = await run(REAL_PAPERS / "hard-encrypted-noextract.pdf", no_extract="parse")
+    assert "WUDAPT" in document(result).text
+
+
+async def test_file_when_its_name_lies_then_its_content_decides(tmp_path: Path) -> None:
+    pytest.importorskip("pymupdf")
+    pdf = made_pdf(tmp_path / "made.pdf").rename(tmp_path / "paper.txt")
+    assert document(await run(pdf)).parser.startswith("pymupdf")
+    text = tmp_path / "paper.pdf"
+    text.write_text("# A title\n\n## Abstract\n\nWhat it says.\n\n## Methods\n\nWe did it.\n", encoding="utf-8")
+    assert document(await run(text)).parser == "text/1"
+
+
+async def test_file_when_it_is_missing_then_not_found(tmp_path: Path) -> None:
+    (rejection,) = (await run(tmp_path / "none.pdf")).rejections
+    assert rejection.code == "not_found"
+
+
+async def test_parser_when_unknown_then_the_near_name_is_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "paper.md"
+    path.write_text("Some text of a paper.", encoding="utf-8")
+    with pytest.raises(PluginError) as raised:
+        await run(path, parser="pymupfd")
+    assert "'pymupdf'" in raised.value.hint
+
+
+TEI = """<?xml version="1.0"?><TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt>
+<title coords="1,50,60,400,20">Snow in a basin</title></titleStmt></fileDesc><profileDesc><abstract><p coords="1,50,90,400,40">It snows.</p></abstract></profileDesc>
+</teiHeader><text xml:lang="en"><body><div><head n="1" coords="1,50,200,80,10">Introduction</head><p coords="1,50,220,400,30;2,50,50,400,30">Snow falls
+<ref>(Liu et al., 2018)</ref> here.</p></div><div><head n="2.1">Data</head><p>We used it.</p></div></body>
+<back><div type="references"><listBibl><biblStruct><note type="raw_reference">Liu, A.: Snow, 2018.</note></biblStruct></listBibl></div></back></text></TEI>"""
+
+
+@pytest.fixture
+def grobid() -> Iterator[tuple[str, dict[str, object]]]:
+    """A GROBID server's place, with what it answers."""
+    answer: dict[str, object] = {"status": 200, "body": TEI}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            answer["path"] = self.path
+            answer["request"] = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(int(str(answer["status"])))
+            self.end_headers()
+            self.wfile.write(str(answer["body"]).encode())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", answer
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+async def test_grobid_when_it_answers_then_its_tei_is_a_document_like_any_other(
+    tmp_path: Path, grobid: tuple[str, dict[str, object]]
+) -> None:
+    url, answer = grobid
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(b"%PDF-1.4 something")
+    made = document(await run(path, parser="grobid", grobid_url=url))
+    assert answer["path"] == "/api/processFulltextDocument"
+    assert b"%PDF-1.4 something" in bytes(answer["request"])  # type: ignore[arg-type]
+    assert (made.title, made.abstract) == ("Snow in a basin", "It snows.")
+    headings = [(b.level, made.text[b.start : b.end]) for b in made.blocks if b.kind is BlockKind.HEADING]
+    assert headings == [(1, "Abstract"), (1, "1 Introduction"), (2, "2.1 Data"), (1, "References")]
+    span = made.span(made.text.index("Snow falls"), made.text.index("here."))
+    assert (span.page, span.bbox) == (1, (50.0, 220.0, 450.0, 250.0))
+    assert [b.kind for b in made.blocks][-1] is BlockKind.REFERENCE
+
+
+@pytest.mark.parametrize(("status", "code"), [(204, "no_text"), (500, "damaged")])
+async def test_grobid_when_it_cannot_read_the_file_then_the_paper_is_set_aside(
+    tmp_path: Path, grobid: tuple[str, dict[str, object]], status: int, code: str
+) -> None:
+    url, answer = grobid
+    answer |= {"status": status, "body": "" if status == 204 else "[BAD_INPUT_DATA]"}
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    (rejection,) = (await run(path, parser="grobid", grobid_url=url)).rejections
+    assert rejection.code == code
+
+
+@pytest.mark.parametrize("status", [503, 404])
+async def test_grobid_when_busy_or_not_there_then_the_paper_is_tried_again(
+    tmp_path: Path, grobid: tuple[str, dict[str, object]], status: int
+) -> None:
+    url, answer = grobid
+    answer |= {"status": status, "body": ""}
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    with pytest.raises(ServerUnavailableError):
+        await run(path, parser="grobid", grobid_url=url)
+
+
+JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS" "JATS.dtd"><article xml:lang="es"><front><article-meta><title-group>
+<article-title>Nieve &ndash; y r&iacute;os</article-title></title-group><abstract><title>Resumen</title><p>Nieva mucho.</p></abstract></article-meta></front>
+<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí.</p><sec><title>Área</title><p>Los Andes.</p></sec></sec></body>
+<back><ref-list><title>Referencias</title><ref><mixed-citation>Liu 2018.</mixed-citation></ref></ref-list></back></article>"""
+
+
+async def test_jats_when_parsed_then_headings_have_their_levels_and_paths(tmp_path: Path) -> None:
+    path = tmp_path / "paper.xml"
+    path.write_text(JATS, encoding="utf-8")
+    made = document(await run(path))
+    assert (made.title, made.abstract, made.language) == ("Nieve – y ríos", "Nieva mucho.", "es")
+    area = next(b for b in made.blocks if made.text[b.start : b.end] == "Los Andes.")
+    assert area.heading_path == ("Introducción", "Área")
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><article><front/><body><p>&b;</p></body></article>'
+FILE = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><article><front/><body><p>&x;</p></body></article>'
+
+
+@pytest.mark.parametrize("xml", [BOMB, FILE, "<article><front/><body><p>cut"])
+async def test_xml_when_hostile_or_broken_then_damaged(tmp_path: Path, xml: str) -> None:
+    path = tmp_path / "paper.xml"
+    path.write_text(xml, encoding="utf-8")
+    (rejection,) = (await run(path)).rejections
+    assert rejection.code == "damaged"

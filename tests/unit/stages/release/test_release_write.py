@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.errors import InputError, PluginError, StoreError
+from scirgen.core.fingerprint import file_sha256
+from scirgen.core.records import Document, Paper
+from scirgen.core.registry import Plugin, Provided, Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.release import SPLITS, Release, ReleaseInfo
+from scirgen.stages.release.content import from_run
+from scirgen.stages.release.write import write_release
+from tests.support.content_factory import PROVENANCE, dataset, name, pair, small_run
+from tests.support.release_writing import RATIOS, info, write, write_content
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_every_accepted_pair_is_in_exactly_one_split_with_its_qrel(tmp_path):
+    run = small_run()
+    release = write(run, tmp_path / "release")
+    seen = [row.id for row in release.rows()]
+    merged = {p.id for p in run.all_pairs if p.dataset_id == "ds-005" and "SNOW" in p.question}
+    assert sorted(seen) == sorted(p.id for p in run.all_pairs if p.id not in merged or p.id in seen)
+    assert len(seen) == len(run.all_pairs) - 1
+    for split in SPLITS:
+        judged = release.qrels(split)
+        assert judged == {r.id: dict.fromkeys(r.dataset_ids or (r.dataset_id,), 1) for r in release.rows(split)}
+        assert release.info.splits[split].rows == len(judged)
+
+
+def test_a_question_about_a_shared_paper_has_all_its_datasets_as_gold(tmp_path):
+    run = small_run()
+    asked = next(p for p in run.all_pairs if p.question == "Which sensors measured it?")
+    run.all_pairs = [p.model_copy(update={"about": "paper"}) if p is asked else p for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    row = next(r for r in release.rows() if r.question == asked.question)
+    assert (row.about, row.dataset_id, row.dataset_ids) == ("paper", "ds-000", ("ds-000", "ds-001"))
+    assert release.qrels(row.split)[row.id] == {"ds-000": 1, "ds-001": 1}
+    # One that the record answers stays its own dataset's.
+    assert all(not r.dataset_ids for r in release.rows() if r.dataset_id == "ds-001")
+
+
+def test_datasets_that_share_a_paper_or_a_question_stay_in_one_split(tmp_path):
+    for seed in range(8):
+        release = write(small_run(), tmp_path / f"r{seed}", seed=seed)
+        split_of = {row.dataset_id: row.split for row in release.rows()}
+        assert split_of["ds-000"] == split_of["ds-001"]
+        assert split_of["ds-004"] == split_of["ds-005"]
+        assert all(row.shared == 0 for row in release.info.leakage)
+
+
+def test_leakage_is_counted_where_published_splits_have_it(tmp_path):
+    content = from_run(small_run(), info())
+    content.splits = {d: "test" if d in ("ds-001", "ds-005") else "train" for d in content.datasets}
+    content.keep_all = True
+    release = write_content(content, tmp_path / "release")
+    found = {r.what: (r.shared, r.of) for r in release.info.leakage if (r.left, r.right) == ("train", "test")}
+    assert found["datasets with a paper the other split has too"] == (1, 1)
+    assert found["papers"] == (1, 1)
+    assert found["repeated questions"] == (1, 1)
+    assert "as published" in release.info.split_rule
+
+
+def test_the_same_results_give_the_same_bytes_whatever_order_they_come_in(tmp_path):
+    first, second = small_run(), small_run()
+    second.all_datasets.reverse()
+    for rows in second.stored.values():
+        rows.reverse()
+    write(first, tmp_path / "a" / "release")
+    write(second, tmp_path / "b" / "release")
+    assert tree(tmp_path / "a") == tree(tmp_path / "b")
+
+
+def test_evidence_keeps_its_licence_and_points_at_the_passages_that_hold_it(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+    passages = {p.id: p for p in release.passages()}
+    assert all(len(p.text.split()) <= 100 for p in passages.values())
+    corpus = {d.id: d for d in release.corpus()}
+    for row in release.rows():
+        assert row.passages
+        for evidence in row.evidence:
+            if evidence.source == "dataset":
+                document = corpus[evidence.document_id]
+                assert document.metadata[evidence.start : evidence.end] == evidence.text
+                assert evidence.licence == document.licence
+            holding = [passages[i] for i in row.passages if passages[i].document_id == evidence.document_id]
+            assert any(evidence.text in p.text for p in holding)
+            assert {p.licence for p in holding} == {evidence.licence}
+    (cited,) = [r for r in release.rows() if r.question == "Which sensors measured it?"]
+    assert cited.evidence[0].licence == "CC-BY-4.0"
+    shared = [p for p in passages.values() if p.document_id == "doc-p-shared"]
+    assert [p.text for p in shared] == ["We measured snow depth with ultrasonic sensors."]
+    assert shared[0].dataset_ids == ("ds-000", "ds-001")
+
+
+def test_only_papers_judged_to_be_used_are_released(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+    assert {p.id: p.dataset_ids for p in release.papers()} == {"p-own": ("ds-002",), "p-shared": ("ds-000", "ds-001")}
+    with_paper = {d.id: d.text for d in release.corpus("with-paper")}
+    without = {d.id: d.text for d in release.corpus("without-paper")}
+    assert with_paper["ds-002"] == without["ds-002"] + "\nSnow depth declined."
+    assert with_paper["ds-003"] == without["ds-003"]
+
+
+def test_a_paper_is_found_by_what_evidence_and_aspects_call_its_text_and_has_the_title_that_was_read_in_it(tmp_path):
+    run = small_run()
+    run.stored["collect"] = [
+        Paper(id="p-shared", title="From the source", sha256="ab12"),
+        Paper(id="p-own", sha256="cd34"),
+    ]
+    read = [("p-shared", "From the PDF"), ("p-own", "Own paper, as it stands in the PDF"), ("p-unused", "Not used")]
+    run.stored["parse"] = [Document(id=f"doc-{i}", paper_id=i, title=t, text="", blocks=()) for i, t in read]
+    release = write(run, tmp_path / "release")
+    papers = {p.document_id: (p.title, p.sha256) for p in release.papers()}
+    assert papers == {
+        "doc-p-shared": ("From the source", "ab12"),
+        "doc-p-own": ("Own paper, as it stands in the PDF", "cd34"),
+    }
+    quoted = {e.document_id for r in release.rows() for e in r.evidence if e.source == "paper"}
+    assert quoted and quoted | {a.document_id for a in release.aspects()} <= set(papers)
+
+
+def test_release_json_lists_every_file_with_its_hash_and_no_clock_time(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+    listed = {f.path: f for f in release.info.files}
+    assert set(listed) == set(tree(release.folder)) - {"release.json"}
+    for path, row in listed.items():
+        assert file_sha256(release.folder / path) == row.sha256
+    assert listed["train.jsonl"].rows == release.info.splits["train"].rows
+    assert release.info.left_out == {"filter: too_vague": 2, "release: merged": 1}
+    assert release.info.models == ("openai:m@1",)
+
+
+@pytest.mark.parametrize("datasets", [1, 2, 3, 5])
+def test_a_tiny_run_gives_sensible_splits_and_the_card_says_which_are_empty(tmp_path, datasets):
+    run = small_run(datasets=max(datasets, 4), pairs_each=8)
+    keep = {f"ds-{i:03}" for i in range(4 - datasets, 4)} if datasets < 4 else {d.id for d in run.all_datasets}
+    run.all_datasets = [d for d in run.all_datasets if d.id in keep]
+    run.all_pairs = [p for p in run.all_pairs if p.dataset_id in keep]
+    release = write(run, tmp_path / "release")
+    sizes = {s: release.info.splits[s].rows for s in SPLITS}
+    assert sum(sizes.values()) == len(run.all_pairs) - release.info.left_out.get("release: merged", 0)
+    assert sizes["train"] == max(sizes.values())
+    card = (release.folder / "README.md").read_text()
+    for split, size in sizes.items():
+        assert (f"The split {split} is empty" in card) == (size == 0)
+    if datasets >= 3:
+        assert all(sizes.values())
+
+
+def test_a_run_without_an_accepted_row_still_gives_a_readable_release(tmp_path):
+    run = small_run()
+    run.all_pairs = []
+    release = write(run, tmp_path / "release")
+    assert list(release.rows()) == []
+    assert len(list(release.corpus())) == 12
+
+
+def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(PluginError, match="no_such"):
+        write(small_run(), tmp_path / "release", formats=("jsonl", "no_such"))
+    assert list(tmp_path.iterdir()) == []
+
+
+class FailsHalfway:
+    def write(self, release: Release, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "part").write_text("half")
+        raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_leaves_the_release_that_was_there(tmp_path):
+    registry = Registry()
+    registry.add(Plugin("t", "1", (Provided("release_format", "bad", f"{__name__}:FailsHalfway"),)))
+    write(small_run(), tmp_path / "release")
+    before = tree(tmp_path)
+    changed = small_run(pairs_each=2)
+    with pytest.raises(StoreError, match="No space left"):
+        write(changed, tmp_path / "release", registry, formats=("bad",))
+    assert tree(tmp_path) == before
+
+
+def test_what_a_killed_writer_left_behind_is_cleared_and_not_taken_for_a_release(tmp_path):
+    (tmp_path / ".release.making" / "corpus").mkdir(parents=True)
+    (tmp_path / ".release.making" / "corpus" / "old.jsonl").write_text("{}")
+    release = write(small_run(), tmp_path / "release")
+    assert not (release.folder / "corpus" / "old.jsonl").exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["release"]
+
+
+def test_text_from_catalogues_cannot_break_the_cards_tables(tmp_path):
+    run = small_run()
+    run.all_datasets[0] = dataset(0, licence="CC | <script>alert(1)</script>\nX")
+    release = write(run, tmp_path / "release")
+    card = (release.folder / "README.md").read_text()
+    assert "<script>" not in card
+    assert "CC \\| &lt;script>" in card
+
+
+def test_opening_something_else_says_what_to_do(tmp_path):
+    with pytest.raises(InputError, match="not a release"):
+        Release(tmp_path)
+    (tmp_path / "release.json").write_text(json.dumps({"schema_version": 99}))
+    with pytest.raises(InputError, match="newer"):
+        Release(tmp_path)
+
+
+def test_a_question_asked_of_two_datasets_is_one_row_with_two_positives_when_the_answers_agree(tmp_path):
+    content = from_run(small_run(), info())
+    release, dropped = write_release(
+        content,
+        tmp_path / "release",
+        ratios=RATIOS,
+        seed=0,
+        formats=(),
+        registry=Registry(),
+        wording=Taxonomies(Resources()).wording.of("en"),
+    )
+    (row,) = [r for r in release.rows() if r.dataset_ids]
+    assert row.dataset_ids == ("ds-004", "ds-005")
+    assert release.qrels(row.split)[row.id] == {"ds-004": 1, "ds-005": 1}
+    (rejection,) = dropped
+    assert (rejection.stage, rejection.code, rejection.record_kind) == ("release", "merged", "QAPair")
+    assert rejection.record_id not in {r.id for r in release.rows()}
+
+
+def test_a_question_that_two_datasets_answer_differently_is_left_out(tmp_path):
+    run = small_run()
+    run.all_pairs[-1] = run.all_pairs[-1].model_copy(update={"answer": "The height of newly fallen ice crystals"})
+    release = write(run, tmp_path / "release")
+    assert not [r for r in release.rows() if "now depth" in r.question and "alley" not in r.question]
+    assert release.info.left_out["release: conflicting_gold"] == 2
+
+
+def test_a_row_names_what_wrote_it_and_the_card_what_each_stage_used(tmp_path):
+    run = small_run()
+    tagged = PROVENANCE.model_copy(update={"stage": "tag", "model": "tagger:t@1", "prompt": "tag/bloom@1#b"})
+    run.stored["generate"] = list(run.all_pairs)
+    run.stored["verify"] = [
+        a.model_copy(
+            update={"provenance": PROVENANCE.model_copy(update={"stage": "verify", "prompt": "verify/keep@1#k"})}
+        )
+        for a in run.stored["verify"]
+    ]
+    run.all_pairs = [p.model_copy(update={"provenance": tagged}) for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    assert {(r.model, r.prompt) for r in release.rows()} == {("openai:m@1", "generate/pairs@1#abc")}
+    assert [(m.stage, m.model, m.prompt) for m in release.info.made] == [
+        ("verify", "openai:m@1", "verify/keep@1#k"),
+        ("generate", "openai:m@1", "generate/pairs@1#abc"),
+        ("filter", "openai:m@1", ""),
+        ("tag", "tagger:t@1", "tag/bloom@1#b"),
+    ]
+    card = (release.folder / "README.md").read_text()
+    assert "| generate | openai:m@1 | generate/pairs@1#abc |" in card
+    assert set(release.info.models) == {"openai:m@1", "tagger:t@1"}
+
+
+def test_the_card_says_the_known_limits_in_figures_of_this_release(tmp_path):
+    run = small_run()
+    yes_no = [
+        pair(run.all_datasets[i], 200 + i, f"Was {name(i, 'Q')} measured by hand?").model_copy(
+            update={"question_type": "verification", "answer": answer, "evidence": ()}
+        )
+        for i, answer in enumerate(("Yes", "Yes, it was.", "No"))
+    ]
+    run.all_pairs += yes_no
+    card = (write(run, tmp_path / "release").folder / "README.md").read_text()
+    rows = len(list(Release(tmp_path / "release").rows()))
+    assert f"- 3 of {rows} answers cite no evidence" in card
+    assert "Of 3 answers to yes/no questions 2 are Yes, 1 No: always saying Yes is right in 67%." in card
+    assert "figures measured on it are uncertain" in card
+    assert "licences |" not in card and "\n\n| licence, as the source states it | passages |\n|---|---:|\n| CC" in card
+
+
+def test_an_imported_card_claims_no_evidence_and_says_what_the_published_splits_leak(tmp_path):
+    content = from_run(small_run(), ReleaseInfo(name="x", origin="Somebody's data", scirgen="1", domain="geo"))
+    ids = list(content.datasets)
+    content.splits = {d: "train" if n != 1 else "test" for n, d in enumerate(ids)}
+    content.keep_all = True
+    release = write_content(content, tmp_path / "release")
+    card = (release.folder / "README.md").read_text()
+    assert "exact\ntext the answer stands on" not in card and "Rule: as published.\n" in card
+    assert "1 of 1 test datasets with papers share one with train: figures on test are flattered." in card
+    sheet = (release.folder / "datasheet.md").read_text()
+    assert "verbatim" not in sheet and "The authors of Somebody's data;" in sheet
