@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("scirgen.cli.doctor:doctor", "Check a run's store, and salvage a damaged one."),
     "audit": ("scirgen.cli.audit:audit", "Find the defects of a question-answer set, ours or another's."),
     "gates": ("scirgen.cli.gates:gates", "Show the gates that candidates must pass."),
+    "label": ("scirgen.cli.label:label", "Ask people: draw, label, merge, agree; test judges."),
     "calibrate": ("scirgen.cli.calibrate:calibrate", "Judge faithfulness scores by labelled answers; find thresholds."),
     "config": ("scirgen.cli.config:config", "Show the resolved settings."),
     "domains": ("scirgen.cli.domains:domains", "List the domains, or show what one brings."),

@@ -82,6 +82,16 @@ class Turns(BaseModel):
     assistant: str
 
 
+class Choice(BaseModel):
+    """A label to choose from, in the guidelines of ``prompts/label``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    id: str = Field(description="what is stored")
+    key: str = Field(min_length=1, max_length=1, description="the key that chooses it")
+    name: str
+    meaning: str = ""
+
+
 class PromptFile(BaseModel):
     """What a file in ``prompts/<stage>/`` holds."""
 
@@ -97,6 +107,7 @@ class PromptFile(BaseModel):
     examples: tuple[dict[str, object], ...] = Field(
         default=(), description="few-shot examples, shown as {{ examples }}"
     )
+    choices: tuple[Choice, ...] = Field(default=(), description="labels to choose from; guidelines for labelling only")
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,8 @@ class Prompt:
     @cached_property
     def hash(self) -> str:
         """Hash of everything in the file that can change a reply."""
-        left_out = {"description"} if self.file.turns else {"description", "turns"}
+        # What a file leaves empty is left out, so that a new field changes the hash of no other prompt.
+        left_out = {"description"} | {name for name in ("turns", "choices") if not getattr(self.file, name)}
         return digest(self.file.model_dump(mode="json", exclude=left_out))
 
     def render(self, **variables: object) -> RenderedPrompt:

@@ -1,0 +1,143 @@
+"""``scirgen label``: labels by people, from the sample to the verdict on a judge."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from scirgen.commands.label.draw import Request
+from scirgen.commands.label.draw import draw as draw_sample
+from scirgen.commands.label.plan import pilot_figures, plan_text
+from scirgen.commands.label.sources import FileSource, PoolSource, QueryFile, RunSource, Source, counted
+from scirgen.core.domains import resolve_config
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline.views.opening import open_view
+from scirgen.qa.labels import TASKS, TaskName
+
+_TASK = click.Choice(list(TASKS))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def label() -> None:
+    """Ask people: draw a sample, label it on a page, merge, measure agreement, test a judge.
+
+    L/ is a folder that holds one frozen sample and all its labels.
+    """
+
+
+def _source(
+    closing: ExitStack, path: Path, task: TaskName, resources: Resources, depth: int, split: str | None
+) -> Source:
+    taxonomies = Taxonomies(resources)
+    if task == "relevance":
+        return PoolSource(path, taxonomies, depth, split)
+    if task == "query" and path.is_file():
+        return QueryFile(path)
+    if (path / "run.db").is_file() and split is None:
+        view = open_view(path)
+        closing.callback(view.close)
+        return RunSource(view, taxonomies, load_registry().names("faithfulness"))
+    return FileSource(path, taxonomies, split)
+
+
+def _resources(domain: str | None, overrides: Path | None) -> Resources:
+    _, pack = resolve_config(domain=domain)
+    return Resources(pack, overrides)
+
+
+_from = click.argument("source", type=click.Path(path_type=Path, exists=True))
+_folder = click.argument("folder", metavar="L/", type=click.Path(path_type=Path, exists=True, file_okay=False))
+_domain = click.option("--domain", help="Domain pack whose guidelines and taxonomies are used.")
+_overrides = click.option(
+    "--overrides", type=click.Path(path_type=Path), help="Your own folder of prompts and taxonomies."
+)
+_split = click.option(
+    "--split", type=click.Choice(["train", "dev", "test"]), help="Only this split of a release or file."
+)
+_depth = click.option("--depth", default=10, show_default=True, help="relevance: documents pooled for a question.")
+
+
+@label.command()
+@_from
+@click.option("--task", required=True, type=_TASK, help="What will be asked.")
+@click.option(
+    "--margin",
+    default=0.075,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Largest gap a judge may have.",
+)
+@click.option(
+    "--pilot", type=click.Path(path_type=Path), help="agreement.json of a pilot: its spread and gap are used."
+)
+@_depth
+@_split
+@_domain
+def plan(
+    source: Path, task: TaskName, margin: float, pilot: Path | None, depth: int, split: str | None, domain: str | None
+) -> None:
+    """Say how many labels are needed, and why. SOURCE is a run, or any file that `scirgen audit` reads."""
+    figures = pilot_figures(pilot) if pilot else None
+    with ExitStack() as closing:
+        opened = _source(closing, source, task, _resources(domain, None), depth, split)
+        verdicts = counted(opened.candidates(), "verdict")
+    click.echo(plan_text(str(source), verdicts, task, margin, figures))
+
+
+@label.command()
+@_from
+@click.option("--task", required=True, type=_TASK, help="What will be asked.")
+@click.option("--n", "test", required=True, type=click.IntRange(min=1), help="Items of the test part.")
+@click.option(
+    "--dev", default=0, show_default=True, type=click.IntRange(min=0), help="Items of the dev part, on top of --n."
+)
+@click.option(
+    "--strata", default="verdict,question_type", show_default=True, help="Stratify by these, the most important first."
+)
+@click.option("--annotators", default="A,B", show_default=True, help="Names of the annotators; each labels all items.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder L/; made here.")
+@click.option("--seed", default=0, show_default=True, help="Of the draw.")
+@click.option(
+    "--power",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Allocation over strata: 1 by size, 0 equal.",
+)
+@click.option(
+    "--margin",
+    default=0.075,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Largest gap a judge may have.",
+)
+@_depth
+@_split
+@_domain
+@_overrides
+def draw(
+    source: Path, task: TaskName, test: int, dev: int, strata: str, annotators: str, out: Path, seed: int, power: float,
+    margin: float, depth: int, split: str | None, domain: str | None, overrides: Path | None,
+) -> None:  # fmt: skip
+    """Draw and freeze a sample. SOURCE is a run, or any file that `scirgen audit` reads."""
+    resources = _resources(domain, overrides)
+    request = Request(task, test, dev, _names(strata), _names(annotators), seed, power, margin)
+    with ExitStack() as closing:
+        opened = _source(closing, source, task, resources, depth, split)
+        made = draw_sample(opened, source.name, request, PromptLibrary(resources).get(f"label/{task}"), out)
+    sample = made.sample
+    click.echo(f"{out}: sample {sample.id}, task {sample.task}, guideline {sample.guideline}")
+    width = max(len("stratum"), *(len(s.name) for s in sample.strata))
+    click.echo(f"{'stratum':{width}}{'population':>12}{'test':>7}{'dev':>6}")
+    for s in sample.strata:
+        click.echo(f"{s.name:{width}}{s.population:>12,}{s.test:>7}{s.dev:>6}")
+    click.echo(f"Next: scirgen label page {out}")
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(n.strip() for n in listed.split(",") if n.strip())

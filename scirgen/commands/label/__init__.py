@@ -1,0 +1,1 @@
+"""`scirgen label`: draw a sample, make its page, merge labels, measure agreement, test judges, hand labels on."""

@@ -1,0 +1,317 @@
+"""What can be labelled: the candidates of a run (kept and rejected), or any question-answer file that `audit` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Protocol
+
+from scirgen.core.errors import InputError
+from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline.views.view import StoreView
+from scirgen.qa.labels import Hidden, Marked, Shown
+from scirgen.qa.qafiles import QAGroup, QARow, open_qa, type_key
+
+AROUND: Final = 700
+"""Characters shown on each side of a piece of evidence."""
+
+STRATA: Final = ("verdict", "code", "question_type", "level", "dataset", "split", "language")
+"""What a sample can be stratified by."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that can be drawn: its id, the cluster it belongs to, and what it can be stratified by."""
+
+    record: str
+    cluster: str
+    keys: Mapping[str, str]
+    hidden: Hidden
+
+
+@dataclass
+class Material:
+    """What is shown of the drawn candidates.
+
+    Attributes:
+        shown: record id -> what annotators see.
+        contexts: key -> whole context.
+        papers: document id -> the paper's file, where it is still there.
+    """
+
+    shown: dict[str, Shown] = field(default_factory=dict)
+    contexts: dict[str, str] = field(default_factory=dict)
+    papers: dict[str, Path] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """A population to draw from. Both methods read it again: a large run does not fit in memory."""
+
+    kind: str
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Everything that can be drawn."""
+        ...
+
+    def material(self, records: Collection[str]) -> Material:
+        """What is shown of these."""
+        ...
+
+
+class RunSource:
+    """The pairs that a run kept, and those that its filter stage rejected."""
+
+    kind = "run"
+
+    def __init__(self, view: StoreView, taxonomies: Taxonomies, scorers: Collection[str]) -> None:
+        """Read from a view; ``scorers``: names of faithfulness scorers, by which a rejection is one by score or by gate."""
+        self._view = view
+        self._taxonomies = taxonomies
+        self._scorers = frozenset(scorers)
+
+    def candidates(self) -> Iterator[Candidate]:
+        seen: set[str] = set()
+        for pair, rejection in self._pairs():
+            if pair.id not in seen:
+                seen.add(pair.id)
+                yield self._candidate(pair, rejection)
+
+    def material(self, records: Collection[str]) -> Material:
+        wanted = frozenset(records)
+        pairs: dict[str, QAPair] = {}
+        for pair, _ in self._pairs():
+            if pair.id in wanted:
+                pairs.setdefault(pair.id, pair)
+        found = Material()
+        datasets = {p.dataset_id for p in pairs.values()}
+        titles: dict[str, str] = {}
+        for dataset in self._view.datasets():
+            if dataset.id in datasets:
+                titles[dataset.id] = dataset.title
+                aspects = tuple(self._view.records("verify", Aspect, dataset.id))
+                found.contexts[dataset.id] = context_text(dataset, aspects)
+        files = {p.id: Path(p.file) for p in self._view.records("collect", Paper) if p.file}
+        names = _names(self._taxonomies)
+        for record in sorted(pairs):
+            pair = pairs[record]
+            marked = []
+            for span in pair.evidence:
+                text, where, paper = self._text(span.document_id)
+                marked.append(_marked(span, text, where))
+                if paper in files:
+                    found.papers[span.document_id] = files[paper]
+            name, definition = names.get(pair.question_type, (pair.question_type, ""))
+            found.shown[record] = Shown(
+                question=pair.question, answer=pair.answer, question_type=name, type_definition=definition,
+                evidence=tuple(marked), title=titles.get(pair.dataset_id, ""), context=pair.dataset_id,
+            )  # fmt: skip
+        return found
+
+    def _pairs(self) -> Iterator[tuple[QAPair, Rejection | None]]:
+        for pair in self._view.pairs():
+            yield pair, None
+        for rejection in self._view.rejections("filter"):
+            if rejection.record_kind == "QAPair" and rejection.record:
+                try:
+                    yield QAPair.model_validate_json(rejection.record), rejection
+                except ValueError:
+                    continue  # the raw text of something that never became a pair: nothing to label
+
+    def _candidate(self, pair: QAPair, rejection: Rejection | None) -> Candidate:
+        code = rejection.code if rejection else ""
+        verdict = "kept" if not rejection else "rejected_by_score" if code in self._scorers else "rejected_by_gate"
+        scores = {s.name: s.value for s in pair.scores}
+        hidden = Hidden(
+            verdict=verdict, code=code, question_type=pair.question_type, dataset_id=pair.dataset_id, scores=scores
+        )
+        keys = {
+            "verdict": verdict, "code": code or "kept", "question_type": pair.question_type, "level": pair.bloom or "none",
+            "dataset": pair.dataset_id, "split": "none", "language": pair.language,
+        }  # fmt: skip
+        return Candidate(pair.id, pair.dataset_id, keys, hidden)
+
+    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as one draw
+    def _text(self, document_id: str) -> tuple[str, str, str]:
+        for kind, result in self._view.find(document_id):
+            for record in result.outputs():
+                if kind == "Document" and isinstance(record, Document) and record.id == document_id:
+                    return record.text, record.title or record.paper_id, record.paper_id
+                if kind == "Dataset" and isinstance(record, Dataset) and record.id == document_id:
+                    return record.text, "metadata of the dataset", ""
+        return "", document_id, ""
+
+
+class FileSource:
+    """The rows of a question-answer set: a release, ScIRGen-Geo, BEIR, JSON Lines."""
+
+    def __init__(self, path: Path, taxonomies: Taxonomies, split: str | None = None) -> None:
+        """Open the set.
+
+        Raises:
+            InputError: it is not one.
+        """
+        self._file = open_qa(path, split)
+        self.kind: str = self._file.kind
+        self._taxonomies = taxonomies
+
+    def candidates(self) -> Iterator[Candidate]:
+        for group in self._file.groups():
+            for row in group.rows:
+                kind = type_key(row.question_type)
+                keys = {
+                    "verdict": "kept", "code": "kept", "question_type": kind, "level": row.level or "none",
+                    "dataset": group.dataset_id, "split": row.split or "none", "language": row.language,
+                }  # fmt: skip
+                hidden = Hidden(verdict="kept", question_type=kind, dataset_id=group.dataset_id)
+                yield Candidate(row.id, group.dataset_id or row.id, keys, hidden)
+
+    def material(self, records: Collection[str]) -> Material:
+        wanted, found, names = frozenset(records), Material(), _names(self._taxonomies)
+        for group in self._file.groups():
+            for row in group.rows:
+                if row.id in wanted:
+                    found.shown[row.id] = _shown_row(row, group, names)
+                    found.contexts[group.dataset_id] = group.context
+        return found
+
+
+class QueryFile:
+    """Drafted queries with their aspects: JSON Lines with ``query`` and ``aspects`` (texts, or objects with ``text``)."""
+
+    kind = "queries"
+
+    def __init__(self, path: Path) -> None:
+        """Read the file.
+
+        Raises:
+            InputError: it cannot be read, or a line holds no query (the line is named).
+        """
+        self._rows: dict[str, Shown] = {}
+        hint = 'Each line is a JSON object with "id", "query" and "aspects" (a list of texts).'
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read: {error}", hint=hint) from error
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+                text = value.get("query") or value.get("text") or value["question"]
+                aspects = [a["text"] if isinstance(a, dict) else str(a) for a in value.get("aspects") or ()]
+            except (ValueError, KeyError, AttributeError, TypeError) as error:
+                raise InputError(f"{path}:{number}: not a drafted query: {error}", hint=hint) from error
+            self._rows[str(value.get("id") or f"line-{number}")] = Shown(question=str(text), aspects=tuple(aspects))
+
+    def candidates(self) -> Iterator[Candidate]:
+        for record in self._rows:
+            yield Candidate(record, record, {"verdict": "draft"}, Hidden(verdict="draft"))
+
+    def material(self, records: Collection[str]) -> Material:
+        return Material({r: self._rows[r] for r in records})
+
+
+class PoolSource:
+    """Questions of a set with documents of the same set: the gold ones, and what BM25 finds first for each question."""
+
+    def __init__(self, path: Path, taxonomies: Taxonomies, depth: int, split: str | None = None) -> None:
+        """Read the set and pool its documents; the documents' texts are held in memory.
+
+        Raises:
+            InputError: it is not a question-answer set, or has no documents.
+        """
+        opened = open_qa(path, split)
+        self.kind: str = f"{opened.kind}, pooled"
+        self._documents: dict[str, tuple[str, str]] = {}
+        self._rows: dict[str, QARow] = {}
+        for group in opened.groups():
+            if group.context:
+                self._documents[group.dataset_id] = group.title, group.context
+            self._rows |= {row.id: row for row in group.rows}
+        if not self._documents:
+            raise InputError(
+                f"{path} has no documents to grade", hint="Give a release, a BEIR folder or ScIRGen-Geo's records."
+            )
+        self._names = _names(taxonomies)
+        self._depth = min(depth, len(self._documents))
+
+    def candidates(self) -> Iterator[Candidate]:
+        ids = list(self._documents)
+        for row, found in zip(self._rows.values(), self._found(), strict=True):
+            gold = [d for d in row.dataset_ids if d in self._documents]
+            for document in dict.fromkeys([*gold, *(ids[i] for i in found)]):
+                verdict = "gold" if document in gold else "pooled"
+                kind = type_key(row.question_type)
+                keys = {
+                    "verdict": verdict, "code": verdict, "question_type": kind, "level": row.level or "none",
+                    "dataset": document, "split": row.split or "none", "language": row.language,
+                }  # fmt: skip
+                hidden = Hidden(verdict=verdict, question_type=kind, dataset_id=document)
+                yield Candidate(f"{row.id}|{document}", row.id, keys, hidden)
+
+    def material(self, records: Collection[str]) -> Material:
+        made = Material()
+        for record in records:
+            query, _, document = record.partition("|")
+            row, (title, text) = self._rows[query], self._documents[document]
+            made.shown[record] = Shown(question=row.question, title=title, text=text.removeprefix(title).strip())
+        return made
+
+    def _found(self) -> list[list[int]]:
+        import bm25s
+
+        index = bm25s.BM25()
+        index.index(
+            bm25s.tokenize([f"{t} {x}" for t, x in self._documents.values()], show_progress=False), show_progress=False
+        )
+        asked = bm25s.tokenize([r.question for r in self._rows.values()], show_progress=False)
+        found: list[list[int]] = index.retrieve(asked, k=self._depth, show_progress=False).documents.tolist()
+        return found
+
+
+def _names(taxonomies: Taxonomies) -> dict[str, tuple[str, str]]:
+    return {t.id: (t.name, t.definition) for t in taxonomies.graesser.types}
+
+
+def _shown_row(row: QARow, group: QAGroup, names: Mapping[str, tuple[str, str]]) -> Shown:
+    name, definition = names.get(type_key(row.question_type), (row.question_type, ""))
+    marked = tuple(_marked(s, group.sources.get(s.document_id, ""), s.document_id) for s in row.evidence)
+    return Shown(
+        question=row.question, answer=row.answer or "", question_type=name, type_definition=definition, evidence=marked,
+        title=group.title, context=group.dataset_id,
+    )  # fmt: skip
+
+
+def _marked(span: Span, text: str, where: str) -> Marked:
+    """A span with the text around it, cut between words."""
+    where += f", page {span.page}" if span.page else ""
+    if text[span.start : span.end] != span.text:
+        return Marked(text=span.text, where=where, document=span.document_id, page=span.page, bbox=span.bbox)
+    low, high = max(0, span.start - AROUND), min(len(text), span.end + AROUND)
+    before, after = text[low : span.start], text[span.end : high]
+    if low > 0:
+        before = "… " + before.partition(" ")[2]
+    if high < len(text):
+        after = after.rpartition(" ")[0] + " …"
+    return Marked(
+        text=span.text,
+        before=before,
+        after=after,
+        where=where,
+        document=span.document_id,
+        page=span.page,
+        bbox=span.bbox,
+    )
+
+
+def counted(candidates: Iterable[Candidate], by: str) -> dict[str, int]:
+    """How many candidates each value of a stratification key has."""
+    table: dict[str, int] = {}
+    for candidate in candidates:
+        value = candidate.keys.get(by, "none")
+        table[value] = table.get(value, 0) + 1
+    return table

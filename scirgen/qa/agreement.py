@@ -1,0 +1,417 @@
+"""How far people and judges agree: chance-corrected statistics, bootstrap intervals, the non-inferiority test, sample sizes.
+
+The statistics themselves come from scikit-learn, krippendorff and scipy (extra ``labels``); this module handles missing
+labels, clusters and strata. Who labelled what is `scirgen.qa.labels`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import Any, Final, Literal, TypeVar
+
+from scirgen.core.errors import InputError, MissingExtraError
+
+Value = str | int
+"""A label: a word ("yes"), or a grade."""
+
+Column = Sequence[Value | None]
+"""One annotator's labels, one an item; None where there is none."""
+
+Interval = tuple[float, float]
+T = TypeVar("T")
+
+Z_ONE_SIDED: Final = 1.645
+"""Normal quantile of a one-sided 5 % test."""
+Z_POWER: Final = 0.842
+"""Normal quantile of a power of 80 %."""
+SD_DORIS_MAE: Final = 0.395
+"""Standard deviation of the per-item difference (human-human less human-judge agreement): DORIS-MAE (NeurIPS 2023), table 1."""
+FEW_CLUSTERS: Final = 10
+"""Below this many clusters, intervals by cluster are not reliable."""
+
+
+def exact(a: Column, b: Column, weights: Sequence[float] | None = None) -> float | None:
+    """Share of items with equal labels, among those that both labelled; weighted where weights are given."""
+    both = [(x == y, w) for x, y, w in zip(a, b, weights or [1.0] * len(a), strict=True) if _known(x, y)]
+    total = sum(w for _, w in both)
+    return sum(w for same, w in both if same) / total if total else None
+
+
+def kappa(a: Column, b: Column, order: Sequence[Value] = (), *, quadratic: bool = False) -> float | None:
+    """Cohen's kappa (J. Cohen, 1960), or with quadratic weights (1968).
+
+    Args:
+        a: labels of one annotator.
+        b: labels of another, item by item.
+        order: all labels from low to high; quadratic weights need it. Empty: the labels that occur, sorted.
+        quadratic: weight a disagreement by the square of its distance in ``order``.
+
+    Returns:
+        None where it is not defined: no item with both labels, or both annotators used one and the same label only.
+    """
+    x, y = _both(a, b)
+    if not x or len({*x, *y}) < 2:
+        return None
+    ranks = _ranks((x, y), order)
+    value = _sklearn().cohen_kappa_score(
+        [ranks[v] for v in x], [ranks[v] for v in y], labels=sorted(set(ranks.values())), weights="quadratic" if quadratic else None
+    )  # fmt: skip
+    return _number(value)
+
+
+def macro_f1(gold: Column, other: Column) -> float | None:
+    """Mean of the F1 of each label that occurs, ``gold`` being right; symmetric in its arguments."""
+    x, y = _both(gold, other)
+    return _number(_sklearn().f1_score(list(map(str, x)), list(map(str, y)), average="macro")) if x else None
+
+
+def alpha(
+    columns: Sequence[Column], order: Sequence[Value] = (), *, level: Literal["nominal", "ordinal"] = "nominal"
+) -> float | None:
+    """Krippendorff's alpha (2004) of any number of annotators; missing labels are left out item by item.
+
+    Args:
+        columns: one sequence of labels an annotator, all of one length.
+        order: all labels from low to high, for ``ordinal``. Empty: the labels that occur, sorted.
+        level: how far apart two labels are.
+
+    Returns:
+        None where it is not defined: fewer than two labels on every item, or a single label throughout.
+    """
+    ranks = _ranks(columns, order)
+    paired = [i for i, row in enumerate(zip(*columns, strict=True)) if sum(v is not None for v in row) > 1]
+    used = {v for column in columns for i in paired if (v := column[i]) is not None}
+    if len(used) < 2:
+        return None
+    rows = [[math.nan if column[i] is None else ranks[column[i]] for i in paired] for column in columns]
+    try:
+        import krippendorff
+    except ImportError as error:
+        raise _missing(error) from error
+    return _number(krippendorff.alpha(reliability_data=rows, level_of_measurement=level))
+
+
+def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
+    """Spearman's rank correlation with mean ranks for ties; None where an annotator used a single label."""
+    x, y = _both(a, b)
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        return None
+    ranks = _ranks((x, y), order)
+    try:
+        from scipy.stats import spearmanr
+    except ImportError as error:
+        raise _missing(error) from error
+    return _number(spearmanr([ranks[v] for v in x], [ranks[v] for v in y]).statistic)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A statistic with its 95 % bootstrap interval; None where it is not defined."""
+
+    value: float | None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two columns agree, or (alpha) all of them.
+
+    Attributes:
+        items: items with at least two labels.
+        clusters: datasets or queries they come from; the bootstrap resamples these.
+        exact: share of equal labels (mean over pairs of annotators, as all but alpha).
+        exact_weighted: the same for the population that was drawn from, by the weights of the strata.
+        spearman, alpha_ordinal, kappa_quadratic: for ordered labels; None for labels without an order.
+        per_cluster: statistic -> median over clusters, where clusters have several items.
+    """
+
+    annotators: tuple[str, ...]
+    items: int
+    clusters: int
+    exact: Measured
+    exact_weighted: Measured
+    macro_f1: Measured
+    kappa: Measured
+    kappa_quadratic: Measured
+    alpha_nominal: Measured
+    alpha_ordinal: Measured
+    spearman: Measured
+    per_cluster: dict[str, float]
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, rounded to six decimals: the same on every machine."""
+        return {k: _rounded(v) for k, v in asdict(self).items()}
+
+
+def agreement(
+    columns: Mapping[str, Column],
+    clusters: Sequence[Hashable],
+    *,
+    order: Sequence[Value] = (),
+    weights: Sequence[float] | None = None,
+    resamples: int = 500,
+    seed: int = 0,
+) -> Agreement:
+    """All statistics of some annotators, pooled with intervals, and their medians over clusters.
+
+    Args:
+        columns: annotator -> labels, one an item.
+        clusters: the dataset or query of each item.
+        order: the labels from low to high, where they have an order; else the ordinal statistics are None.
+        weights: how many items of the population each stands for.
+        resamples: bootstrap resamples of whole clusters (percentile intervals); 0: no intervals.
+        seed: of the resampling.
+
+    Raises:
+        InputError: fewer than two annotators.
+        MissingExtraError: scikit-learn, krippendorff or scipy is not installed.
+    """
+    if len(columns) < 2:
+        raise InputError("agreement needs the labels of two annotators", hint="Merge a second annotator's labels.")
+    names = sorted(columns)
+    table = [columns[n] for n in names]
+    weigh = list(weights or [1.0] * len(clusters))
+    groups = _grouped(clusters)
+    usable = [i for i in range(len(clusters)) if sum(c[i] is not None for c in table) > 1]
+    values = _statistics(table, weigh, range(len(clusters)), order)
+    drawn: list[dict[str, float | None]] = []
+    generator = random.Random(seed)
+    members = list(groups.values())
+    for _ in range(resamples):
+        picked = [i for group in generator.choices(members, k=len(members)) for i in group]
+        drawn.append(_statistics(table, weigh, picked, order))
+    found = {k: Measured(v, _percentiles([d[k] for d in drawn])) for k, v in values.items()}
+    apart = [_statistics(table, weigh, group, order) for group in members if len(group) > 1] if len(members) > 1 else []
+    known = {k: [x for a in apart if (x := a[k]) is not None] for k in values}
+    medians = {k: median(v) for k, v in known.items() if v}
+    return Agreement(tuple(names), len(usable), len({clusters[i] for i in usable}), **found, per_cluster=medians)
+
+
+def _statistics(
+    table: Sequence[Column], weights: Sequence[float], picked: Sequence[int], order: Sequence[Value]
+) -> dict[str, float | None]:
+    columns = [[column[i] for i in picked] for column in table]
+    weigh = [weights[i] for i in picked]
+    pairs = [(a, b) for n, a in enumerate(columns) for b in columns[n + 1 :]]
+    return {
+        "exact": mean_known(exact(a, b) for a, b in pairs),
+        "exact_weighted": mean_known(exact(a, b, weigh) for a, b in pairs),
+        "macro_f1": mean_known(macro_f1(a, b) for a, b in pairs),
+        "kappa": mean_known(kappa(a, b, order) for a, b in pairs),
+        "kappa_quadratic": mean_known(kappa(a, b, order, quadratic=True) for a, b in pairs) if order else None,
+        "alpha_nominal": alpha(columns, order),
+        "alpha_ordinal": alpha(columns, order, level="ordinal") if order else None,
+        "spearman": mean_known(spearman(a, b, order) for a, b in pairs) if order else None,
+    }
+
+
+def mean_known(values: Any) -> float | None:
+    """Mean of the values that are defined; None where none is."""
+    known = [v for v in values if v is not None]
+    return fmean(known) if known else None
+
+
+# --- a judge against people -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NonInferiority:
+    """Whether a judge agrees with people almost as well as people agree with each other.
+
+    Attributes:
+        items: items that people and the judge labelled.
+        clusters: datasets or queries they come from.
+        human_human: (weighted) share of equal labels among people.
+        human_judge: the same between people and the judge.
+        gap: the first less the second.
+        bound: the one-sided 95 % upper bound of the gap.
+        margin: the largest gap that is acceptable.
+        passed: the bound is below the margin.
+        sd: standard deviation of the difference item by item, for planning the next sample.
+    """
+
+    items: int
+    clusters: int
+    human_human: float
+    human_judge: float
+    gap: float
+    bound: float
+    margin: float
+    passed: bool
+    sd: float
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, rounded to six decimals."""
+        return {k: _rounded(v) for k, v in asdict(self).items()}
+
+
+def non_inferiority(
+    humans: Sequence[Column],
+    judge: Column,
+    clusters: Sequence[Hashable],
+    *,
+    margin: float,
+    weights: Sequence[float] | None = None,
+) -> NonInferiority:
+    """Test that a judge is not worse than a person by more than a margin.
+
+    For every item that at least two people and the judge labelled, the difference is the share of equal labels among the
+    pairs of people, less the share of people whom the judge agrees with. The test passes when the one-sided 95 % upper
+    bound of its mean, mean + t(0.95, clusters - 1) x SE, is below ``margin``. The standard error is that of a weighted mean
+    with whole clusters as sampling units (Taylor linearisation; W. G. Cochran, Sampling Techniques, 1977, section 6.3).
+    It ignores what stratification gains, so it is a little too large rather than too small.
+
+    Args:
+        humans: one column of labels a person.
+        judge: the judge's labels.
+        clusters: the dataset or query of each item.
+        margin: the largest acceptable gap, for example 0.075.
+        weights: how many items of the population each stands for.
+
+    Raises:
+        InputError: fewer than two clusters or two items with the labels that are needed.
+    """
+    rows: list[tuple[float, float, float, Hashable]] = []
+    for i, given in enumerate(judge):
+        people = [v for column in humans if (v := column[i]) is not None]
+        if given is None or len(people) < 2:
+            continue
+        pairs = [x == y for n, x in enumerate(people) for y in people[n + 1 :]]
+        rows.append((fmean(pairs), fmean(p == given for p in people), (weights or [1.0] * len(judge))[i], clusters[i]))
+    units = len({c for *_, c in rows})
+    if units < 2:
+        raise InputError(
+            f"the test needs items of two datasets or queries that two people and the judge labelled; there are {units}",
+            hint="Draw a larger sample, or wait for more labels.",
+        )
+    total = sum(w for *_, w, _ in rows)
+    apart = sum(h * w for h, _, w, _ in rows) / total
+    judged = sum(j * w for _, j, w, _ in rows) / total
+    gap = apart - judged
+    sums: dict[Hashable, float] = {}
+    for h, j, w, c in rows:
+        sums[c] = sums.get(c, 0.0) + w * (h - j - gap) / total
+    error = math.sqrt(units / (units - 1) * sum(s * s for s in sums.values()))
+    sd = math.sqrt(sum(w * (h - j - gap) ** 2 for h, j, w, _ in rows) / total * len(rows) / max(1, len(rows) - 1))
+    bound = gap + _t_quantile(units - 1) * error
+    return NonInferiority(len(rows), units, apart, judged, gap, bound, margin, bound < margin, sd)
+
+
+def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> int:
+    """Items that let a judge with this true gap pass with a power of 80 %: ((1.645 + 0.842) SD / (margin - gap))^2.
+
+    Raises:
+        InputError: the gap is not below the margin: no sample is large enough.
+    """
+    if gap >= margin:
+        raise InputError(
+            f"a judge with a gap of {gap:g} cannot pass at a margin of {margin:g}, whatever the sample",
+            hint="Choose a larger margin, or improve the judge on the dev items first.",
+        )
+    return round(((Z_ONE_SIDED + Z_POWER) * sd / (margin - gap)) ** 2)
+
+
+def precision_items(claimed: float, true: float) -> int:
+    """Kept items that show a precision above ``claimed`` when it is ``true``, one-sided at 5 % with a power of 80 %.
+
+    The normal approximation of a test of one proportion (J. L. Fleiss, Statistical Methods for Rates and Proportions, 2.4).
+    """
+    if not 0 < claimed < true < 1:
+        raise InputError(f"expected 0 < {claimed:g} < {true:g} < 1")
+    spread = Z_ONE_SIDED * math.sqrt(claimed * (1 - claimed)) + Z_POWER * math.sqrt(true * (1 - true))
+    return round((spread / (true - claimed)) ** 2)
+
+
+def interval_items(share: float, half: float) -> int:
+    """Items for a 95 % interval of a share that reaches ``half`` to each side (normal approximation)."""
+    return math.ceil(1.959964**2 * share * (1 - share) / half**2)
+
+
+def share_interval(good: int, rows: int) -> Interval:
+    """Wilson's 95 % interval of a share (E. B. Wilson, 1927)."""
+    try:
+        from scipy.stats import binomtest
+    except ImportError as error:
+        raise _missing(error) from error
+    found = binomtest(good, rows).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
+
+
+# --- small parts ----------------------------------------------------------------------------------------------------
+
+
+def _both(a: Column, b: Column) -> tuple[list[Value], list[Value]]:
+    found = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    return [x for x, _ in found], [y for _, y in found]
+
+
+def _known(*values: Value | None) -> bool:
+    return all(v is not None for v in values)
+
+
+def _ranks(columns: Sequence[Column], order: Sequence[Value]) -> dict[Value | None, int]:
+    """Label -> its place. Numbers without an order given keep their own value: their distances count."""
+    used = {v for column in columns for v in column if v is not None}
+    if not order and all(isinstance(v, int) for v in used):
+        return {v: int(v) for v in used}
+    known = list(order) or sorted(used, key=str)
+    if strange := used - set(known):
+        raise InputError(f"labels outside of the scale {', '.join(map(str, known))}: {sorted(map(str, strange))}")
+    if all(isinstance(v, int) for v in known):
+        return {v: int(v) for v in known}
+    return {v: n for n, v in enumerate(known)}
+
+
+def _grouped(clusters: Sequence[Hashable]) -> dict[Hashable, list[int]]:
+    groups: dict[Hashable, list[int]] = {}
+    for i, name in enumerate(clusters):
+        groups.setdefault(name, []).append(i)
+    return groups
+
+
+def _percentiles(values: Sequence[float | None]) -> Interval | None:
+    known = sorted(v for v in values if v is not None)
+    if not known:
+        return None
+    return known[int(0.025 * (len(known) - 1))], known[math.ceil(0.975 * (len(known) - 1))]
+
+
+def _t_quantile(freedom: int) -> float:
+    try:
+        from scipy.stats import t
+    except ImportError as error:
+        raise _missing(error) from error
+    return float(t.ppf(0.95, freedom))
+
+
+def _sklearn() -> Any:
+    try:
+        from sklearn import metrics
+    except ImportError as error:
+        raise _missing(error) from error
+    return metrics
+
+
+def _missing(error: ImportError) -> MissingExtraError:
+    return MissingExtraError(
+        f"agreement needs a package that is not installed: {error}", hint="pip install 'scirgen[labels]'"
+    )
+
+
+def _number(value: object) -> float | None:
+    number = float(value)  # type: ignore[arg-type]
+    return None if math.isnan(number) else number
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(v) for v in value]
+    return value
