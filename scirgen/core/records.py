@@ -249,6 +249,9 @@ class Aspect(Record):
     paper_id: str
     category: AspectCategory
     span: Span
+    context: tuple[Span, ...] = Field(
+        default=(), description="a neighbouring sentence without which it cannot be understood ('This product ...')"
+    )
     dataset_id: str | None = None
     reason: str = Field(default="", description="the second pass's reason for keeping it")
     provenance: Provenance | None = None
@@ -286,6 +289,12 @@ class QAPair(Record):
     answer: str
     question_type: str = Field(description="id in taxonomies/graesser.yaml")
     evidence: tuple[Span, ...] = ()
+    about: Literal["dataset", "paper"] | None = Field(
+        default=None, description="what answers it: the dataset's record, or a paper that uses it; None: not known"
+    )
+    dataset_ids: tuple[str, ...] = Field(
+        default=(), description="all datasets that answer it, dataset_id among them; empty: dataset_id alone"
+    )
     strategy: str = ""
     language: str = "en"
     round: int = 0
@@ -297,6 +306,11 @@ class QAPair(Record):
         default=(), description="(language, 'question'|'answer', text)"
     )
     provenance: Provenance | None = None
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """Ids of all datasets that answer it."""
+        return self.dataset_ids or (self.dataset_id,)
 
     @property
     def hops(self) -> int:

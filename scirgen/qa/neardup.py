@@ -67,20 +67,26 @@ def wordprint(id: str, text: str, kind: str = "", stop_words: frozenset[str] = f
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question of a run, as near-duplicate search sees it."""
+    """One question of a run, as near-duplicate search sees it; ``dataset_ids``: all that answer it, where there are several."""
 
     id: str
     dataset_id: str
     question: str
     answer: str
     question_type: str = ""
+    dataset_ids: tuple[str, ...] = ()
+
+    @property
+    def gold(self) -> frozenset[str]:
+        """All datasets that answer it."""
+        return frozenset(self.dataset_ids or (self.dataset_id,))
 
 
 @dataclass(frozen=True)
 class Drop:
     """A question that is not released under its own id.
 
-    Codes: ``near_duplicate`` (repeats ``of``, same dataset), ``merged`` (repeats ``of`` with the same answer; its dataset is
+    Codes: ``near_duplicate`` (repeats ``of``, of the same dataset), ``merged`` (repeats ``of`` with the same answer; its dataset is
     now one of ``of``'s positives), ``conflicting_gold`` (repeats ``of``, of another dataset, with another answer).
     """
 
@@ -201,7 +207,7 @@ def _alike(
         (known[group.leader], known[id])
         for group in groups
         for id, _ in group.members
-        if known[id].dataset_id != known[group.leader].dataset_id
+        if not known[id].gold & known[group.leader].gold
         and not answers_agree(known[group.leader].answer, known[id].answer, wording)
         and not contradict(known[group.leader].answer, known[id].answer, wording)
     ]
@@ -220,22 +226,22 @@ def _decide(
     """The leader's positives and the drops of one group. ``alike``: members whose answer means the leader's."""
     leader = known[group.leader]
     others = [(known[id], score) for id, score in group.members]
-    foreign = [(a, score) for a, score in others if a.dataset_id != leader.dataset_id]
+    foreign = [(a, score) for a, score in others if not a.gold & leader.gold]
     against = [a for a, _ in foreign if a.id not in alike and not answers_agree(leader.answer, a.answer, wording)]
     if against:
-        count = len({leader.dataset_id} | {a.dataset_id for a, _ in foreign})
+        count = len(leader.gold.union(*(a.gold for a, _ in foreign)))
         reason = f"{count} datasets have the question, with different answers"
         return (), [Drop(leader.id, "conflicting_gold", against[0].id, reason, 1.0)] + [
             Drop(a.id, "conflicting_gold", leader.id, reason, score) for a, score in others
         ]
     drops = []
     for other, score in others:
-        if other.dataset_id == leader.dataset_id:
+        if other.gold & leader.gold:
             drops.append(Drop(other.id, "near_duplicate", leader.id, f"repeats {leader.question[:80]!r}", score))
         else:
             reason = f"asked and answered alike of {leader.dataset_id}: one question with several positives"
             drops.append(Drop(other.id, "merged", leader.id, reason, score))
-    return tuple(sorted({leader.dataset_id} | {a.dataset_id for a, _ in foreign})), drops
+    return tuple(sorted(leader.gold.union(*(a.gold for a, _ in foreign)))), drops
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:

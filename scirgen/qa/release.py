@@ -75,6 +75,9 @@ class ReleaseRow(Record):
     question: str
     answer: str
     question_type: str = Field(description="id in taxonomies/graesser.yaml")
+    about: Literal["dataset", "paper"] | None = Field(
+        default=None, description="answered by the dataset's record or by a paper that uses it; None: not known"
+    )
     bloom: str | None = Field(default=None, description="C1..C6")
     hops: int = Field(default=0, description="distinct evidence spans")
     language: str = "en"

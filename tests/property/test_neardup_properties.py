@@ -46,6 +46,14 @@ asked_lists = st.lists(
 ).map(lambda rows: [Asked(f"q{n:03d}", d, q, a, t) for n, (q, d, a, t) in enumerate(rows)])
 
 
+def test_questions_with_a_gold_dataset_in_common_never_conflict() -> None:
+    question = "How much did snow of Heihe grow in 2015?"
+    asked = [Asked("a", "d1", question, "11", "x", ("d1", "d2")), Asked("b", "d2", question, "12", "x")]
+    found = resolve(asked, WORDING)
+    assert [(d.id, d.code) for d in found.drops] == [("b", "near_duplicate")]
+    assert found.positives == {"a": ("d1", "d2")}
+
+
 @given(asked_lists, st.integers())
 @settings(max_examples=60, deadline=None)
 def test_resolve_whatever_the_order_gives_the_same(asked: list[Asked], seed: int) -> None:

@@ -68,6 +68,11 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     )
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
     documents |= {a.span.document_id: a.paper_id for a in ordered}
+    of_paper: dict[str, set[str]] = {}
+    for dataset_id, ids in uses.items():
+        for paper_id in ids:
+            of_paper.setdefault(paper_id, set()).add(dataset_id)
+    users = {d: of_paper[p] for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
     # What an earlier release of this run left out is no business of this one's; it counts its own.
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
@@ -77,10 +82,24 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses={k: tuple(sorted(v)) for k, v in sorted(uses.items())},
         aspects=ordered,
-        pairs=lambda: iter(run.pairs()),
+        pairs=lambda: (_with_gold(p, users) for p in run.pairs()),
         document_papers=documents,
         writers=writers,
     )
+
+
+def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
+    """A pair about papers has all datasets that use each of them as gold: in merged runs, those of the other parts too.
+
+    Args:
+        pair: as the run has it.
+        users: paper's document id -> ids of the datasets that use it.
+    """
+    if pair.about != "paper":
+        return pair
+    found = [users[s.document_id] for s in pair.evidence if s.document_id in users]
+    gold = tuple(sorted(set.intersection(*found) | {pair.dataset_id})) if found else pair.gold
+    return pair if gold == pair.dataset_ids else pair.model_copy(update={"dataset_ids": gold})
 
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (

@@ -152,6 +152,7 @@ def release_row(
             "question": pair.question,
             "answer": pair.answer,
             "question_type": pair.question_type,
+            "about": pair.about,
             "bloom": pair.bloom,
             "hops": pair.hops,
             "language": pair.language,

@@ -63,7 +63,7 @@ def settle(
         dataset_of = {a.id: a.dataset_id for a in asked}
         found = near_duplicates(asked, wording.stop)
         groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
-        return Settled(content, {}, [g for g in groups if len(g) > 1], [])
+        return Settled(content, _several(content), [g for g in groups if len(g) > 1], [])
     rejections = _contaminated(content, benchmarks, paraphrases)
     resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
     drops = {d.id: d for d in resolution.drops}
@@ -76,7 +76,7 @@ def settle(
         chosen, notes = choose(left)
         left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(left - chosen)) else {})}
         info = info.model_copy(update={"notes": (*info.notes, *notes), "left_out": left_out})
-    positives = {k: v for k, v in resolution.positives.items() if k in chosen}
+    positives = {k: v for k, v in (_several(content) | resolution.positives).items() if k in chosen}
 
     def kept() -> Iterator[QAPair]:
         return (p for p in content.pairs() if p.id in chosen)
@@ -90,7 +90,12 @@ def settle(
 
 
 def _asked(pair: QAPair) -> Asked:
-    return Asked(pair.id, pair.dataset_id, pair.question, pair.answer, pair.question_type)
+    return Asked(pair.id, pair.dataset_id, pair.question, pair.answer, pair.question_type, pair.dataset_ids)
+
+
+def _several(content: ReleaseContent) -> dict[str, tuple[str, ...]]:
+    """Pairs that several datasets answer as they were written: those about a paper that all of them have."""
+    return {p.id: p.gold for p in content.pairs() if len(p.gold) > 1}
 
 
 def _contaminated(

@@ -35,6 +35,18 @@ def test_every_accepted_pair_is_in_exactly_one_split_with_its_qrel(tmp_path):
         assert release.info.splits[split].rows == len(judged)
 
 
+def test_a_question_about_a_shared_paper_has_all_its_datasets_as_gold(tmp_path):
+    run = small_run()
+    asked = next(p for p in run.all_pairs if p.question == "Which sensors measured it?")
+    run.all_pairs = [p.model_copy(update={"about": "paper"}) if p is asked else p for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    row = next(r for r in release.rows() if r.question == asked.question)
+    assert (row.about, row.dataset_id, row.dataset_ids) == ("paper", "ds-000", ("ds-000", "ds-001"))
+    assert release.qrels(row.split)[row.id] == {"ds-000": 1, "ds-001": 1}
+    # One that the record answers stays its own dataset's.
+    assert all(not r.dataset_ids for r in release.rows() if r.dataset_id == "ds-001")
+
+
 def test_datasets_that_share_a_paper_or_a_question_stay_in_one_split(tmp_path):
     for seed in range(8):
         release = write(small_run(), tmp_path / f"r{seed}", seed=seed)
