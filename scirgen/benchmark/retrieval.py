@@ -152,7 +152,7 @@ def evaluate(
             )
             breakdown += _breakdown(spec, setting, questions.rows, with_paper, table)
             if runs:
-                write_run(runs / f"{_file_name(spec)}.{setting}.{split}.run", spec, ranking, questions.ids, ids)
+                write_run(runs / f"{file_name(spec)}.{setting}.{split}.run", spec, ranking, questions.ids, ids)
             progress(f"{spec}, {setting}: done in {seconds:.1f} s")
         tests += _tests(setting, measured, clusters)
     return RetrievalReport(
@@ -288,7 +288,7 @@ def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: 
 def write_run(file: Path, name: str, ranking: Ranking, queries: Sequence[str], documents: Sequence[str]) -> None:
     """Write a ranking as a TREC run file (query Q0 document rank score name)."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    tag = _file_name(name)
+    tag = file_name(name)
     with file.open("w", encoding="utf-8") as out:
         for query, found, scores in zip(queries, ranking.documents.tolist(), ranking.scores.tolist(), strict=True):
             for rank, (document, score) in enumerate(zip(found, scores, strict=True), 1):
@@ -296,5 +296,6 @@ def write_run(file: Path, name: str, ranking: Ranking, queries: Sequence[str], d
                     out.write(f"{query} Q0 {documents[document]} {rank} {score:.6f} {tag}\n")
 
 
-def _file_name(spec: str) -> str:
+def file_name(spec: str) -> str:
+    """A retriever's name as a file's."""
     return "".join(c if c.isalnum() or c in "-_.=," else "_" for c in spec)

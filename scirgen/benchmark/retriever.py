@@ -56,6 +56,24 @@ class Tunable(Protocol):
         ...
 
 
+@runtime_checkable
+class Identified(Protocol):
+    """A retriever that needs to know which queries and documents there are, beside their texts (a replayed run)."""
+
+    def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
+        """Before `index`: ids of the queries in the order they are asked, all ids there are, ids of the documents by position."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A retriever that learns from queries of the train split; it is never measured on them."""
+
+    def learn(self, queries: Sequence[str], gold: Sequence[Sequence[int]]) -> None:
+        """After `index`: training queries, and the positions of the documents that answer each."""
+        ...
+
+
 def make_retriever(registry: Registry, spec: str) -> Retriever:
     """A retriever from ``name`` or ``name:argument``. Its factory is called with the argument ("" for none).
 

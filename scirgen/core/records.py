@@ -104,6 +104,7 @@ class Dataset(Record):
     licence: str = "unknown"
     language: str = "en"
     source: str = Field(default="", description="name of the source adapter")
+    year: int | None = Field(default=None, description="in which it was published")
     translations: tuple[tuple[str, str, str], ...] = Field(
         default=(), description="(language, field name, text), for bilingual catalogues"
     )
@@ -323,6 +324,52 @@ class QAPair(Record):
         return content_id("qa", dataset_id, question_type, question, answer)
 
 
+QueryForm = Literal["sentence", "keyphrases", "complex", "aspect", "sub_aspect", "sub_query", "facet"]
+
+
+class Query(Record):
+    """A retrieval query that a recipe made from a paper: a need for data, a facet of an abstract, or a need of many parts.
+
+    An ``aspect`` has the complex query as its ``parent``, a ``sub_aspect`` its aspect; both point with ``spans`` at the
+    sentences of the complex query's text that they stand for (``document_id`` is that query's id).
+    """
+
+    id: str = Field(min_length=1)
+    recipe: str = Field(description="name of the query recipe, e.g. recommend, facets, aspects")
+    form: QueryForm
+    text: str
+    paper_id: str | None = Field(default=None, description="the paper it was made from; None where that is unknown")
+    gold: tuple[str, ...] = Field(default=(), description="ids of the documents that are known to answer it")
+    parent: str | None = Field(default=None, description="id of the query that this one is a part of")
+    parts: tuple[str, ...] = Field(default=(), description="ids of the aspects that it consists of, in order")
+    facet: str | None = Field(default=None, description="id in taxonomies/facets.yaml")
+    spans: tuple[Span, ...] = Field(default=(), description="the sentences that it stands on")
+    fields: tuple[tuple[str, str], ...] = Field(default=(), description="(field of taxonomies/needs.yaml, text)")
+    year: int | None = Field(default=None, description="of the paper; a time filter drops documents that are younger")
+    sources: tuple[str, ...] = Field(
+        default=(), description="papers it was written from, where several; never in its own pool"
+    )
+    provenance: Provenance | None = None
+
+    @staticmethod
+    def make_id(recipe: str, form: QueryForm, paper_id: str, text: str) -> str:
+        """Content hash, the same on every machine."""
+        return content_id("q", recipe, form, paper_id, text)
+
+
+class Grade(Record):
+    """What one judge says about one (query, document). A pair may have several: raters, and the adjudicator."""
+
+    query_id: str
+    document_id: str
+    judge: str = Field(description="model:IDENTITY, human:NAME or adjudicated")
+    grade: int = Field(ge=0)
+    label: str = Field(default="", description="the word the judge chose, where the scale has words")
+    reason: str = ""
+    found_by: tuple[str, ...] = Field(default=(), description="what put the document into the pool")
+    reply: str = Field(default="", description="key of the cached reply")
+
+
 class Rejection(Record):
     """Something that was not kept, with why; so the funnel adds up."""
 
@@ -369,7 +416,7 @@ class CataloguePage(Record):
     provenance: Provenance | None = None
 
 
-AnyRecord = CataloguePage | Dataset | Paper | Link | Document | SectionLabel | Aspect | QAPair | ReleaseFile
+AnyRecord = CataloguePage | Dataset | Paper | Link | Document | SectionLabel | Aspect | Query | QAPair | ReleaseFile
 
 
 def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[Aspect]]:

@@ -103,6 +103,8 @@ class CorpusDocument(Record):
     licence: str = "unknown"
     language: str = "en"
     papers: tuple[str, ...] = Field(default=(), description="ids of the papers that use it")
+    year: int | None = Field(default=None, description="in which it was published")
+    same_as: str | None = Field(default=None, description="id of the document that it repeats; counts as that one")
 
 
 class Passage(Record):
@@ -183,6 +185,21 @@ class MadeRow(Record):
     prompt: str = Field(default="", description="id@version#hash; empty where a model was asked without one of ours")
 
 
+class TaskInfo(Record):
+    """What a release says about one of its retrieval tasks."""
+
+    recipe: str
+    corpus: Literal["datasets", "abstracts"] = Field(description="which documents its queries search")
+    searched: tuple[Literal["title", "text"], ...] = Field(
+        default=("title", "text"), description="what of a dataset is indexed"
+    )
+    profile: str = Field(default="trec", description="the convention that its metrics follow by default")
+    queries: dict[str, int] = Field(default={}, description="split -> queries that are evaluated")
+    grades: int = Field(default=0, description="pairs with a grade; 0: the gold documents are all that is known")
+    judges: tuple[str, ...] = Field(default=(), description="who graded")
+    unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
+
+
 class ReleaseInfo(Record):
     """``release.json``. Holds no clock time: the same results give the same bytes."""
 
@@ -205,6 +222,7 @@ class ReleaseInfo(Record):
     about: dict[str, str] = Field(default={}, description="what the publisher says of creator, funder, contact, ...")
     licences: dict[str, int] = Field(default={}, description="licence -> passages under it")
     files: tuple[FileRow, ...] = ()
+    tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
 
 
 class Release:

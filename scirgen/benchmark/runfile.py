@@ -1,0 +1,92 @@
+"""``run:FILE``: a TREC run replayed, so that anybody's ranking is measured like our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from scirgen.benchmark.retriever import Ranking, Retriever
+from scirgen.core.errors import InputError, PluginError
+
+
+class RunFile:
+    """The documents of a run file (query Q0 document rank score name), by falling score; equal ones in the file's order."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found: dict[str, list[tuple[int, float]]] = {}
+        self._queries: Sequence[str] = ()
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The file's name."""
+        return {"run": self._path.name}
+
+    def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
+        """Read the file for these queries, in the order they will be asked.
+
+        Args:
+            queries: ids that are asked.
+            known: ids that the file may hold; those of other splits are passed over.
+            documents: ids in the order of positions.
+
+        Raises:
+            InputError: the file cannot be read, or a line is malformed or names an unknown query or document.
+        """
+        place = {d: i for i, d in enumerate(documents)}
+        found: dict[str, dict[str, float]] = {}
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the run file {self._path} cannot be read: {error}") from error
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip():
+                continue
+            query, document, score = self._line(line, number)
+            if query not in known:
+                raise self._wrong(number, f"unknown query {query!r}", "The run was made for other queries.")
+            if document not in place:
+                raise self._wrong(number, f"unknown document {document!r}", "The run was made for another corpus.")
+            if document in found.setdefault(query, {}):
+                raise self._wrong(number, f"{document!r} comes twice for {query!r}", "Keep one of the two lines.")
+            found[query][document] = score
+        self._queries = queries
+        # Sorting is stable: equal scores stay in the file's order.
+        self._found = {
+            query: [(place[d], s) for d, s in sorted(hits.items(), key=lambda hit: -hit[1])]
+            for query, hits in found.items()
+        }
+
+    def index(self, documents: Sequence[str]) -> None:
+        """Nothing: the file has the ranking."""
+
+    def search(self, queries: Sequence[str], depth: int) -> Ranking:
+        """The file's ranking of the queries given to `identify`; a query that it lacks finds nothing."""
+        if len(queries) != len(self._queries):
+            raise PluginError("run:FILE replays a ranking by query ids and cannot search new texts")
+        documents = np.full((len(queries), depth), -1, dtype=np.int32)
+        scores = np.zeros((len(queries), depth), dtype=np.float32)
+        for i, query in enumerate(self._queries):
+            for j, (position, score) in enumerate(self._found.get(query, ())[:depth]):
+                documents[i, j], scores[i, j] = position, score
+        return Ranking(documents, scores)
+
+    def _line(self, line: str, number: int) -> tuple[str, str, float]:
+        cells = line.split()
+        try:
+            query, _, document, _, score = cells[:5]
+            return query, document, float(score)
+        except ValueError:
+            raise self._wrong(number, "expected: query Q0 document rank score name", "") from None
+
+    def _wrong(self, number: int, what: str, hint: str) -> InputError:
+        return InputError(f"{self._path}, line {number}: {what}", hint=hint)
+
+
+def run_file(argument: str, make: Callable[[str], Retriever]) -> RunFile:
+    """``run:FILE``."""
+    if not argument:
+        raise PluginError("run needs a file", hint="run:FILE, a TREC run: query Q0 document rank score name")
+    return RunFile(Path(argument))

@@ -1,0 +1,1 @@
+"""Retrieval tasks of a release beside its questions: datasets for a need, papers for a facet, papers for a need of many parts."""

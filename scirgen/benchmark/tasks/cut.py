@@ -1,0 +1,74 @@
+"""How a list of hits becomes the list that is measured: repeated and too young documents go, and the list ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from scirgen.core.errors import ConfigError
+from scirgen.core.tasks import TaskDocument
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a list ends.
+
+    Attributes:
+        most: measured documents at most.
+        hits: documents that are searched for.
+        published: DataFinder's script, which means to stop after ``most`` documents, and stops only if the very hit of that
+            raw rank was kept; otherwise the list runs to its end (a decrement without effect; its figures need it).
+    """
+
+    most: int
+    hits: int
+    published: bool = False
+
+
+def parse_cut(text: str, depth: int) -> Cut:
+    """``5``: the first five that remain; ``datafinder`` (of 20 hits, stop after rank 4) or ``datafinder:5`` (of 25, rank 5).
+
+    Raises:
+        ConfigError: something else.
+    """
+    name, _, number = text.partition(":")
+    count = number or "4" if name == "datafinder" else text
+    if not count.isdigit() or int(count) < 1:
+        raise ConfigError(f"--cut does not take {text!r}", hint="A number of documents, or datafinder[:N].")
+    if name == "datafinder":
+        return Cut(int(count), 5 * int(count), published=True)
+    return Cut(int(count), depth)
+
+
+def listed(
+    hits: Sequence[tuple[str, float]],
+    documents: Mapping[str, TaskDocument],
+    *,
+    own: Collection[str | None] = (),
+    not_after: int | None = None,
+    cut: Cut | None = None,
+) -> list[tuple[str, float]]:
+    """The hits that are measured, under the ids that count.
+
+    Args:
+        hits: (document id, score), best first.
+        documents: by id.
+        own: ids of the papers that the query was made from; they are left out.
+        not_after: documents of a later year are left out; undated ones stay.
+        cut: where the list ends; None: nowhere.
+    """
+    kept: list[tuple[str, float]] = []
+    seen: set[str] = set()
+    for rank, (hit, score) in enumerate(hits[: cut.hits] if cut else hits, 1):
+        document = documents[hit]
+        name = document.same_as or hit
+        if name in seen:
+            continue
+        seen.add(name)
+        young = not_after is not None and document.year is not None and document.year > not_after
+        if young or name in own:
+            continue
+        kept.append((name, score))
+        if cut and (rank == cut.most if cut.published else len(kept) == cut.most):
+            break
+    return kept

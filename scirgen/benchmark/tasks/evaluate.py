@@ -1,0 +1,298 @@
+"""Measures retrievers on a release's task, by a published convention (`profiles`). Reads the release only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.benchmark.retrieval import TestRow, file_name
+from scirgen.benchmark.retriever import (
+    Identified,
+    Learner,
+    Ranking,
+    Retriever,
+    Tunable,
+    complete_specs,
+    make_retriever,
+)
+from scirgen.benchmark.significance import Clusters, holm
+from scirgen.benchmark.tasks.cut import Cut, listed
+from scirgen.benchmark.tasks.profiles import Judged, Profile, Scored, Values, average, profile
+from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.registry import Registry
+from scirgen.core.tasks import Task, TaskDocument, TaskQuery, requirements
+
+DEPTH = 1000
+"""Documents that are ranked for a query where the profile ranks more than the judged pool."""
+
+EVALUATED = ("sentence", "keyphrases", "complex", "sub_query", "facet")
+"""Forms of queries that are asked by themselves; aspects are parts of others."""
+
+
+class TaskRow(BaseModel):
+    """One retriever on one group of queries: all of them, a facet, or a form."""
+
+    model_config = ConfigDict(frozen=True)
+
+    retriever: str
+    group: str
+    queries: int
+    metrics: dict[str, float]
+    interval: dict[str, tuple[float, float]]
+    parameters: dict[str, object]
+    seconds: float
+
+
+class TaskReport(BaseModel):
+    """What ``scirgen benchmark retrieval --task T --json FILE`` writes. Metrics are unrounded fractions of 1."""
+
+    model_config = ConfigDict(frozen=True)
+
+    release: str
+    task: str
+    profile: str
+    split: str
+    documents: int
+    rows: list[TaskRow]
+    tests: list[TestRow]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """How a task is measured.
+
+    Attributes:
+        split: whose queries are asked.
+        profile: a name of `profiles`; None: the one that the release states for the task.
+        setting: which corpus of datasets, where the task searches datasets.
+        form: only queries of this form.
+        query_text: ``facet``: the query's own text; ``abstract``: its paper's title and whole abstract.
+        not_after_query: leave out documents that are younger than the query's paper; undated ones stay.
+        cut: how a list is cut before it is measured.
+        runs: folder for TREC run files.
+    """
+
+    split: str = "test"
+    profile: str | None = None
+    setting: str = "with-paper"
+    form: str | None = None
+    query_text: str = "facet"
+    not_after_query: bool = False
+    cut: Cut | None = None
+    runs: Path | None = None
+
+
+def evaluate_task(
+    task: Task,
+    retrievers: Sequence[str],
+    settings: TaskSettings,
+    registry: Registry,
+    progress: Callable[[str], None] = lambda line: None,
+) -> TaskReport:
+    """Ask a task's queries of each retriever and measure.
+
+    Raises:
+        InputError: no query of the split has a grade or gold, or the corpus is missing.
+        ConfigError: an unknown profile; PluginError: an unknown retriever.
+    """
+    chosen = profile(settings.profile or task.info.profile)
+    asked = _Asked(task, settings, chosen)
+    made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
+    rows: list[TaskRow] = []
+    measured: dict[str, list[Values]] = {}
+    clusters = Clusters([q.paper_id or q.id for q in asked.queries])
+    for spec, retriever in made.items():
+        started = time.perf_counter()
+        progress(f"{spec}: {len(asked.queries)} queries over {len(asked.documents)} documents")
+        parameters, found = asked.search(spec, retriever)
+        values = measured[spec] = [
+            chosen.measure(hits, asked.judged[q.id]) for q, hits in zip(asked.queries, found, strict=True)
+        ]
+        seconds = round(time.perf_counter() - started, 2)
+        rows += _rows(spec, values, asked.queries, chosen, parameters, seconds)
+        if settings.runs:
+            _write_run(settings.runs / f"{file_name(spec)}.{task.name}.{settings.split}.run", spec, asked.queries, found)
+    return TaskReport(
+        release=task.release.info.name,
+        task=task.name,
+        profile=chosen.name,
+        split=settings.split,
+        documents=len(asked.documents),
+        rows=rows,
+        tests=_tests(task.name, measured, chosen, clusters),
+        notes=list(_notes(task, asked)),
+    )
+
+
+class _Asked:
+    """The queries of a split with their grades, and the corpus they search."""
+
+    def __init__(self, task: Task, settings: TaskSettings, chosen: Profile) -> None:
+        self._task, self._settings, self._profile = task, settings, chosen
+        self._all = list(task.queries())
+        needed = requirements(self._all)
+        qrels = task.qrels(settings.split)
+        self.queries = [q for q in self._all if q.split == settings.split and q.id in qrels and self._wanted(q)]
+        if not self.queries:
+            raise InputError(_nothing(task, settings), hint=_elsewhere(task, settings))
+        self.documents = task.documents(settings.setting)
+        self.place: Mapping[str, TaskDocument] = {d.id: d for d in self.documents}
+        self.judged = {q.id: Judged(qrels[q.id], len(needed.get(q.id, ())) or 1) for q in self.queries}
+        self._abstracts = (
+            {a.id: f"{a.title} {a.text}" for a in task.abstracts()} if settings.query_text == "abstract" else {}
+        )
+
+    def _wanted(self, query: TaskQuery) -> bool:
+        form = self._settings.form
+        return query.form == form if form else query.form in EVALUATED
+
+    def _text(self, query: TaskQuery) -> str:
+        if self._settings.query_text != "abstract":
+            return query.text
+        try:
+            return self._abstracts[query.paper_id or ""]
+        except KeyError:
+            raise InputError(
+                f"query {query.id}: its paper {query.paper_id!r} is not in corpus/abstracts.jsonl",
+                hint="Ask with --query-text facet.",
+            ) from None
+
+    def search(self, spec: str, retriever: Retriever) -> tuple[dict[str, object], list[list[Scored]]]:
+        """Parameters, and for each query the documents that are measured, best first."""
+        ids = [d.id for d in self.documents]
+        if isinstance(retriever, Identified):
+            retriever.identify([q.id for q in self.queries], frozenset(q.id for q in self._all), ids)
+        retriever.index([d.searched for d in self.documents])
+        self._learn(spec, retriever)
+        depth = self._settings.cut.hits if self._settings.cut else DEPTH
+        if self._profile.whole_pool:
+            depth = len(ids)
+        ranking = retriever.search([self._text(q) for q in self.queries], min(depth, len(ids)))
+        replayed = isinstance(retriever, Identified)
+        return dict(retriever.parameters), [
+            self._measured(q, ranking, i, ids, whole=not replayed) for i, q in enumerate(self.queries)
+        ]
+
+    def _measured(self, query: TaskQuery, ranking: Ranking, row: int, ids: Sequence[str], *, whole: bool) -> list[Scored]:
+        positions, scores = ranking.documents[row].tolist(), ranking.scores[row].tolist()
+        hits = [(ids[d], s) for d, s in zip(positions, scores, strict=True) if d >= 0]
+        if self._profile.whole_pool:
+            pool = self.judged[query.id].grades
+            found = [hit for hit in hits if hit[0] in pool]
+            if whole:  # what a lexical retriever leaves out shares no word with the query: it comes last
+                seen = {d for d, _ in found}
+                found += [(d, 0.0) for d in ids if d in pool and d not in seen]
+            return found
+        own = {query.paper_id, *query.sources} if self._task.info.corpus == "abstracts" else set()
+        year = query.year if self._settings.not_after_query else None
+        return listed(hits, self.place, own=own, not_after=year, cut=self._settings.cut)
+
+    def _learn(self, spec: str, retriever: Retriever) -> None:
+        """Let it learn from, or set its parameters on, queries of another split with known answers."""
+        wants = isinstance(retriever, Learner) or (isinstance(retriever, Tunable) and retriever.wants_tuning)
+        if not wants:
+            return
+        on = "train" if isinstance(retriever, Learner) or self._settings.split == "dev" else "dev"
+        if on == self._settings.split:
+            raise ConfigError(f"{spec} learns from the split {on}, so it cannot be measured on it", hint="--split test")
+        qrels = self._task.qrels(on)
+        known = [
+            (q, [d for d, grade in qrels[q.id].items() if grade > 0 and d in self.place])
+            for q in self._all
+            if q.split == on and q.id in qrels and self._wanted(q)
+        ]
+        known = [(q, gold) for q, gold in known if gold]
+        if not known:
+            raise InputError(f"{spec} learns from the split {on} of {self._task.name}, which has no queries with gold")
+        place = {d.id: i for i, d in enumerate(self.documents)}
+        texts = [self._text(q) for q, _ in known]
+        if isinstance(retriever, Learner):
+            retriever.learn(texts, [[place[d] for d in gold] for _, gold in known])
+        elif isinstance(retriever, Tunable):
+            retriever.tune(texts, [place[gold[0]] for _, gold in known])
+
+
+def _rows(
+    spec: str,
+    values: Sequence[Values],
+    queries: Sequence[TaskQuery],
+    chosen: Profile,
+    parameters: dict[str, object],
+    seconds: float,
+) -> Iterator[TaskRow]:
+    kinds = [(q.facet or "none") if chosen.per_facet else q.form for q in queries]
+    groups = sorted(set(kinds))
+    for group in [*(groups if len(groups) > 1 else ()), "all"]:
+        picked = [i for i, kind in enumerate(kinds) if group in ("all", kind)]
+        rows = [values[i] for i in picked]
+        clusters = Clusters([queries[i].paper_id or queries[i].id for i in picked])
+        yield TaskRow(
+            retriever=spec,
+            group=group,
+            queries=len(rows),
+            metrics=average(rows),
+            interval={m: clusters.interval(_array(rows, m)) for m in chosen.tested} if len(rows) > 1 else {},
+            parameters=parameters,
+            seconds=seconds,
+        )
+
+
+def _array(rows: Sequence[Values], metric: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.asarray([v if (v := row[metric]) is not None else 0.0 for row in rows], dtype=np.float64)
+
+
+def _tests(name: str, measured: Mapping[str, list[Values]], chosen: Profile, clusters: Clusters) -> list[TestRow]:
+    """Paired tests of every two retrievers on the profile's main metrics, Holm-corrected over all of them."""
+    values = {(spec, m): _array(rows, m) for spec, rows in measured.items() for m in chosen.tested}
+    pairs = [(m, a, b) for m in chosen.tested for a, b in combinations(measured, 2)]
+    raw = {"\t".join(key): clusters.paired_p(values[key[1], key[0]], values[key[2], key[0]]) for key in pairs}
+    corrected = holm(raw)
+    return [
+        TestRow(
+            setting=name,
+            metric=m,
+            left=a,
+            right=b,
+            difference=round(float((values[a, m] - values[b, m]).mean()), 6),
+            p=round(raw[f"{m}\t{a}\t{b}"], 6),
+            p_holm=round(corrected[f"{m}\t{a}\t{b}"], 6),
+        )
+        for m, a, b in pairs
+    ]
+
+
+def _notes(task: Task, asked: _Asked) -> Iterator[str]:
+    if task.info.unvalidated:
+        judges = ", ".join(task.info.unvalidated)
+        yield f"The grades of {judges} are unvalidated: no test against people's labels has been passed."
+    if not task.info.grades:
+        yield "Only the gold documents are known; another document that answers a query counts as wrong."
+    missing = sum(d not in asked.place for j in asked.judged.values() for d in j.grades)
+    if missing:
+        yield f"{missing} judged document(s) are not in the corpus; they count as not found."
+
+
+def _nothing(task: Task, settings: TaskSettings) -> str:
+    what = f"queries of the form {settings.form}" if settings.form else "queries"
+    return f"the split {settings.split} of the task {task.name} has no {what} with grades or gold"
+
+
+def _elsewhere(task: Task, settings: TaskSettings) -> str:
+    others = [f"{s} ({n:,} queries)" for s, n in task.info.queries.items() if n and s != settings.split]
+    pool = f"Or grade some: scirgen benchmark pool {task.release.folder} --task {task.name} --judges URI"
+    return f"Choose another with --split: {', '.join(others)}. {pool}" if others else pool
+
+
+def _write_run(file: Path, spec: str, queries: Sequence[TaskQuery], found: Sequence[Sequence[Scored]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8") as out:
+        for query, hits in zip(queries, found, strict=True):
+            for rank, (document, score) in enumerate(hits, 1):
+                out.write(f"{query.id} Q0 {document} {rank} {score:.6f} {file_name(spec)}\n")

@@ -1,0 +1,243 @@
+"""The retrieval tasks of a release: their queries, grades and abstracts, and reading them.
+
+```
+tasks/TASK/queries.jsonl           TaskQuery: a Query with its split
+tasks/TASK/qrels/train|dev|test.tsv  query-id, corpus-id, score: grades settled over the judges, or 1 for gold
+tasks/TASK/grades.jsonl            Grade: what each judge said, where somebody judged
+corpus/abstracts.jsonl             AbstractRow: papers as documents, for tasks whose documents are papers
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median_low
+from typing import Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from scirgen.core.errors import InputError
+from scirgen.core.records import Grade, Query, Record
+from scirgen.core.release import SPLITS, Release, Split
+from scirgen.core.registry import suggest
+
+R = TypeVar("R", bound=Record)
+
+ADJUDICATED = "adjudicated"
+"""The judge's name of a grade that settles a disagreement."""
+
+Corpus = Literal["datasets", "abstracts"]
+
+
+class TaskQuery(Query):
+    """A query of a task with its split."""
+
+    split: Split
+
+
+class AbstractSentence(Record):
+    """A sentence of an abstract with the aspect that it states, where that is known."""
+
+    text: str
+    label: str = Field(default="", description="facet or aspect: background, method, result, research_objective, ...")
+
+
+class AbstractRow(Record):
+    """A paper's title and abstract as a document to retrieve."""
+
+    id: str = Field(min_length=1)
+    title: str = ""
+    sentences: tuple[AbstractSentence, ...] = ()
+    year: int | None = None
+    licence: str = "unknown"
+    cites: tuple[str, ...] = Field(default=(), description="ids of papers of this corpus that it cites")
+
+    @property
+    def text(self) -> str:
+        """The abstract."""
+        return " ".join(s.text for s in self.sentences)
+
+
+class TaskDocument(Record):
+    """A document that a task's queries search: a dataset or an abstract, in one shape."""
+
+    id: str
+    searched: str = Field(description="the text that is indexed")
+    year: int | None = None
+    same_as: str | None = Field(default=None, description="id of the document that it repeats; counts as that one")
+
+
+class Task:
+    """One task of an opened release, read lazily."""
+
+    def __init__(self, release: Release, name: str) -> None:
+        """Find the task.
+
+        Raises:
+            InputError: the release has no such task; the ones it has are listed.
+        """
+        if name not in release.info.tasks:
+            known = sorted(release.info.tasks)
+            hint = suggest(name, known) if known else "It has none. Make tasks with: scirgen generate --recipes"
+            raise InputError(f"{release.folder} has no task {name!r}", hint=hint)
+        self.release, self.name, self.info = release, name, release.info.tasks[name]
+        self.folder = release.folder / "tasks" / name
+
+    def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
+        """Queries of a split, or of all."""
+        found = read_lines(self.folder / "queries.jsonl", TaskQuery)
+        return (q for q in found if split is None or q.split == split)
+
+    def grades(self) -> Iterator[Grade]:
+        """All grades, judge by judge; nothing where nobody judged."""
+        path = self.folder / "grades.jsonl"
+        return read_lines(path, Grade) if path.is_file() else iter(())
+
+    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+        """query id -> document id -> grade."""
+        return read_qrels(self.folder / "qrels" / f"{split}.tsv")
+
+    def documents(self, setting: str = "with-paper") -> list[TaskDocument]:
+        """What its queries search, in the corpus's order, which is the order of equal scores.
+
+        Raises:
+            InputError: a task over abstracts in a release that has none.
+        """
+        if self.info.corpus == "datasets":
+            return [
+                TaskDocument(
+                    id=d.id,
+                    searched=" ".join(getattr(d, field) for field in self.info.searched),
+                    year=d.year,
+                    same_as=d.same_as,
+                )
+                for d in self.release.corpus(setting)
+            ]
+        return [TaskDocument(id=a.id, searched=f"{a.title} {a.text}", year=a.year) for a in self.abstracts()]
+
+    def abstracts(self) -> Iterator[AbstractRow]:
+        """The abstracts with their labelled sentences.
+
+        Raises:
+            InputError: the release has none.
+        """
+        path = self.release.folder / "corpus" / "abstracts.jsonl"
+        if not path.is_file():
+            raise InputError(
+                f"the task {self.name} searches abstracts, and {self.release.folder} has no corpus/abstracts.jsonl",
+                hint="The papers' licences admit no abstracts, or the release is incomplete. Write it again.",
+            )
+        return read_lines(path, AbstractRow)
+
+
+def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
+    """query id -> document id -> one grade: the adjudicated one, else the judges' lower median (the lower of two)."""
+    pairs: dict[tuple[str, str], dict[str, int]] = {}
+    for grade in grades:
+        pairs.setdefault((grade.query_id, grade.document_id), {})[grade.judge] = grade.grade
+    table: dict[str, dict[str, int]] = {}
+    for (query, document), by in pairs.items():
+        table.setdefault(query, {})[document] = by.get(ADJUDICATED, median_low(by.values()))
+    return table
+
+
+def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
+    """Complex query or sub-query id -> ids of its different aspects and sub-aspects, each text once (the first one's id).
+
+    DORIS-MAE divides by the number of different texts, since sub-aspects repeat under several aspects.
+    """
+    known = {q.id: q for q in queries}
+    children: dict[str, list[Query]] = {}
+    for query in known.values():
+        if query.form == "sub_aspect" and query.parent:
+            children.setdefault(query.parent, []).append(query)
+    table: dict[str, tuple[str, ...]] = {}
+    for query in known.values():
+        if query.form in ("complex", "sub_query") and query.parts:
+            distinct: dict[str, str] = {}
+            for part in query.parts:
+                for needed in [known[part], *children.get(part, ())] if part in known else ():
+                    distinct.setdefault(needed.text, needed.id)
+            table[query.id] = tuple(distinct.values())
+    return table
+
+
+def added_up(
+    needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """Complex query -> document -> sum of its grades over the requirements; only documents graded for every one of them."""
+    table: dict[str, dict[str, int]] = {}
+    for query, parts in needed.items():
+        documents = set.intersection(*(set(grades.get(p, ())) for p in parts)) if parts else set()
+        if documents:
+            table[query] = {d: sum(grades[p][d] for p in parts) for d in sorted(documents)}
+    return table
+
+
+def read_qrels(file: Path) -> dict[str, dict[str, int]]:
+    """Grades from a qrels file in BEIR's form.
+
+    Raises:
+        InputError: it cannot be read (the line is named).
+    """
+    table: dict[str, dict[str, int]] = {}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error}", hint="Write the release again.") from error
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split("\t")
+        if len(cells) != 3 or not cells[2].lstrip("-").isdigit():
+            raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
+        table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    return table
+
+
+def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
+    """The records of a JSON Lines file, one at a time.
+
+    Raises:
+        InputError: the file is missing, or a line is damaged (it is named).
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is missing", hint="Write the release again.")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield kind.model_validate_json(line)
+            except ValidationError as error:
+                raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error
+
+
+def write_task(folder: Path, queries: Iterable[TaskQuery], qrels: Mapping[str, Mapping[str, int]], grades: Iterable[Grade]) -> dict[str, int]:
+    """Write ``folder`` (a release's ``tasks/NAME``); returns the number of lines of each file by its name.
+
+    Args:
+        folder: is made.
+        queries: in the order they are written.
+        qrels: query id -> document id -> grade, of queries of any split.
+        grades: all judges' grades; an empty one writes no file.
+    """
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    counts: dict[str, int] = {}
+    split_of: dict[str, str] = {}
+    with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
+        for query in queries:
+            split_of[query.id] = query.split
+            out.write(query.model_dump_json(exclude_defaults=True) + "\n")
+    counts["queries.jsonl"] = len(split_of)
+    for split in SPLITS:
+        rows = [
+            f"{query}\t{document}\t{grade}\n"
+            for query, found in qrels.items()
+            if split_of.get(query) == split
+            for document, grade in found.items()
+        ]
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(rows), encoding="utf-8")
+        counts[f"qrels/{split}.tsv"] = len(rows)
+    lines = [g.model_dump_json(exclude_defaults=True) + "\n" for g in grades]
+    if lines:
+        (folder / "grades.jsonl").write_text("".join(lines), encoding="utf-8")
+        counts["grades.jsonl"] = len(lines)
+    return counts
