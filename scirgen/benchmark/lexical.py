@@ -1,4 +1,4 @@
-"""BM25 (bm25s, Lucene's variant) and TF-IDF, both over the same terms as Lucene's EnglishAnalyzer gives."""
+"""BM25 as in Lucene and TF-IDF, both over the same terms as Lucene's EnglishAnalyzer gives."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ def _extra(error: ImportError) -> MissingExtraError:
 class BM25:
     """Okapi BM25 as Lucene computes it: sum over query terms of idf * tf / (tf + k1 (1 - b + b dl/avgdl)).
 
-    ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``. Lucene also rounds document
-    lengths to one byte, which is not imitated: on ScIRGen-Geo it lowers figures by 0.000 to 0.003.
-    The default ``k1=0.9, b=0.4`` is Pyserini's.
+    ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``; N and avgdl count documents with a term. The default ``k1=0.9, b=0.4`` is
+    Pyserini's. With ``norms="byte"`` a document's length is what Lucene's one byte keeps of it, and scores are Lucene's to the
+    last digits of a float.
     """
 
-    def __init__(self, k1: float = 0.9, b: float = 0.4, *, tuned: bool = False) -> None:
-        self.k1, self.b = k1, b
+    def __init__(self, k1: float = 0.9, b: float = 0.4, *, tuned: bool = False, norms: str = "exact") -> None:
+        self.k1, self.b, self.norms = k1, b, norms
         self._tuned = tuned
         self._analyzer = EnglishAnalyzer()
         self._vocabulary: dict[str, int] = {}
-        self._documents: list[list[int]] = []
+        self._counts: Any = None
+        self._lengths: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._weights: Any = None
 
     @property
     def parameters(self) -> dict[str, object]:
-        """k1 and b."""
-        return {"k1": self.k1, "b": self.b}
+        """k1 and b, and how lengths are kept where that is not exact."""
+        return {"k1": self.k1, "b": self.b, **({"norms": self.norms} if self.norms != "exact" else {})}
 
     @property
     def wants_tuning(self) -> bool:
@@ -52,27 +53,37 @@ class BM25:
 
     def index(self, documents: Sequence[str]) -> None:
         """Analyse and weigh the corpus."""
-        vocabulary = self._vocabulary = {}
-        self._documents = [
-            [vocabulary.setdefault(term, len(vocabulary)) for term in self._analyzer(text)] for text in documents
-        ]
-        self._weigh()
-
-    def _weigh(self) -> None:
         try:
-            import bm25s
             from scipy.sparse import csr_matrix
         except ImportError as error:
             raise _extra(error) from error
-        if not self._vocabulary:
-            self._weights = csr_matrix((0, len(self._documents)), dtype=np.float32)
-            return
-        model = bm25s.BM25(k1=self.k1, b=self.b, method="lucene")
-        tokens = bm25s.tokenization.Tokenized(self._documents, self._vocabulary)
-        model.index(tokens, show_progress=False, create_empty_token=False)
-        # bm25s keeps one column of weights a term; many queries at once are one sparse product with them.
-        shape = (len(model.scores["indptr"]) - 1, len(self._documents))
-        self._weights = csr_matrix((model.scores["data"], model.scores["indices"], model.scores["indptr"]), shape=shape)
+        vocabulary = self._vocabulary = {}
+        found = [[vocabulary.setdefault(term, len(vocabulary)) for term in self._analyzer(text)] for text in documents]
+        self._lengths = np.asarray([len(terms) for terms in found], dtype=np.int64)
+        rows = np.fromiter((term for terms in found for term in terms), dtype=np.int32, count=int(self._lengths.sum()))
+        columns = np.repeat(np.arange(len(found), dtype=np.int32), self._lengths)
+        ones = np.ones(len(rows), dtype=np.float32)
+        # One row a term; adding up repeated places gives the term frequencies.
+        self._counts = csr_matrix((ones, (rows, columns)), shape=(len(vocabulary), len(found)))
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Weights of (term, document) in single precision, step by step as Lucene's BM25Similarity takes them."""
+        single = np.float32
+        lengths = self._lengths if self.norms == "exact" else np.asarray([byte_length(int(n)) for n in self._lengths])
+        filled = max(1, int((self._lengths > 0).sum()))
+        average = single(max(1, int(self._lengths.sum())) / filled)
+        k1, b = single(self.k1), single(self.b)
+        norms = (k1 * ((single(1) - b) + b * lengths.astype(np.float32) / average)).astype(np.float32)
+        holding = np.diff(self._counts.indptr)
+        idf = np.log(1 + (filled - holding + 0.5) / (holding + 0.5)).astype(np.float32)
+        weight = np.repeat(idf, holding)
+        frequency = self._counts.data
+        with np.errstate(divide="ignore"):  # k1 = 0: a frequency says nothing, the weight is the idf
+            inverse = (single(1) / norms)[self._counts.indices]
+        scores = weight - weight / (single(1) + frequency * inverse)
+        self._weights = self._counts.copy()
+        self._weights.data = scores.astype(np.float64)  # Lucene adds them up in double precision, too
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Rank; a term that a query repeats counts as often."""
@@ -90,9 +101,7 @@ class BM25:
             known = [self._vocabulary[t] for t in self._analyzer(query) if t in self._vocabulary]
             rows += [i] * len(known)
             columns += known
-        counts = csr_matrix(
-            (np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(len(queries), self._weights.shape[0])
-        )
+        counts = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(queries), self._weights.shape[0]))
         scores: NDArray[np.float32] = np.asarray((counts @ self._weights).todense(), dtype=np.float32)
         return scores
 
@@ -113,17 +122,34 @@ class BM25:
 
 
 def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
-    """``bm25``, ``bm25:k1=1.2,b=0.75`` or ``bm25:tuned``."""
-    if argument == "tuned":
-        return BM25(tuned=True)
-    values = {"k1": 0.9, "b": 0.4}
-    for part in filter(None, argument.split(",")):
+    """``bm25``, ``bm25:k1=1.2,b=0.75``, ``bm25:norms=byte`` or ``bm25:tuned``."""
+    values: dict[str, float] = {"k1": 0.9, "b": 0.4}
+    norms, tuned = "exact", False
+    for part in filter(None, (p.strip() for p in argument.split(","))):
         name, _, value = part.partition("=")
-        try:
-            values[{"k1": "k1", "b": "b"}[name.strip()]] = float(value)
-        except (KeyError, ValueError):
-            raise PluginError(f"bm25 does not take {part!r}", hint="bm25, bm25:k1=1.2,b=0.75 or bm25:tuned") from None
-    return BM25(values["k1"], values["b"])
+        if part == "tuned":
+            tuned = True
+        elif name == "norms" and value in ("exact", "byte"):
+            norms = value
+        else:
+            try:
+                values[{"k1": "k1", "b": "b"}[name]] = float(value)
+            except (KeyError, ValueError):
+                hint = "bm25, bm25:k1=1.2,b=0.75, bm25:norms=byte or bm25:tuned"
+                raise PluginError(f"bm25 does not take {part!r}", hint=hint) from None
+    return BM25(values["k1"], values["b"], tuned=tuned, norms=norms)
+
+
+def byte_length(length: int) -> int:
+    """What is left of a document's length in Lucene's one byte: exact below 40, then four significant bits of what exceeds 24.
+
+    ``SmallFloat.intToByte4`` and back (Lucene 7 and later).
+    """
+    rest = length - 24
+    if rest < 16:
+        return length
+    shift = rest.bit_length() - 4
+    return 24 + (rest >> shift << shift)
 
 
 class TfIdf:
@@ -211,14 +237,25 @@ STOP_WORDS: frozenset[str] = frozenset(
 )
 """``EnglishAnalyzer.ENGLISH_STOP_WORDS_SET`` of Lucene."""
 
-# Ideographs and Hiragana are terms of their own; superscripts, subscripts and fractions are no word characters there.
-_SINGLE = "\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_NOT_WORD = "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u215f\u2460-\u24ff"
-_WORD = f"[^\\W{_SINGLE}{_NOT_WORD}]"
-_LETTER = f"[^\\W\\d_{_SINGLE}{_NOT_WORD}]"
-_TOKEN = re.compile(
-    f"[{_SINGLE}]|{_WORD}+(?:(?:(?<={_LETTER})[.:'\u2018\u2019\u00b7](?={_LETTER})|(?<=\\d)[.,;'\u2018\u2019](?=\\d)){_WORD}+)*"
+# Word boundaries of UAX #29 as Lucene's StandardTokenizer has them; a mark or format character goes with the sign before it.
+# Ideographs and Hiragana are terms of their own, and so is a pictograph; the colon is a letter's neighbour there.
+_WITH = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
+_LETTER = r"[\p{WB=ALetter}\p{WB=Hebrew_Letter}]" + _WITH
+_NUMBER = r"\p{WB=Numeric}" + _WITH
+_KATAKANA = r"\p{WB=Katakana}" + _WITH
+_JOINER = r"(?:\p{WB=ExtendNumLet}" + _WITH + ")"
+_IN_WORD = r"[\p{WB=MidLetter}\p{WB=MidNumLet}\p{WB=Single_Quote}:]" + _WITH
+_IN_NUMBER = r"[\p{WB=MidNum}\p{WB=MidNumLet}\p{WB=Single_Quote}]" + _WITH
+_RUN = (
+    f"(?:{_KATAKANA}(?:{_JOINER}*{_KATAKANA})*"
+    f"|(?:{_NUMBER}(?:(?:{_JOINER}*|{_IN_NUMBER}){_NUMBER})*|{_LETTER}(?:(?:{_JOINER}*|{_IN_WORD}){_LETTER})*)+)"
 )
+_TOKEN = (
+    f"{_JOINER}*{_RUN}(?:{_JOINER}+{_RUN})*{_JOINER}*"
+    r"|[\p{Han}\p{Hiragana}]|\p{Line_Break=Complex_Context}+|\p{Extended_Pictographic}" + _WITH
+)
+_MEASURED = re.compile("(?:[aeiou]|(?<=[^aeiou])y)[^aeiou]")
+"""A vowel and a consonant after it: what Porter's rules call a measure above 0."""
 _POSSESSIVE = ("'s", "\u2019s", "\uff07s", "'S", "\u2019S", "\uff07S")
 _MAX_TOKEN = 255
 
@@ -230,22 +267,24 @@ class EnglishAnalyzer:
         """Load the stemmer.
 
         Raises:
-            MissingExtraError: PyStemmer is not installed.
+            MissingExtraError: PyStemmer or regex is not installed.
         """
         try:
+            import regex
             import Stemmer
         except ImportError as error:
             raise MissingExtraError(
                 f"benchmarks need a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
             ) from error
         self._stem = Stemmer.Stemmer("porter", 0).stemWord
+        self._words = regex.compile(_TOKEN)
         self._terms: dict[str, str] = {}
 
     def __call__(self, text: str) -> list[str]:
         """The terms of a text, in order, with repetitions."""
         terms = self._terms
         found: list[str] = []
-        for word in _TOKEN.findall(text):
+        for word in self._words.findall(text):
             term = terms.get(word)
             if term is None:
                 term = terms[word] = self._term(word)
@@ -266,4 +305,13 @@ class EnglishAnalyzer:
         if word in STOP_WORDS:
             return ""
         # Lucene's PorterStemmer leaves words of one or two letters alone; Snowball's does not.
-        return word if len(word) <= 2 else str(self._stem(word))
+        return word if len(word) <= 2 else self._porter(word)
+
+    def _porter(self, word: str) -> str:
+        """Porter's stem with the two departures of his own Java and C code, which Lucene uses: -logi -> -log, -bli -> -ble."""
+        stem = str(self._stem(word))
+        if stem.endswith("logi") and _MEASURED.search(stem[:-4]):
+            return stem[:-1]
+        if stem.endswith("bli") and _MEASURED.search(stem[:-3]):
+            return str(self._stem(f"{stem[:-1]}e"))
+        return stem

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scirgen.benchmark.lexical import BM25, STOP_WORDS, EnglishAnalyzer, TfIdf, bm25
+from scirgen.benchmark.lexical import BM25, STOP_WORDS, EnglishAnalyzer, TfIdf, bm25, byte_length
 from scirgen.benchmark.retriever import make_retriever, split_specs, top
 from scirgen.core.errors import PluginError
 from scirgen.core.registry import load_registry
@@ -22,6 +22,8 @@ from scirgen.core.registry import load_registry
         ("us is as", ["us"]),
         ("\u96ea\u6df1 data", ["\u96ea", "\u6df1", "data"]),
         ("relational conditional hopping", ["relat", "condit", "hop"]),
+        ("terminology possibly logy", ["terminolog", "possibl", "logi"]),
+        ("Done \u2705\u2705 caf\u0065\u0301s", ["done", "\u2705", "\u2705", "cafe\u0301"]),
         ("", []),
     ],
 )
@@ -65,6 +67,24 @@ def test_bm25_scores_follow_the_formula():
                 assert score == pytest.approx(expected[document], rel=1e-4)
         kept = [d for d in found.documents[0] if d >= 0]
         assert kept == [d for d in sorted(range(4), key=lambda d: (-expected[d], d)) if expected[d] > 0]
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"), [(0, 0), (39, 39), (40, 40), (41, 40), (42, 42), (57, 56), (100, 96), (1000, 984)]
+)
+def test_a_length_is_what_lucenes_byte_keeps_of_it(length, kept):
+    assert byte_length(length) == kept
+
+
+def test_norms_byte_scores_with_the_lengths_that_a_byte_keeps():
+    documents = ["snow", "snow " + "valley " * 40]
+    scores = {}
+    for norms in ("exact", "byte"):
+        model = BM25(norms=norms)
+        model.index(documents)
+        scores[norms] = model.search(["snow"], 2).scores[0].tolist()
+    assert scores["exact"][0] == scores["byte"][0]
+    assert scores["exact"][1] < scores["byte"][1]  # 41 terms are kept as 40
 
 
 def test_a_query_without_a_known_term_finds_nothing():
