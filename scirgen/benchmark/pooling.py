@@ -17,7 +17,7 @@ from scirgen.benchmark.metrics import RELEVANT
 from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import complete_specs, make_retriever
 from scirgen.core.config import Config
-from scirgen.core.errors import InputError, ModelError
+from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import PromptLibrary, unfenced
 from scirgen.core.registry import Registry
@@ -154,25 +154,6 @@ def write_judgements(folder: Path, judgements: Sequence[Judgement]) -> Path:
     lines = "".join(f"{j.query}\t{j.document}\t{j.grade}\n" for j in ordered)
     qrels.write_text("query-id\tcorpus-id\tscore\n" + lines, encoding="utf-8")
     return qrels
-
-
-def read_qrels(file: Path) -> dict[str, dict[str, int]]:
-    """Graded judgements from a qrels file in BEIR's form.
-
-    Raises:
-        InputError: it cannot be read (the line is named).
-    """
-    table: dict[str, dict[str, int]] = {}
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
-    for number, line in enumerate(lines[1:], 2):
-        cells = line.split("\t")
-        if len(cells) != 3 or not cells[2].lstrip("-").isdigit():
-            raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
-        table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
-    return table
 
 
 def agreement(judgements: Sequence[Judgement]) -> dict[str, float]:

@@ -5,6 +5,7 @@ Reads a release only. Retrievers are plugins; metrics, intervals and tests are i
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,10 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.benchmark.metrics import RELEVANT, Clusters, PerQuery, holm, means, per_query
 from scirgen.benchmark.questions import questions_of_split
-from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, complete_specs, make_retriever
+from scirgen.benchmark.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
-from scirgen.qa.release import Release, ReleaseRow
+from scirgen.qa.release import CorpusDocument, Release, ReleaseRow
 
 DEPTH = 100
 TESTED = "MRR@100"
@@ -108,7 +109,7 @@ def evaluate(
         release: an opened release.
         retrievers: ``name`` or ``name:argument``; see `complete_specs` for what ``hybrid`` alone means.
         registry: where the names are looked up.
-        settings: ``without-paper``, ``with-paper``.
+        settings: ``without-paper``, ``with-paper``, ``with-paper-json``.
         split: ``train``, ``dev`` or ``test``.
         runs: a folder for TREC run files, one a retriever and setting.
         qrels: pooled judgements with grades 0 to 3, instead of the one gold dataset; only judged questions are asked.
@@ -129,7 +130,7 @@ def evaluate(
     breakdown: list[BreakdownRow] = []
     ids: list[str] = []
     for setting in settings:
-        documents = sorted(release.corpus(setting), key=lambda d: d.id)
+        documents = indexed(release, setting)
         ids = [d.id for d in documents]
         texts = [f"{d.title} {d.text}" for d in documents]
         with_paper = {d.id for d in documents if d.papers}
@@ -168,6 +169,31 @@ def evaluate(
     )
 
 
+JSON_SETTING = "with-paper-json"
+"""The with-paper corpus with the extracts as the JSON that ScIRGen-Geo's records hold: its brackets, commas and the names of
+the six aspects are part of the text, and so of the lengths that BM25 counts."""
+
+
+def indexed(release: Release, setting: str) -> list[CorpusDocument]:
+    """The documents of a setting, by id.
+
+    Raises:
+        InputError: an unknown setting.
+    """
+    if setting != JSON_SETTING:
+        return sorted(release.corpus(setting), key=lambda d: d.id)
+    extracts: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for aspect in release.aspects():
+        paper = extracts.setdefault(aspect.dataset_id, {}).setdefault(aspect.paper_id, {})
+        paper.setdefault(aspect.category.replace("_", " "), []).append(aspect.text)
+    return [
+        d.model_copy(update={"text": f"{d.text} {json.dumps(list(extracts[d.id].values()), ensure_ascii=False)}"})
+        if d.id in extracts
+        else d
+        for d in sorted(release.corpus("without-paper"), key=lambda d: d.id)
+    ]
+
+
 def _load(
     release: Release, split: str, limit: int | None = None, qrels: Mapping[str, Mapping[str, int]] | None = None
 ) -> _Questions:
@@ -188,6 +214,8 @@ def _rank(
     split: str,
     progress: Callable[[str], None],
 ) -> tuple[Ranking, dict[str, object]]:
+    if isinstance(retriever, Identified):
+        retriever.identify(questions.ids, frozenset(r.id for r in release.rows()), ids)
     progress(f"{spec}: indexing {len(texts)} documents")
     retriever.index(texts)
     parameters = dict(retriever.parameters)

@@ -11,6 +11,7 @@ from scirgen.benchmark.metrics import POOL_NDCG
 if TYPE_CHECKING:
     from scirgen.benchmark.qa import SystemRow
     from scirgen.benchmark.retrieval import BreakdownRow
+    from scirgen.benchmark.tasks.evaluate import TaskRow
 
 _PATH = re.compile(r"(?<![^:+])/(?:[^/+]+/){2,}[^/+]+/?")
 SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
@@ -61,6 +62,16 @@ def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
         if r.by == by
     ]
     return markdown(["setting", "retriever", by, "questions", *SHOWN], body)
+
+
+def task_table(rows: Sequence[TaskRow]) -> str:
+    """One line a retriever and group of queries; percent with four decimals, so that published figures compare."""
+    if not rows:
+        return ""
+    body = [
+        [shown_spec(r.retriever), r.group, r.queries, *(f"{100 * v:.4f}" for v in r.metrics.values())] for r in rows
+    ]
+    return markdown(["retriever", "group", "queries", *rows[0].metrics], body)
 
 
 def shown_spec(spec: str) -> str:

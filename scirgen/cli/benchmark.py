@@ -23,14 +23,14 @@ def benchmark() -> None:
     "--retrievers",
     default="bm25",
     show_default=True,
-    help="Comma-separated: bm25, bm25:k1=1.2,b=0.75, bm25:tuned, tfidf, st:MODEL_OR_DIR, hybrid (BM25 and the st: model of the list, or hybrid:MODEL_OR_DIR), rerank:MODEL_OR_DIR.",
+    help="Comma-separated: bm25, bm25:k1=1.2,b=0.75, bm25:tuned, bm25:norms=byte, tfidf, st:MODEL_OR_DIR, hybrid (BM25 and the st: model of the list, or hybrid:MODEL_OR_DIR), rerank:MODEL_OR_DIR, run:FILE (a TREC run).",
 )
 @click.option(
     "--setting",
     "settings",
     default="without-paper,with-paper",
     show_default=True,
-    help="Comma-separated: what of a dataset is indexed.",
+    help="Comma-separated: what of a dataset is indexed; with-paper-json has the extracts as JSON, as the published BM25 row had them.",
 )
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), help="Ask at most this many questions, spread over the split.")
@@ -46,6 +46,28 @@ def benchmark() -> None:
     type=click.Choice(["question_type", "bloom", "hops", "has_paper"]),
     help="Show a table broken down by this too (the file of --json has all of them).",
 )
+@click.option("--task", help="Measure on this retrieval task of the release instead of its questions.")
+@click.option("--profile", help="With --task: whose conventions, trec, csfcube or doris.  [default: the task's]")
+@click.option(
+    "--form",
+    type=click.Choice(["sentence", "keyphrases", "complex", "sub_query", "facet"]),
+    help="With --task: only queries of this form.",
+)
+@click.option(
+    "--query-text",
+    type=click.Choice(["facet", "abstract"]),
+    default="facet",
+    show_default=True,
+    help="With --task: search with the query's own text, or with its paper's title and abstract.",
+)
+@click.option(
+    "--not-after-query",
+    is_flag=True,
+    help="With --task: leave out documents younger than the query; undated ones stay.",
+)
+@click.option(
+    "--cut", help="With --task: measure only the first N documents, or DataFinder's published list: N, datafinder[:N]."
+)
 @click.option("--quiet", is_flag=True, help="Only the table.")
 def retrieval(
     release: Path,
@@ -57,15 +79,37 @@ def retrieval(
     runs: Path | None,
     qrels: Path | None,
     by: str | None,
+    task: str | None,
+    profile: str | None,
+    form: str | None,
+    query_text: str,
+    not_after_query: bool,
+    cut: str | None,
     quiet: bool,
 ) -> None:
     """Which dataset was a question asked about? Recall, MRR, NDCG and more, with intervals and tests."""
-    from scirgen.benchmark.pooling import read_qrels
+    if task:
+        from scirgen.benchmark.tasks.cut import parse_cut
+        from scirgen.benchmark.tasks.evaluate import DEPTH, TaskSettings
+        from scirgen.cli.tasks import measure
+
+        if qrels or by or limit:
+            raise click.UsageError("--qrels, --by and --limit are for the release's questions, not for a --task")
+        setting = settings.split(",")[-1].strip()
+        given = TaskSettings(
+            split=split, profile=profile, setting=setting, form=form, query_text=query_text,
+            not_after_query=not_after_query, cut=parse_cut(cut, DEPTH) if cut else None, runs=runs,
+        )  # fmt: skip
+        measure(release, task, retrievers, given, json_file, quiet=quiet)
+        return
+    if profile or form or cut or not_after_query:
+        raise click.UsageError("--profile, --form, --cut and --not-after-query need a --task")
     from scirgen.benchmark.retrieval import evaluate
     from scirgen.benchmark.retriever import split_specs
     from scirgen.benchmark.tables import breakdown_table, retrieval_table, shown_spec
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
+    from scirgen.qa.tasks import read_qrels
 
     report = evaluate(
         Release(release),

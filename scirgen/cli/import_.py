@@ -56,3 +56,58 @@ def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, rest: str | N
         click.echo("note: the records state no splits; new ones were made. To keep all in one: --split test")
     for note in release.info.notes:
         click.echo(f"note: {note}")
+
+
+def _import_task(name: str, summary: str, text: str) -> None:
+    """Add ``scirgen import NAME SRC OUT`` for a published retrieval dataset."""
+
+    @import_.command(name, short_help=summary, help=text)
+    @click.argument("src", type=click.Path(path_type=Path))
+    @click.argument("out", type=click.Path(path_type=Path))
+    @click.option("--formats", default="jsonl", show_default=True, help="Comma-separated release formats to write.")
+    def command(src: Path, out: Path, formats: str) -> None:
+        from importlib import import_module
+
+        from scirgen.core.config import ReleaseConfig
+        from scirgen.core.registry import load_registry
+        from scirgen.core.resources import Resources
+        from scirgen.core.taxonomy import Taxonomies
+        from scirgen.stages.release.write import write_release
+
+        content = getattr(import_module(f"scirgen.commands.import_tasks.{name}"), name)(src)
+        release, _ = write_release(
+            content,
+            out,
+            ratios=ReleaseConfig().ratios,
+            seed=0,
+            formats=[f.strip() for f in formats.split(",") if f.strip()],
+            registry=load_registry(),
+            wording=Taxonomies(Resources()).wording.of(content.info.language),
+        )
+        for task, info in release.info.tasks.items():
+            sizes = ", ".join(f"{split} {n:,}" for split, n in info.queries.items() if n)
+            click.echo(
+                f"{release.folder}: task {task}, queries with grades or gold: {sizes}; {info.grades:,} graded pairs"
+            )
+            profile = f"scirgen benchmark retrieval {out} --task {task} --profile {info.profile}"
+            split = max(info.queries, key=lambda s: info.queries[s])
+            click.echo(f"Measure on it: {profile} --split {split}")
+        for note in release.info.notes:
+            click.echo(f"note: {note}")
+
+
+_import_task(
+    "datafinder",
+    "DataFinder (ACL 2023), as a release with the task recommend.",
+    "Import DataFinder: SRC holds documents.jsonl[.gz] and topics.jsonl[.gz]; docs/recipes.md lists their columns.",
+)
+_import_task(
+    "csfcube",
+    "CSFCube (NeurIPS 2021), as a release with the task facets.",
+    "Import CSFCube: SRC holds abstracts, queries (.jsonl[.gz]) and judgements.tsv[.gz]; docs/recipes.md lists their columns.",
+)
+_import_task(
+    "dorismae",
+    "DORIS-MAE (NeurIPS 2023), as a release with the task aspects.",
+    "Import DORIS-MAE: SRC holds queries, subqueries, birco_corpus (.jsonl[.gz]) and birco_qrels.tsv[.gz].",
+)

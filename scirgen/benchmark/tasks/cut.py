@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from scirgen.core.errors import ConfigError
-from scirgen.core.tasks import TaskDocument
+from scirgen.qa.tasks import TaskDocument
 
 
 @dataclass(frozen=True)

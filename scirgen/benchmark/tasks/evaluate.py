@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from scirgen.benchmark.metrics import Clusters, holm
 from scirgen.benchmark.retrieval import TestRow, file_name
 from scirgen.benchmark.retriever import (
     Identified,
@@ -21,12 +22,11 @@ from scirgen.benchmark.retriever import (
     complete_specs,
     make_retriever,
 )
-from scirgen.benchmark.significance import Clusters, holm
 from scirgen.benchmark.tasks.cut import Cut, listed
 from scirgen.benchmark.tasks.profiles import Judged, Profile, Scored, Values, average, profile
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.registry import Registry
-from scirgen.core.tasks import Task, TaskDocument, TaskQuery, requirements
+from scirgen.qa.tasks import Task, TaskDocument, TaskQuery, requirements
 
 DEPTH = 1000
 """Documents that are ranked for a query where the profile ranks more than the judged pool."""
@@ -118,7 +118,9 @@ def evaluate_task(
         seconds = round(time.perf_counter() - started, 2)
         rows += _rows(spec, values, asked.queries, chosen, parameters, seconds)
         if settings.runs:
-            _write_run(settings.runs / f"{file_name(spec)}.{task.name}.{settings.split}.run", spec, asked.queries, found)
+            _write_run(
+                settings.runs / f"{file_name(spec)}.{task.name}.{settings.split}.run", spec, asked.queries, found
+            )
     return TaskReport(
         release=task.release.info.name,
         task=task.name,
@@ -180,7 +182,9 @@ class _Asked:
             self._measured(q, ranking, i, ids, whole=not replayed) for i, q in enumerate(self.queries)
         ]
 
-    def _measured(self, query: TaskQuery, ranking: Ranking, row: int, ids: Sequence[str], *, whole: bool) -> list[Scored]:
+    def _measured(
+        self, query: TaskQuery, ranking: Ranking, row: int, ids: Sequence[str], *, whole: bool
+    ) -> list[Scored]:
         positions, scores = ranking.documents[row].tolist(), ranking.scores[row].tolist()
         hits = [(ids[d], s) for d, s in zip(positions, scores, strict=True) if d >= 0]
         if self._profile.whole_pool:

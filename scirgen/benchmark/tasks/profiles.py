@@ -67,16 +67,14 @@ def _trec(found: Sequence[Scored], judged: Judged) -> Values:
     hits, relevant = gains >= 1, sum(g >= 1 for g in judged.grades.values())
     if not relevant:
         return dict.fromkeys(_TREC)
-    ideal = sorted((max(0, g) for g in judged.grades.values()), reverse=True)[:10]
-    discount = 1 / np.log2(np.arange(2, 12))
-    ndcg = float((gains[:10] * discount[: len(gains[:10])]).sum() / (ideal * discount[: len(ideal)]).sum())
+    ideal = np.sort(np.maximum(np.asarray(list(judged.grades.values()), dtype=np.float64), 0))[::-1]
     return {
         "P@5": float(hits[:5].sum()) / 5,
         "R@5": float(hits[:5].sum()) / relevant,
         "R@20": float(hits[:20].sum()) / relevant,
         "MAP": _precision_sum(hits) / relevant,
         "MRR": _reciprocal(hits),
-        "NDCG@10": ndcg,
+        "NDCG@10": _ndcg(gains, ideal, 10),
     }
 
 
@@ -157,9 +155,13 @@ def _doris(found: Sequence[Scored], judged: Judged) -> Values:
 
 
 def _ndcg(gains: NDArray[np.float64], ideal: NDArray[np.float64], cut: int) -> float:
-    discount = 1 / np.log2(np.arange(2, cut + 2))
-    best = float((ideal[:cut] * discount).sum())
-    return float((gains[:cut] * discount).sum()) / best if best else 0.0
+    """NDCG cut at a rank, with rank i discounted by log2(i + 1)."""
+
+    def dcg(values: NDArray[np.float64]) -> float:
+        return float((values[:cut] / np.log2(np.arange(2, len(values[:cut]) + 2))).sum())
+
+    best = dcg(ideal)
+    return dcg(gains) / best if best else 0.0
 
 
 # -- shared ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Record, SectionLabel
 from scirgen.qa.release import MadeRow, ReleaseInfo
 from scirgen.stages.base import RunView
+from scirgen.stages.release.tasks import TaskSet
 
 
 @dataclass
@@ -26,6 +27,8 @@ class ReleaseContent:
         splits: dataset id -> split where they were published already; None to make them.
         keep_all: somebody else's published questions: near-duplicates are not dropped.
         writers: pair id -> (model, prompt) that wrote it; a pair's own provenance names what looked at it last.
+        tasks: retrieval tasks beside the questions.
+        same_as: dataset id -> id of the dataset that it repeats, where a published corpus has records twice.
     """
 
     info: ReleaseInfo
@@ -38,6 +41,8 @@ class ReleaseContent:
     splits: Mapping[str, str] | None = None
     keep_all: bool = False
     writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    tasks: TaskSet = field(default_factory=TaskSet)
+    same_as: Mapping[str, str] = field(default_factory=dict)
 
 
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:

@@ -76,6 +76,8 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
             licence=dataset.licence,
             language=dataset.language,
             papers=content.uses.get(dataset.id, ()),
+            year=dataset.year,
+            same_as=content.same_as.get(dataset.id),
         )
 
 

@@ -27,6 +27,7 @@ from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
 from scirgen.stages.release.settle.grouping import Grouping, group, leakage
 from scirgen.stages.release.settle.paraphrases import Paraphrases
+from scirgen.stages.release.tasks import write_tasks
 
 _BASE_FORMAT = "jsonl"
 
@@ -109,6 +110,9 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
     index, licences = _write_passages(content, folder, counts)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
+    if content.tasks.abstracts:
+        put("corpus/abstracts.jsonl", content.tasks.abstracts)
+    tasks = write_tasks(folder, content.tasks.tasks, counts)
     dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
     info = content.info.model_copy(
         update={
@@ -121,7 +125,9 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
                 "aspects": len(content.aspects),
                 "passages": counts["corpus/passages.jsonl"],
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
+                **({"abstracts": len(content.tasks.abstracts)} if content.tasks.abstracts else {}),
             },
+            "tasks": tasks,
             "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),
             "leakage": tuple(leakage(content, grouping)),
             "licences": dict(sorted(licences.items())),

@@ -6,7 +6,7 @@ import pytest
 from test_bench_figures import ranking
 
 from scirgen.benchmark.metrics import ndcg_of_pool, per_query
-from scirgen.benchmark.pooling import agreement, judge, pool, read_qrels, write_judgements
+from scirgen.benchmark.pooling import agreement, judge, pool, write_judgements
 from scirgen.benchmark.retrieval import evaluate
 from scirgen.benchmark.tables import retrieval_table
 from scirgen.core.config import Config
@@ -16,6 +16,7 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
+from scirgen.qa.tasks import read_qrels
 from scirgen.testing.server import FakeServer
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write

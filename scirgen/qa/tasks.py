@@ -19,8 +19,8 @@ from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Grade, Query, Record
-from scirgen.core.release import SPLITS, Release, Split
 from scirgen.core.registry import suggest
+from scirgen.qa.release import SPLITS, Release, Split
 
 R = TypeVar("R", bound=Record)
 
@@ -163,9 +163,7 @@ def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
     return table
 
 
-def added_up(
-    needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, int]]:
+def added_up(needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """Complex query -> document -> sum of its grades over the requirements; only documents graded for every one of them."""
     table: dict[str, dict[str, int]] = {}
     for query, parts in needed.items():
@@ -210,7 +208,9 @@ def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
                 raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error
 
 
-def write_task(folder: Path, queries: Iterable[TaskQuery], qrels: Mapping[str, Mapping[str, int]], grades: Iterable[Grade]) -> dict[str, int]:
+def write_task(
+    folder: Path, queries: Iterable[TaskQuery], qrels: Mapping[str, Mapping[str, int]], grades: Iterable[Grade]
+) -> dict[str, int]:
     """Write ``folder`` (a release's ``tasks/NAME``); returns the number of lines of each file by its name.
 
     Args:

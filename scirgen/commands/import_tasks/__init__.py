@@ -1,0 +1,1 @@
+"""Published retrieval datasets as releases: DataFinder, CSFCube and DORIS-MAE."""

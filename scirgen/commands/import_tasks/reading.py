@@ -1,0 +1,82 @@
+"""Reading the plain files that the importers take, with the place in every error."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from scirgen.core.errors import InputError
+
+
+def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
+    """The rows of ``NAME.jsonl[.gz]`` or ``NAME.tsv[.gz]`` in a folder.
+
+    Args:
+        src: the folder.
+        name: the file's name without its endings.
+        needed: keys that every row must have.
+
+    Raises:
+        InputError: the file is missing or damaged, or a row lacks a key; file and line are named.
+    """
+    path = find(src, name)
+    with _opened(path) as lines:
+        try:
+            found = (
+                csv.DictReader(lines, delimiter="\t")
+                if ".tsv" in path.suffixes
+                else (_row(line, path, number) for number, line in enumerate(lines, 1) if line.strip())
+            )
+            for number, row in enumerate(found, 1):
+                if missing := [key for key in needed if row.get(key) is None]:
+                    raise InputError(f"{path}, row {number}: without {', '.join(missing)}", hint=_HINT)
+                yield row
+        except (EOFError, gzip.BadGzipFile, UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"{path} is damaged: {error}", hint=_HINT) from error
+
+
+def find(src: Path, name: str) -> Path:
+    """The file of that name in the folder.
+
+    Raises:
+        InputError: there is none.
+    """
+    for ending in (".jsonl.gz", ".jsonl", ".tsv.gz", ".tsv"):
+        if (path := src / f"{name}{ending}").is_file():
+            return path
+    raise InputError(f"{src} has no {name}.jsonl[.gz] or {name}.tsv[.gz]", hint=_HINT)
+
+
+def number(value: object, place: str) -> int:
+    """A whole number from a file.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return int(str(value))
+    except ValueError:
+        raise InputError(f"{place}: {value!r} is not a whole number", hint=_HINT) from None
+
+
+_HINT = "docs/recipes.md lists the files that SRC holds and their columns."
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return path.open(encoding="utf-8", newline="")
+
+
+def _row(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}, line {number}: not JSON: {error}", hint=_HINT) from error
+    if not isinstance(row, dict):
+        raise InputError(f"{path}, line {number}: expected an object, found {type(row).__name__}", hint=_HINT)
+    return row

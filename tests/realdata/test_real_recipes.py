@@ -1,0 +1,143 @@
+"""DataFinder, CSFCube and DORIS-MAE imported from the command line: their published figures, to the last digit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+
+DATA = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[2] / ".." / "shared" / "data")) / "recipes"
+
+pytestmark = [
+    pytest.mark.realdata,
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"REAL DATA MISSING: {DATA} (set SCIRGEN_REALDATA)"),
+]
+
+
+def scirgen(*arguments: object) -> str:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def imported(name: str, folder: Path) -> Path:
+    scirgen("import", name, DATA / name, folder / name)
+    return folder / name
+
+
+def expected(name: str) -> dict:
+    return json.loads((DATA / name / "expected.json").read_text())["this_half"]
+
+
+def measured(release: Path, task: str, split: str, out: Path, *arguments: object) -> list[dict]:
+    file = out / "figures.json"
+    scirgen("benchmark", "retrieval", release, "--task", task, "--split", split, "--json", file, "--quiet", *arguments)
+    return json.loads(file.read_text())["rows"]
+
+
+def run_files(name: str, files: list[str], folder: Path) -> list[Path]:
+    lines: dict[str, list[str]] = {}
+    for file in files:
+        with gzip.open(DATA / name / file, "rt", encoding="utf-8") as rows:
+            for row in map(json.loads, rows):
+                system = "-".join(row[k] for k in ("system", "abstract", "query_mode") if k in row)
+                for rank, hit in enumerate(row["ranking"], 1):
+                    document = hit if isinstance(hit, str) else hit[0]
+                    lines.setdefault(system, []).append(f"{row['query']} Q0 {document} {rank} {-rank} x\n")
+    for system, rows_ in lines.items():
+        (folder / f"{system}.run").write_text("".join(rows_))
+    return [folder / f"{system}.run" for system in lines]
+
+
+def test_csfcubes_figures_come_out_to_every_digit(tmp_path):
+    release = imported("csfcube", tmp_path)
+    runs = run_files("csfcube", [f"rankings{x}.jsonl.gz" for x in ("", "_thirdparty", "_local")], tmp_path)
+    assert len(runs) == 11
+    given = ",".join(f"run:{r}" for r in runs)
+    figures = 0
+    for row in measured(release, "facets", "dev", tmp_path, "--profile", "csfcube", "--retrievers", given):
+        wanted = expected("csfcube")["systems"][Path(row["retriever"]).stem][row["group"]]
+        assert {m: round(row["metrics"][m], 6) for m in wanted} == wanted, row["retriever"]
+        figures += len(wanted)
+    assert figures == 440
+
+
+@pytest.mark.parametrize(("text", "system"), [("facet", "bm25_facet"), ("abstract", "bm25_abstract")])
+def test_our_own_bm25_ranks_csfcubes_pools_as_the_committed_ranking(tmp_path, text, system):
+    release = imported("csfcube", tmp_path)
+    given = ("--retrievers", "bm25:norms=byte", "--query-text", text)
+    for row in measured(release, "facets", "dev", tmp_path, *given):
+        wanted = expected("csfcube")["systems"][system][row["group"]]
+        assert {m: round(row["metrics"][m], 6) for m in wanted} == wanted, row["group"]
+
+
+def test_dorismaes_metrics_have_no_difference_from_the_official_code(tmp_path):
+    release = imported("dorismae", tmp_path)
+    runs = run_files("dorismae", ["rankings.jsonl.gz"], tmp_path)
+    given = ",".join(f"run:{r}" for r in runs)
+    wanted = {s.replace("/", "-"): v for s, v in expected("dorismae")["systems"].items()}
+    rows = measured(release, "aspects", "dev", tmp_path, "--profile", "doris", "--retrievers", given)
+    got = {Path(r["retriever"]).stem: {m: round(100 * v, 4) for m, v in r["metrics"].items()} for r in rows}
+    assert got == wanted
+    assert sum(map(len, got.values())) == 119
+
+
+def test_dorismaes_aspects_and_sub_aspects_are_counted(tmp_path):
+    from scirgen.qa.release import Release
+    from scirgen.qa.tasks import Task, requirements
+
+    queries = list(Task(Release(imported("dorismae", tmp_path)), "aspects").queries())
+    wanted = expected("dorismae")["counts"]
+    forms = [q.form for q in queries]
+    assert forms.count("complex") == wanted["queries"]
+    assert forms.count("aspect") == wanted["aspects"]
+    assert forms.count("sub_aspect") == wanted["sub_aspects"]
+    assert forms.count("sub_query") == wanted["sub_queries"]
+    assert sum(map(len, requirements(queries).values())) == wanted["distinct"]
+
+
+@pytest.mark.parametrize(
+    ("form", "cut", "row"),
+    [
+        ("sentence", "datafinder", "bm25_sentence"),
+        ("sentence", "datafinder:5", "bm25_sentence_limit5"),
+        ("sentence", "5", "bm25_sentence_clean"),
+        ("keyphrases", "datafinder", "bm25_keyphrase"),
+    ],
+)
+def test_datafinders_bm25_comes_out_to_every_digit(tmp_path, form, cut, row):
+    release = imported("datafinder", tmp_path)
+    given = ("--retrievers", "bm25:k1=0.8,b=0.4,norms=byte", "--form", form, "--cut", cut, "--not-after-query")
+    (found,) = measured(release, "recommend", "test", tmp_path, "--profile", "trec", *given)
+    wanted = expected("datafinder")[row]
+    assert {m: round(100 * found["metrics"][m], 4) for m in wanted} == wanted
+
+
+def test_bm25_scores_are_those_of_lucenes_index(tmp_path):
+    """7,840 scores of the committed Lucene hits, to a millionth of the score."""
+    from scirgen.benchmark.lexical import BM25
+
+    with gzip.open(DATA / "datafinder" / "documents.jsonl.gz", "rt", encoding="utf-8") as rows:
+        documents = [json.loads(line)["text"] for line in rows]
+    topics = {t["key"]: t for t in map(json.loads, (DATA / "datafinder" / "topics.jsonl").read_text().splitlines())}
+    hits: dict[tuple[str, str], dict[int, float]] = {}
+    with gzip.open(DATA / "datafinder" / "hits.tsv.gz", "rt", encoding="utf-8") as lines:
+        for line in list(lines)[1:]:
+            topic, query, _, number, _, score, _ = line.rstrip("\n").split("\t")
+            hits.setdefault((topic, query), {})[int(number)] = float(score)
+    model = BM25(0.8, 0.4, norms="byte")
+    model.index(documents)
+    texts = [topics[t]["text" if kind == "sentence" else "keyphrases"] for t, kind in hits]
+    found = model.search(texts, len(documents))
+    worst = 0.0
+    for (_, wanted), positions, scores in zip(hits.items(), found.documents, found.scores, strict=True):
+        ours = dict(zip(positions.tolist(), scores.tolist(), strict=True))
+        worst = max([worst, *(abs(ours[d] - s) / s for d, s in wanted.items())])
+    assert sum(map(len, hits.values())) == 7840
+    assert worst < 1e-6
