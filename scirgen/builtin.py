@@ -20,6 +20,7 @@ STAGES = (
 
 MODELS = (
     Provided("chat_model", "openai", "scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
+    Provided("chat_model", "azure", "scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
     Provided(
         "scoring_model",
         "openai",

@@ -30,7 +30,6 @@ _OPTIONS = (
         help="The run's folder.",
     ),
     click.option("--limit", type=click.IntRange(min=1), help="At most this many datasets."),
-    click.option("--refresh", is_flag=True, default=None, help="Read the catalogue again, though it looks unchanged."),
     click.option("--ids", multiple=True, metavar="ID", help="Only the dataset with this id or DOI; may be repeated."),
     click.option("--licences", metavar="NAMES", help="Only what may be redistributed, e.g. cc-by,cc0.  [default: all]"),
     click.option("--query", help="What to search the catalogue for, where the source searches."),
@@ -66,7 +65,6 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "papers": given["papers"],
         "collect.source": given["source"],
         "collect.limit": given["limit"],
-        "collect.refresh": given["refresh"],
         "collect.ids": list(given["ids"]) or None,
         "collect.licences": names_in(given["licences"]),
         "collect.options.query": given["query"],
@@ -90,7 +88,6 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     import yaml
 
     from scirgen.core.errors import ConfigError
-    from scirgen.core.yamlfile import parse_yaml
 
     found: dict[str, object] = {}
     for text in values:
@@ -98,7 +95,7 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
         if not sign:
             raise click.BadParameter(f"{text!r}: expected KEY=VALUE", param_hint="--set")
         try:
-            found[key] = parse_yaml(value)
+            found[key] = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError) as error:
             problem = getattr(error, "problem", None) or str(error)
             raise ConfigError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Final, Literal, Protocol, runtime_checkable
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.llm.uri import ModelURI
@@ -76,12 +77,23 @@ class ChatRequest:
     sampling: Sampling = Sampling()
 
 
+MAX_COUNT: Final = 2**53
+"""The largest number of tokens that is believed: what a JSON number holds exactly."""
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens as the backend counted them; None where it does not say."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+
+    def believable(self) -> Usage:
+        """The same counts, None for one that is negative or larger than 2^53."""
+        counts = (self.prompt_tokens, self.completion_tokens)
+        if all(n is None or 0 <= n <= MAX_COUNT for n in counts):
+            return self
+        return Usage(*(n if n is not None and 0 <= n <= MAX_COUNT else None for n in counts))
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,16 @@ class ScoreReply:
     logprobs: tuple[float, ...]
     prompt_tokens: int = 0
     truncated: bool = False
+
+    def fault(self) -> str | None:
+        """Why these cannot be log-probabilities; None: they can. Above 0 by a rounding error (1e-3) passes."""
+        if not self.logprobs or len(self.tokens) != len(self.logprobs):
+            return "the tokens and the log-probabilities do not belong together"
+        if not all(math.isfinite(value) for value in self.logprobs):
+            return "a log-probability is not a finite number"
+        if max(self.logprobs) > 1e-3:
+            return "a log-probability is above 0"
+        return None if 0 <= self.prompt_tokens <= MAX_COUNT else "the number of the prompt's tokens cannot be right"
 
     @property
     def mean(self) -> float:

@@ -187,14 +187,16 @@ class CachedChatSession:
                 self._usage.unbook(booking)
                 self._usage.role(self._role).failures += isinstance(error, ModelError)
                 raise
-            self._usage.add(self._role, reply.usage, booking)
+            # A count that cannot be one would break the caps and the store: it counts as not given.
+            usage = reply.usage.believable()
+            self._usage.add(self._role, usage, booking)
         body = {
             "messages": [[m.role, m.content] for m in request.messages],
             "sampling": vars(request.sampling),
             "schema": request.schema,
         }
         self._cache.put(
-            key, body, reply.text, model=str(self._model.identity), finish_reason=reply.finish_reason, usage=reply.usage
+            key, body, reply.text, model=str(self._model.identity), finish_reason=reply.finish_reason, usage=usage
         )
         return reply
 

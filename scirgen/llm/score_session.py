@@ -90,7 +90,10 @@ class CachedScoreSession:
             finally:
                 self._usage.unbook(booking)
             for (key, request), reply in zip(requests.items(), replies, strict=True):
-                if isinstance(reply, ScoreReply):
+                if isinstance(reply, ScoreReply) and (fault := reply.fault()):
+                    self._usage.role(self._role).failures += 1
+                    results[key] = ModelError(f"{self._model.identity}: {fault}", code="bad_logprobs")
+                elif isinstance(reply, ScoreReply):
                     self._keep(key, request, reply)
                     results[key] = reply
                 elif isinstance(reply, ModelError):

@@ -1,4 +1,4 @@
-"""Model URIs: ``openai:NAME[@URL[,URL2]]``, ``batch:NAME[@URL]``, ``hf:ID_OR_DIR``, ``vllm:ID_OR_DIR``, ``bundled:NAME``, or a plugin's scheme."""
+"""Model URIs: ``openai:NAME[@URL[,URL2]]``, ``azure:DEPLOYMENT[@URL]``, ``batch:NAME[@URL]``, ``hf:ID_OR_DIR``, ``vllm:ID_OR_DIR``, ``bundled:NAME``, or a plugin's scheme."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from scirgen.core.errors import ConfigError
 
-FORMS = "openai:NAME[@BASE_URL], batch:NAME[@BASE_URL], hf:ID_OR_DIR, vllm:ID_OR_DIR or bundled:smollm2-135m"
+FORMS = "openai:NAME[@BASE_URL], azure:DEPLOYMENT[@RESOURCE_URL], batch:NAME[@BASE_URL], hf:ID_OR_DIR, vllm:ID_OR_DIR or bundled:smollm2-135m"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,12 @@ class ModelURI:
         endpoints = tuple(dict.fromkeys(u.strip().rstrip("/") for u in urls.split(",") if u.strip()))
         if not name.strip():
             raise ConfigError(f"{text!r} names no model", hint="Write the model's name before the @.")
-        if scheme in ("openai", "batch") and not endpoints and "@" in name and name.rpartition("@")[2][:1].isalnum():
+        if (
+            scheme in ("openai", "azure", "batch")
+            and not endpoints
+            and "@" in name
+            and name.rpartition("@")[2][:1].isalnum()
+        ):
             host = name.rpartition("@")[2]
             if ":" in host or "/" in host or host.startswith("localhost"):
                 raise ConfigError(

@@ -18,16 +18,9 @@ from scirgen.stages.base import Stage, StageContext
 
 
 def build_manifest(
-    config: Config,
-    ctx: StageContext,
-    stages: Mapping[str, Stage],
-    usage: Mapping[str, object],
-    last: Mapping[str, object] | None = None,
+    config: Config, ctx: StageContext, stages: Mapping[str, Stage], usage: Mapping[str, object]
 ) -> dict[str, object]:
-    """Everything that says how the release came about, without clock times, paths or addresses.
-
-    ``usage`` is that of all invocations together, ``last`` that of the last one alone.
-    """
+    """Everything that says how the release came about, without clock times, paths or addresses."""
     sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session}
     return {
         "scirgen": __version__,
@@ -43,7 +36,6 @@ def build_manifest(
         "stages": {s.stage: stage_fingerprint(stages[s.stage], ctx)[:12] for s in PLAN},
         "settings": {s.stage: getattr(config, s.stage).model_dump(mode="json") for s in PLAN},
         "usage": dict(usage),
-        "usage_last_invocation": dict(last or {}),
     }
 
 

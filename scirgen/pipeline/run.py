@@ -18,7 +18,6 @@ from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
-from scirgen.llm.usage import whole_usage
 from scirgen.pipeline.empty_run import refuse_nothing
 from scirgen.pipeline.engines.base import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
@@ -31,7 +30,6 @@ from scirgen.stages.base import Stage, StageContext
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
-from scirgen.stages.filter.stage import silent_gates
 
 
 async def execute(
@@ -60,11 +58,6 @@ async def execute(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
         )  # fmt: skip
-        if silent := silent_gates(config, registry, ctx.taxonomies):
-            observer.note(
-                f"no patterns for language {config.language!r}: {', '.join(silent)} cannot reject by wording "
-                "(docs/prompts.md, 'Another language')"
-            )
         engine = build_engine(config, registry)
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
@@ -84,11 +77,7 @@ async def execute(
             raise
         finally:
             with suppress(ScirgenError):
-                write_manifest(
-                    folder,
-                    store,
-                    build_manifest(config, ctx, stages, whole_usage(replies.spent(), sessions.meter), sessions.usage()),
-                )
+                write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
         log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
     return outcome
 

@@ -7,6 +7,11 @@ import contextlib
 
 import click
 
+try:
+    import aiohttp  # noqa: F401
+except ImportError as error:
+    raise SystemExit("the fake server needs an extra package: pip install 'scirgen[testing]'") from error
+
 from scirgen.testing.batches import Batches
 from scirgen.testing.faults import FAULTS, Faults
 from scirgen.testing.server import FakeServer

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from scirgen.core.http import retry_after_s
 from scirgen.llm.base import ChatRequest, Message, ModelIdentity, Sampling, ScoreRequest
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import chat_key
 from scirgen.llm.score_session import score_key
 from scirgen.llm.server.limits import AdaptiveLimit
-from scirgen.llm.server.openai_http import retry_after_s
 from scirgen.llm.structured import UnparsableReply, parse_reply, reply_schema
 from scirgen.testing.replies import word_logprobs
 

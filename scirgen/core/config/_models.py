@@ -41,7 +41,11 @@ class LimitsConfig(Section):
 
     concurrency: int = Field(default=16, ge=1, description="model calls in flight, at most")
     datasets_in_flight: int = Field(default=32, ge=1)
-    timeout_s: float = Field(default=120.0, gt=0)
+    timeout_s: float = Field(default=120.0, gt=0, description="for a whole call of a model server")
+    max_wait_s: float = Field(default=600.0, ge=0, description="a longer Retry-After of a model server is cut to this")
+    max_reply_mb: float = Field(
+        default=8.0, gt=0, description="largest answer of a model server, also once decompressed"
+    )
     retries: int = Field(default=5, ge=0)
     repair_attempts: int = Field(default=2, ge=0, description="times a malformed reply is sent back to be mended")
     requests_per_minute: int | None = None

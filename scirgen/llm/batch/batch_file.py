@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from scirgen.core.errors import ModelError, RateLimitedError, ServerUnavailableError
 from scirgen.llm.batch.batch_journal import Arrived
-from scirgen.llm.server.openai_http import status_error
+from scirgen.llm.server.server_errors import clean, status_error
 
 ENDPOINT: Final = "/v1/chat/completions"
 CANCELLED: Final = "batch_cancelled"
@@ -23,18 +23,19 @@ def request_line(custom_id: str, body: dict[str, Any]) -> bytes:
 
 
 def read_answers(lines: bytes) -> dict[str, Arrived]:
-    """Custom id -> what was said, from an output or error file; lines that cannot be read say nothing."""
+    """Custom id -> what was said, from an output or error file; a line that cannot be read counts as never answered."""
     found: dict[str, Arrived] = {}
-    for line in lines.splitlines():
+    for line in lines.split(b"\n"):
         try:
             entry = json.loads(line)
             custom_id, response = str(entry["custom_id"]), entry.get("response")
-        except (ValueError, KeyError, TypeError, AttributeError):
+            if response:
+                status = int(response.get("status_code", 200))
+                found[custom_id] = Arrived(status if 0 <= status < 1000 else 0, response.get("body"))
+            else:
+                found[custom_id] = Arrived(0, {"error": entry.get("error") or {}})
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             continue
-        if response:
-            found[custom_id] = Arrived(int(response.get("status_code", 200)), response.get("body"))
-        else:
-            found[custom_id] = Arrived(0, {"error": entry.get("error") or {}})
     return found
 
 
@@ -58,8 +59,10 @@ def fault_of(arrived: Arrived | None, state: dict[str, Any], where: str) -> Mode
 
 def _refused(state: dict[str, Any], where: str) -> ModelError:
     """A batch that the server did not take: by its first error."""
-    rows = (state.get("errors") or {}).get("data") or [{}]
-    said, code = str(rows[0].get("message") or "no reason given"), str(rows[0].get("code") or "")
+    errors = state.get("errors")
+    rows = errors.get("data") if isinstance(errors, dict) else None
+    first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
+    said, code = clean(str(first.get("message") or "no reason given")), str(first.get("code") or "")
     if "limit" in code:  # too many tokens enqueued: others must come back first
         return RateLimitedError(f"{where}: {said}", hint="Lower models.options.batch_requests.")
     if "model" in code:

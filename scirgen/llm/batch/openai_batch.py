@@ -14,12 +14,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Final
 
-import aiohttp
+import openai
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelError, RateLimitedError
+from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
 from scirgen.core.fingerprint import digest
 from scirgen.core.writer import Writer
 from scirgen.llm.base import ChatReply, ChatRequest
@@ -27,8 +28,9 @@ from scirgen.llm.batch.batch_file import CANCELLED, ENDPOINT, PASSING, fault_of,
 from scirgen.llm.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.server.endpoints import ServerGoneError
 from scirgen.llm.server.limits import RETRYABLE
+from scirgen.llm.server.openai_client import OpenAIServer
 from scirgen.llm.server.openai_compat import OPTIONS, OpenAIChat
-from scirgen.llm.server.openai_http import NotFoundError, OpenAIServer, RefusedRequestError, status_error
+from scirgen.llm.server.server_errors import NotFoundError, RefusedRequestError, status_error
 from scirgen.llm.uri import ModelURI
 
 GIVE_UP_S: Final = 600.0
@@ -215,12 +217,8 @@ class BatchQueue:
         self._noted |= requests.keys()
         try:
             lines = b"".join(request_line(custom_id, w.body) for custom_id, w in requests.items())
-            file_id = str((await self._patiently(lambda: self._upload(name, lines)))["id"])
-            wanted = {
-                "input_file_id": file_id, "endpoint": ENDPOINT, "completion_window": self.settings.window,
-                "metadata": {"scirgen": name},
-            }  # fmt: skip
-            remote = str((await self._patiently(lambda: self._create(wanted, name)))["id"])
+            file_id = await self._patiently(lambda: self._upload(name, lines))
+            remote = await self._patiently(lambda: self._create(file_id, name))
         except ModelError as error:
             self.journal.drop(name)
             self._noted -= requests.keys()
@@ -230,53 +228,66 @@ class BatchQueue:
         self.tell(f"batch {remote}: {len(requests):,} requests sent")
         await self._watch(OpenBatch(name, remote, frozenset(requests)))
 
-    async def _upload(self, name: str, lines: bytes) -> Any:
-        form = aiohttp.FormData()
-        form.add_field("purpose", "batch")
-        form.add_field("file", lines, filename=f"scirgen-{name}.jsonl", content_type="application/jsonl")
-        return await self.server.request("POST", "/files", data=form)
+    async def _upload(self, name: str, lines: bytes) -> str:
+        file = (f"scirgen-{name}.jsonl", lines, "application/jsonl")
+        return self._id(await self.server.ask(lambda c: c.files.with_raw_response.create(file=file, purpose="batch")))
 
-    async def _create(self, wanted: dict[str, Any], name: str) -> Any:
+    async def _create(self, file_id: str, name: str) -> str:
         """Create a batch; when an earlier attempt's answer was lost, take the one it made: a second would be paid for too."""
-        return await self._named(name) or await self.server.post("/batches", wanted)
+        if (made := await self._named(name)) is not None:
+            return made
+        wanted: dict[str, Any] = {
+            "input_file_id": file_id, "endpoint": ENDPOINT, "completion_window": self.settings.window,
+            "metadata": {"scirgen": name},
+        }  # fmt: skip
+        return self._id(await self.server.ask(lambda client: client.batches.with_raw_response.create(**wanted)))
 
-    async def _named(self, name: str) -> Any:
-        after = ""
+    async def _named(self, name: str) -> str | None:
+        """The id of the batch that was created under this name, among the latest 2,000."""
+        after: Any = openai.omit
         for _ in range(20):
             try:
-                page = await self.server.get(f"/batches?limit=100{after}")
+                page = await self.server.ask(partial(_page, after=after))
             except (NotFoundError, RefusedRequestError):
                 return None  # a server without a list of batches
-            rows = page.get("data") or []
+            listed = page.get("data")
+            rows = [row for row in (listed if isinstance(listed, list) else ()) if isinstance(row, dict)]
             for row in rows:
-                if (row.get("metadata") or {}).get("scirgen") == name:
-                    return row
+                if isinstance(noted := row.get("metadata"), dict) and noted.get("scirgen") == name:
+                    return self._id(row)
             if not rows or not page.get("has_more"):
                 return None
-            after = f"&after={rows[-1]['id']}"
+            after = self._id(rows[-1])
         return None
+
+    def _id(self, made: Mapping[str, Any]) -> str:
+        if not isinstance(name := made.get("id"), str) or not name:
+            raise ServerUnavailableError(
+                f"{self.where}: the server's answer names no id", hint="Run again to retry it."
+            )
+        return name
 
     async def _adopted(self, left: OpenBatch) -> OpenBatch | None:
         """A batch we were stopped at creating: the server knows whether it was."""
         found = await self._patiently(lambda: self._named(left.name))
         if found is None:
             return None
-        self.journal.created(left.name, str(found["id"]))
-        return OpenBatch(left.name, str(found["id"]), left.requests)
+        self.journal.created(left.name, found)
+        return OpenBatch(left.name, found, left.requests)
 
     async def _watch(self, batch: OpenBatch) -> None:
         """Until it has ended; then give out what it brought."""
         try:
             while True:
-                state = await self._patiently(lambda: self.server.get(f"/batches/{batch.remote}"))
+                state = await self._patiently(lambda: self.server.ask(partial(_state, remote=batch.remote)))
                 if state.get("status") in ("completed", "expired", "cancelled", "failed"):
                     break
                 await asyncio.sleep(self.settings.poll_s)
             arrived: dict[str, Arrived] = {}
             for key in ("output_file_id", "error_file_id"):
-                if state.get(key):
-                    path = f"/files/{state[key]}/content"
-                    arrived |= read_answers(await self._patiently(lambda p=path: self.server.fetch("GET", p)))
+                if file_id := state.get(key):
+                    lines = await self._patiently(lambda i=str(file_id): self.server.content(i))
+                    arrived |= read_answers(lines)
         except NotFoundError:
             state, arrived = {"status": "forgotten by the server"}, {}
         except ModelError as error:
@@ -358,6 +369,14 @@ class BatchQueue:
         await asyncio.gather(*tasks, return_exceptions=True)
         if open_ := self.journal.open_batches():
             logging.getLogger("scirgen").info("%d batches go on at %s", len(open_), self.where)
+
+
+def _state(client: openai.AsyncOpenAI, remote: str | None) -> Any:
+    return client.batches.with_raw_response.retrieve(str(remote))
+
+
+def _page(client: openai.AsyncOpenAI, after: Any) -> Any:
+    return client.batches.with_raw_response.list(limit=100, after=after)
 
 
 def _settings(options: Mapping[str, object]) -> BatchSettings:

@@ -107,6 +107,7 @@ class EndpointPool(Generic[C]):
         self._stopping = False
         self._pauses: set[asyncio.Future[None]] = set()
         self._retries = limits.retries
+        self._longest_wait = limits.max_wait_s
         self._where = where
         self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
         self._requests = MinuteCap(limits.requests_per_minute, clock) if limits.requests_per_minute else None
@@ -146,7 +147,7 @@ class EndpointPool(Generic[C]):
                 self._learn(endpoint, error)
                 failed = endpoint
                 self._give_up(self._clock())
-                after = error.retry_after if isinstance(error, RateLimitedError) else None
+                after = self._asked_wait(error)
                 if attempt >= self._retries and not (
                     isinstance(error, RateLimitedError) and self._all_refused(refused_at)
                 ):
@@ -224,7 +225,7 @@ class EndpointPool(Generic[C]):
         now = self._clock()
         if isinstance(error, RateLimitedError):
             endpoint.answered(now)
-            wait = error.retry_after or 0.0
+            wait = self._asked_wait(error) or 0.0
             self._asked_to_wait = max(self._asked_to_wait, wait)
             if wait >= LONG_WAIT_S and now >= self._quiet_until:
                 self._quiet_until = now + wait
@@ -236,6 +237,11 @@ class EndpointPool(Generic[C]):
                 left = "the other servers go on" if others else f"the run stops when none answers for {GIVE_UP_S:.0f} s"
                 self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} faults in a row ({error}); {left}")
         endpoint.limit.release(refused=True)
+
+    def _asked_wait(self, error: Exception) -> float | None:
+        """Seconds that a server asks for, at most ``limits.max_wait_s``."""
+        after = error.retry_after if isinstance(error, RateLimitedError) else None
+        return None if after is None else min(after, self._longest_wait)
 
     def _all_refused(self, since: float) -> bool:
         """Whether nobody was served since then (when the caller was refused before), and there is still reason to hope.

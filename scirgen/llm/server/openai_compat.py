@@ -1,6 +1,6 @@
 """Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend.
 
-HTTP and its errors are `openai_http`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
+HTTP is `openai_client`, its errors are `server_errors`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
-from scirgen.llm.server.openai_http import OpenAIServer, RefusedRequestError, open_servers
+from scirgen.llm.server.openai_client import OpenAIServer, open_servers
+from scirgen.llm.server.server_errors import RefusedRequestError
 from scirgen.llm.uri import ModelURI
 
 Form = Literal["json_schema", "json_object", "prompt"]
@@ -26,7 +27,9 @@ FORMS: Final[tuple[Form, ...]] = ("json_schema", "json_object", "prompt")
 """How a server is asked for JSON, best first; a server that refuses one is asked with the next from then on."""
 
 OPTIONS: Final[Mapping[str, str]] = {
-    "api_key_env": "name of the environment variable with the key (default OPENAI_API_KEY)",
+    "api_key_env": "name of the environment variable with the key (default OPENAI_API_KEY, for Azure AZURE_OPENAI_API_KEY)",
+    "extra_headers": "headers of every request; a value $NAME is read from the environment",
+    "extra_query": "query parameters of every request",
     "structured": "json_schema (default), json_object or prompt: how the server is asked for JSON",
     "context_tokens": "the model's window, where the server does not say",
     "extra_body": "further fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
@@ -55,7 +58,7 @@ class OpenAIChat(Backend):
         self._context = _integer(models.options.get("context_tokens"))
         extra = models.options.get("extra_body")
         self._extra_body: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
-        hosted = not uri.urls or any("api.openai.com" in u for u in uri.urls)
+        hosted = uri.scheme == "azure" or not uri.urls or any("api.openai.com" in u for u in uri.urls)
         self._max_tokens_field = str(
             models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
         )
@@ -76,7 +79,7 @@ class OpenAIChat(Backend):
     @property
     def identity(self) -> ModelIdentity:
         """The server's name for the model; servers state no revision that stays the same between calls."""
-        return ModelIdentity("openai", self.uri.name)
+        return ModelIdentity("azure" if self.uri.scheme == "azure" else "openai", self.uri.name)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -15,8 +15,9 @@ from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ModelError, ScirgenError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
+from scirgen.llm.server.openai_client import OpenAIServer, open_servers
 from scirgen.llm.server.openai_compat import OPTIONS, parameters_in_name
-from scirgen.llm.server.openai_http import OpenAIServer, RefusedRequestError, ServerErrorStatus, open_servers
+from scirgen.llm.server.server_errors import RefusedRequestError, ServerErrorStatus, reading
 from scirgen.llm.server.vllm_server import VLLMServer
 from scirgen.llm.tokens.piece_alignment import first_of_answer
 from scirgen.llm.uri import ModelURI
@@ -59,11 +60,15 @@ class OpenAIScoring(Backend):
         """
         self._servers = open_servers(self.uri, self.models, self.limits)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
-        for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
+        with reading(str(self.uri)):
+            await self._find_a_way(self._pool)
+
+    async def _find_a_way(self, pool: EndpointPool[OpenAIServer]) -> None:
+        for listed in await ask_each(pool, self.limits, OpenAIServer.list_models):
             self._context = self._context or listed.get(self.uri.name)
         tokens = VLLMServer(self.uri, self._context)
-        with suppress(ModelError):
-            tokens.reads_cache = all(await ask_each(self._pool, self.limits, tokens.answers))
+        with suppress(ModelError), reading(str(self.uri)):
+            tokens.reads_cache = all(await ask_each(pool, self.limits, tokens.answers))
             self._tokens = tokens
             return
         probe = ScoreRequest("The sky is", " blue")
@@ -71,7 +76,7 @@ class OpenAIScoring(Backend):
         for way in WAYS:
             self._way = way
             try:
-                await ask_each(self._pool, self.limits, partial(self._score_one, request=probe))
+                await ask_each(pool, self.limits, partial(self._score_one, request=probe))
             except (CannotScoreError, ServerErrorStatus) as error:
                 failed.append(error)  # llama.cpp's server answers a request for echo with HTTP 500
                 continue
@@ -124,7 +129,8 @@ class OpenAIScoring(Backend):
         assert self._pool is not None, "start() comes first"
         async with self._slots:
             try:
-                return await self._pool.run(call)
+                with reading(str(self.uri)):
+                    return await self._pool.run(call)
             except ModelError as error:
                 if error.fatal:
                     raise
@@ -181,7 +187,7 @@ def _from_echo(completion: object) -> Rows:
     # The last ones were generated, not read.
     usage = completion.get("usage") if isinstance(completion, dict) else None
     made = int((usage or {}).get("completion_tokens") or 0)
-    return list(zip(tokens, values, strict=True))[: len(tokens) - made]
+    return list(zip(tokens, values, strict=True))[: len(tokens) - max(0, made)]
 
 
 def _from_prompt_logprobs(completion: object) -> Rows:

@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar
 
 from scirgen.core.errors import ContextTooLongError, ModelError
 from scirgen.llm.base import ScoreReply, ScoreRequest
-from scirgen.llm.server.openai_http import OpenAIServer, RefusedRequestError, ServerErrorStatus
+from scirgen.llm.server.openai_client import OpenAIServer
+from scirgen.llm.server.server_errors import RefusedRequestError, ServerErrorStatus
 from scirgen.llm.tokens.token_trie import WARM, TokenTrie
 from scirgen.llm.uri import ModelURI
 

@@ -3,6 +3,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
+from scirgen.core.errors import ModelError
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.score_session import CachedScoreSession
 
@@ -35,3 +38,30 @@ async def test_callers_that_want_the_same_scores_at_the_same_time_measure_them_o
         [r.continuation for r in part] for part in (first, second)
     ]
     assert sorted(model.asked) == [f" {n}" for n in range(8)]
+
+
+class Odd(Counting):
+    """Gives what no model can have measured."""
+
+    def __init__(self, reply: ScoreReply) -> None:
+        super().__init__()
+        self.reply = reply
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
+        return [self.reply for _ in requests]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ScoreReply((" a",), (0.5,)),
+        ScoreReply((" a",), (float("nan"),)),
+        ScoreReply((" a",), (float("-inf"),)),
+        ScoreReply((" a", " b"), (-1.0,)),
+        ScoreReply((), ()),
+        ScoreReply((" a",), (-1.0,), prompt_tokens=10**30),
+    ],
+)
+async def test_a_score_that_cannot_be_one_fails_its_request_alone(reply: ScoreReply) -> None:
+    (found,) = await CachedScoreSession(Odd(reply)).score([ScoreRequest("p", " a")])
+    assert isinstance(found, ModelError) and found.error_code == "bad_logprobs"

@@ -78,3 +78,10 @@ async def test_for_the_last_calls_of_a_cap_no_further_batch_is_waited_for() -> N
     with pytest.raises(BudgetReachedError):
         await meter.book("generator", 400, 1_400)
     meter.unbook(small)
+
+
+@pytest.mark.parametrize("count", [-1, -(10**9), 2**53 + 1, 10**30])
+def test_a_count_that_cannot_be_one_counts_as_not_given(count: int) -> None:
+    assert Usage(count, 7).believable() == Usage(None, 7)
+    assert Usage(7, count).believable() == Usage(7, None)
+    assert Usage(0, 2**53).believable() == Usage(0, 2**53)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ import httpx2
 
 from scirgen.core.config import HttpConfig
 from scirgen.core.errors import PaperError, SourceError, SourceRefusedError
+from scirgen.core.http import retry_after_s
 from scirgen.core.version import __version__
 from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport
@@ -320,24 +320,12 @@ def _raise_for_status(response: httpx2.Response, url: str) -> None:
     if status in _MAY_PASS:
         code = "rate_limited" if status == 429 else f"http_{status}"
         error = SourceError(f"{host}: HTTP {status}", hint="The service is busy; run again later.", code=code)
-        raise _RetryLater(error, _retry_after(response.headers.get("retry-after")))
+        raise _RetryLater(error, retry_after_s(response.headers.get("retry-after")))
     if response.has_redirect_location:
         raise SourceRefusedError(f"{_shown(url)}: moved to {_shown(response.headers['location'])}", code="moved")
     raise SourceRefusedError(
         f"{_shown(url)}: HTTP {status}", hint="Check the query and options.", code=f"http_{status}"
     )
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Seconds to wait, from either form of the header (RFC 9110, section 10.2.3)."""
-    if not header:
-        return None
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
 
 
 def _limited(response: httpx2.Response, limit: int, url: str) -> Iterator[bytes]:

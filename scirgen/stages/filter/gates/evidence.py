@@ -8,10 +8,8 @@ from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
 from scirgen.core.text.textmatch import content_words, coverage, numbers, states_number
-from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
-from scirgen.stages.filter.gates.form import foreign_text, type_of
 
 _MANY_ADDED = 4
 _ADDED_SHARE = 0.5
@@ -53,7 +51,7 @@ class NotSupportedGate(PairGate):
         "of the words it adds to its question more are missing from its own evidence than are there."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
@@ -67,12 +65,8 @@ class NotSupportedGate(PairGate):
         missing = sorted(n for n in claimed if not _small(n) and not states_number(n, figures))
         if missing:
             return Verdict(False, f"the answer's number {missing[0]} is not in its evidence")
-        if foreign_text(support, pair.language, ctx.taxonomies.wording):
-            return ACCEPT
         said = {w for w in content_words(pair.answer, stop) if not w[0].isdigit()}
         stated_numbers = sum(states_number(n, figures) for n in claimed)  # "every 10 min" supports "10 minutes"
-        if _is_polar(pair, ctx):
-            said = set()  # the words for yes and no say nothing of their own
         if said or stated_numbers:
             known = coverage(said, stated | asked) * len(said) + stated_numbers
             share = known / (len(said) + stated_numbers)
@@ -84,14 +78,6 @@ class NotSupportedGate(PairGate):
         if share < self.threshold(ctx.config):
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
         return ACCEPT
-
-
-def _is_polar(pair: QAPair, ctx: StageContext) -> bool:
-    """Whether the answer is a yes or a no, or is taken for one because nobody said how the language says them."""
-    kind, wording = type_of(pair, ctx), ctx.taxonomies.wording.of(pair.language)
-    if kind is None or not kind.polar:
-        return False
-    return not wording.affirmative or polarity(pair.answer, wording) is not None
 
 
 @lru_cache(maxsize=64)

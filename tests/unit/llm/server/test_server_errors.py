@@ -7,6 +7,7 @@ import json
 import pytest
 from aiohttp import web
 
+from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import (
     ContextTooLongError,
     ModelAccessError,
@@ -14,7 +15,8 @@ from scirgen.core.errors import (
     RateLimitedError,
     ServerUnavailableError,
 )
-from scirgen.llm.server.openai_http import OpenAIServer, RefusedRequestError, _proxy, status_error
+from scirgen.llm.server.openai_client import Access, OpenAIServer
+from scirgen.llm.server.server_errors import RefusedRequestError, status_error
 
 
 def said(message: str, code: str = "") -> bytes:
@@ -68,14 +70,7 @@ async def test_a_server_without_a_list_of_models_lists_none(status: int) -> None
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    server = OpenAIServer(f"http://127.0.0.1:{runner.addresses[0][1]}/v1/", "key", timeout_s=5, where="openai:m")
+    server = OpenAIServer(Access(f"http://127.0.0.1:{runner.addresses[0][1]}/v1/"), LimitsConfig(), where="openai:m")
     assert await server.list_models() == {}
     await server.aclose()
     await runner.cleanup()
-
-
-def test_the_environments_proxy_is_taken_and_its_exceptions_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:3128")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    assert _proxy("http://model.example/v1") == "http://127.0.0.1:3128"
-    assert _proxy("http://127.0.0.1:8000/v1") is None

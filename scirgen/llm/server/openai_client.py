@@ -1,0 +1,342 @@
+"""An OpenAI-compatible server through the openai client: its addresses, keys, headers, Azure's dialect, proxies and certificates.
+
+Requests are the client's low-level ones: JSON in, JSON out, for its typed requests cost two to five times the processor time
+(`docs/benchmarks/throughput.md`). Ours are the limits on time and size, and the errors (`server_errors`). Retries are `endpoints`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import openai
+
+from scirgen.core.config import LimitsConfig, ModelsConfig
+from scirgen.core.errors import ConfigError, ModelAccessError, RateLimitedError, ServerUnavailableError
+from scirgen.llm.server.server_errors import (
+    NotFoundError,
+    RefusedRequestError,
+    ReplyTooLargeError,
+    ServerErrorStatus,
+    connection_error,
+    status_error,
+)
+from scirgen.llm.uri import ModelURI
+
+R = TypeVar("R")
+
+HOSTED: Final = "https://api.openai.com/v1"
+"""Where `openai:NAME` without an address goes, unless OPENAI_BASE_URL says otherwise."""
+
+MAX_WINDOW: Final = 2**31
+"""A server that states a longer context window is not believed."""
+
+_MOST_FILE: Final = 512 * 2**20
+"""Bytes of a batch's result file: up to 50,000 replies."""
+
+_REQUEST_IDS: Final = ("x-request-id", "apim-request-id", "x-ms-request-id")
+_SECRET_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "proxy-authorization", "cookie"})
+
+
+@dataclass(frozen=True)
+class Access:
+    """How one server is asked.
+
+    Attributes:
+        url: as the user wrote it; a query is sent with every request.
+        key: sent as a bearer token, to Azure as ``api-key``.
+        headers, query: sent with every request.
+        azure: Azure's dialect, which puts the deployment into the path and asks for an ``api-version``.
+        token: a Microsoft Entra token, instead of Azure's key.
+    """
+
+    url: str
+    key: str = "none"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    azure: bool = False
+    token: str | None = None
+
+
+class OpenAIServer:
+    """One server. Its connections are opened on first use; any number of requests may be in flight.
+
+    Args:
+        access: where it is and how it is asked.
+        limits: ``timeout_s`` for a whole request, from its first byte sent to the reply's last one received, however
+            steadily bytes trickle in; ``max_reply_mb``.
+        where: names the model in messages.
+    """
+
+    def __init__(self, access: Access, limits: LimitsConfig, *, where: str) -> None:
+        self.base_url = access.url.partition("?")[0].rstrip("/")
+        self._access = access
+        self._timeout_s = limits.timeout_s
+        self._most = int(limits.max_reply_mb * 1e6)
+        self._where = where
+        self._client: openai.AsyncOpenAI | None = None
+
+    def __str__(self) -> str:
+        return self.base_url
+
+    async def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The parsed JSON of the answer to a POST of ``body``; ``path`` follows the base address, or is a whole address.
+
+        Raises:
+            ModelError: see `status_error` and `connection_error`; a time-out and an answer that is not JSON are
+                `ServerUnavailableError`, an answer past the size limit is `ReplyTooLargeError`.
+        """
+        return self._json(await self._asked(lambda client: client.post(path, body=body, cast_to=httpx2.Response)))
+
+    async def get(self, path: str) -> Any:
+        """The parsed JSON of the answer to a GET; raises as `post` does."""
+        return self._json(await self._asked(lambda client: client.get(path, cast_to=httpx2.Response)))
+
+    async def ask(self, call: Callable[[openai.AsyncOpenAI], Awaitable[Any]]) -> dict[str, Any]:
+        """The JSON object that one of the client's ``with_raw_response`` calls brings; raises as `post` does."""
+        found = self._json((await self._asked(call)).http_response)
+        if not isinstance(found, dict):
+            raise self._unreadable("not a JSON object")
+        return found
+
+    async def content(self, file_id: str) -> bytes:
+        """A file's content; raises as `post` does."""
+        answer = await self._asked(lambda client: client.files.content(file_id))
+        return bytes(answer.content)
+
+    async def _asked(self, call: Callable[[openai.AsyncOpenAI], Awaitable[R]]) -> R:
+        try:
+            # The client's own time limit starts again with every byte.
+            async with asyncio.timeout(self._timeout_s):
+                return await call(self._opened())
+        except (TimeoutError, openai.APITimeoutError):
+            raise ServerUnavailableError(
+                f"{self._where}: no answer in time", hint="Raise limits.timeout_s, or lower limits.concurrency."
+            ) from None
+        except openai.APIStatusError as error:
+            answer = error.response
+            request_id = next((answer.headers[name] for name in _REQUEST_IDS if name in answer.headers), None)
+            raise status_error(
+                answer.status_code,
+                answer.content,
+                answer.headers.get("retry-after"),
+                self._where,
+                request_id=request_id,
+            ) from None
+        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
+            raise connection_error(error, self._where) from None
+
+    def _json(self, answer: httpx2.Response) -> Any:
+        try:
+            return json.loads(answer.content)
+        except (ValueError, RecursionError):
+            raise self._unreadable("not valid JSON") from None
+
+    def _unreadable(self, why: str) -> ServerUnavailableError:
+        return ServerUnavailableError(
+            f"{self._where}: the server's answer is {why}", hint="Run again to retry it.", code="unreadable_answer"
+        )
+
+    def _opened(self) -> openai.AsyncOpenAI:
+        if self._client is None:
+            self._client = _client(self._access, self._timeout_s, self._bound)
+        return self._client
+
+    async def _bound(self, answer: httpx2.Response) -> None:
+        """Called with an answer's headers: its body is counted as it comes, and again as it is decompressed."""
+        most = _MOST_FILE if answer.request.url.path.endswith("/content") else self._most
+        length, coding = answer.headers.get("content-length", ""), answer.headers.get("content-encoding", "")
+        if length.isdecimal() and (len(length) > 18 or int(length) > most):
+            raise self._too_large(most)
+        if coding not in ("", "identity", "gzip", "deflate"):
+            raise self._unreadable("compressed in a way that was not asked for")
+        answer.stream = _Bounded(answer.stream, most, coding, self._too_large)  # type: ignore[arg-type]
+        if coding:
+            del answer.headers["content-encoding"]
+
+    def _too_large(self, most: int) -> ReplyTooLargeError:
+        return ReplyTooLargeError(
+            f"{self._where}: the server's answer is larger than {most / 1e6:g} MB",
+            hint="Raise limits.max_reply_mb if such answers are right.",
+        )
+
+    async def list_models(self) -> dict[str, int | None]:
+        """Names the server lists, with their window where it says so; {} where it has no such list.
+
+        Raises:
+            ModelAccessError: the key is refused.
+            ServerUnavailableError: nobody answers.
+        """
+        try:
+            page = await self.get("/models")
+        except ModelAccessError as error:
+            if isinstance(error, NotFoundError):
+                return {}
+            raise
+        except (RefusedRequestError, RateLimitedError, ServerErrorStatus):
+            return {}
+        listed = page.get("data") if isinstance(page, dict) else None
+        return {
+            str(m["id"]): w if isinstance(w := m.get("max_model_len"), int) and 0 < w < MAX_WINDOW else None
+            for m in (listed if isinstance(listed, list) else ())
+            if isinstance(m, dict) and "id" in m
+        }
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """An answer's body, decompressed, of which never more than ``most`` bytes exist."""
+
+    def __init__(
+        self, body: httpx2.AsyncByteStream, most: int, coding: str, too_large: Callable[[int], Exception]
+    ) -> None:
+        self._body, self._most, self._coding, self._too_large = body, most, coding, too_large
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = made = 0
+        # 47: zlib finds out itself whether a gzip or a zlib header stands there.
+        unpack = zlib.decompressobj(47) if self._coding in ("gzip", "deflate") else None
+        async for chunk in self._body:
+            received += len(chunk)
+            if received > self._most:
+                raise self._too_large(self._most)
+            if unpack is not None:
+                try:
+                    chunk = unpack.decompress(chunk, self._most - made + 1)
+                except zlib.error as error:
+                    raise httpx2.DecodingError(str(error)) from error
+                made += len(chunk)
+                if made > self._most:
+                    raise self._too_large(self._most)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+def _client(
+    access: Access, timeout_s: float, bound: Callable[[httpx2.Response], Awaitable[None]]
+) -> openai.AsyncOpenAI:
+    address = urlsplit(access.url)
+    query = {**dict(parse_qsl(address.query)), **access.query}
+    base_url = address._replace(query="").geturl()
+    # No pool limit: how much is in flight is decided in `endpoints`, and time in our own queue must not count as the server's
+    # time-out. A redirect is an error: it would take the key along.
+    http = httpx2.AsyncClient(
+        timeout=httpx2.Timeout(timeout_s),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+        follow_redirects=False,
+        event_hooks={"response": [bound]},
+    )
+    headers = {"Accept-Encoding": "gzip, deflate", **access.headers}
+    if not access.azure:
+        return openai.AsyncOpenAI(
+            base_url=base_url, api_key=access.key, max_retries=0, timeout=timeout_s, http_client=http,
+            default_headers=headers, default_query=query,
+        )  # fmt: skip
+    version = query.pop("api-version", None)
+    # The resource's address alone, or one with a path of its own (a gateway, a deployment).
+    place: dict[str, Any] = {"base_url": base_url} if address.path.strip("/") else {"azure_endpoint": base_url}
+    return openai.AsyncAzureOpenAI(
+        **place, api_version=version, azure_ad_token=access.token, api_key=None if access.token else access.key,
+        max_retries=0, timeout=timeout_s, http_client=http, default_headers=headers, default_query=query,
+    )  # fmt: skip
+
+
+def open_servers(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> list[OpenAIServer]:
+    """One `OpenAIServer` an address of the URI.
+
+    Raises:
+        ModelAccessError: no key in the environment, and the server is not one of your own.
+        ConfigError: an option cannot be used, or Azure's ``api-version`` is missing.
+    """
+    urls = [*uri.urls] or [_address_from_environment(uri)]
+    headers = _mapping(models.options, "extra_headers", _header)
+    query = _mapping(models.options, "extra_query", lambda _, value: value)
+    servers = []
+    for url in urls:
+        azure = uri.scheme == "azure" or _speaks_azure(url)
+        token = os.environ.get("AZURE_OPENAI_AD_TOKEN", "").strip() if azure else ""
+        key = "none" if token else _key(uri, url, models, azure)
+        access = Access(url, key, headers, _versioned(uri, url, query) if azure else query, azure, token or None)
+        servers.append(OpenAIServer(access, limits, where=str(uri)))
+    return servers
+
+
+def _address_from_environment(uri: ModelURI) -> str:
+    if uri.scheme != "azure":
+        return os.environ.get("OPENAI_BASE_URL") or HOSTED
+    url = os.environ.get("AZURE_OPENAI_ENDPOINT", "").strip()
+    if not url:
+        raise ConfigError(
+            f"{uri}: the address of the Azure resource is missing",
+            hint="Write azure:DEPLOYMENT@https://RESOURCE.openai.azure.com, or set AZURE_OPENAI_ENDPOINT.",
+        )
+    return url
+
+
+def _speaks_azure(url: str) -> bool:
+    """An ``api-version`` says so, unless the path names the version: Azure's newer API (.../openai/v1) is OpenAI's own."""
+    parts = urlsplit(url)
+    return "api-version" in dict(parse_qsl(parts.query)) and not parts.path.rstrip("/").endswith("/v1")
+
+
+def _versioned(uri: ModelURI, url: str, query: Mapping[str, str]) -> Mapping[str, str]:
+    """The query with Azure's ``api-version``, from the address, the options or the environment."""
+    version = dict(parse_qsl(urlsplit(url).query)).get("api-version") or query.get("api-version")
+    version = version or os.environ.get("OPENAI_API_VERSION", "").strip()
+    if not version:
+        raise ConfigError(
+            f"{uri}: Azure asks for an api-version",
+            hint="Add it to the address, ...?api-version=2024-10-21, or set OPENAI_API_VERSION.",
+        )
+    return {**query, "api-version": version}
+
+
+def _key(uri: ModelURI, url: str, models: ModelsConfig, azure: bool) -> str:
+    variable = str(models.options.get("api_key_env", "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"))
+    key = os.environ.get(variable, "").strip()
+    host = urlsplit(url).hostname or ""
+    if not key and (azure or host.endswith("openai.com")):
+        raise ModelAccessError(
+            f"{uri}: no key in the environment variable {variable}",
+            hint=f"Set {variable}, or name a server of your own: openai:NAME@http://HOST:PORT/v1",
+        )
+    return key or "none"
+
+
+def _mapping(options: Mapping[str, object], name: str, read: Callable[[str, str], str]) -> dict[str, str]:
+    given = options.get(name, {})
+    if not isinstance(given, Mapping) or not all(isinstance(v, str | int | float) for v in given.values()):
+        raise ConfigError(f"models.options.{name} must be a mapping of names to texts", hint=f"{name}: {{NAME: VALUE}}")
+    return {str(key): read(str(key), str(value)) for key, value in given.items()}
+
+
+def _header(name: str, value: str) -> str:
+    """``$NAME`` is read from the environment, so that no file holds a key."""
+    if not value.startswith("$"):
+        if name.lower() in _SECRET_HEADERS:
+            raise ConfigError(
+                f"models.options.extra_headers: the value of {name} does not belong into a file",
+                hint=f"Write {name}: $VARIABLE, and put it into that environment variable.",
+            )
+        return value
+    found = os.environ.get(value[1:], "").strip()
+    if not found:
+        raise ConfigError(
+            f"models.options.extra_headers: the environment variable {value[1:]} for {name} is empty",
+            hint=f"Set {value[1:]}.",
+        )
+    return found
