@@ -6,7 +6,6 @@ from scirgen.core.registry import Plugin, Provided
 from scirgen.core.version import __version__
 
 STAGES = (
-    Provided("stage", "collect", "scirgen.stages.collect.stage:CollectStage"),
     Provided("stage", "parse", "scirgen.stages.parse.stage:ParseStage"),
     Provided("stage", "section", "scirgen.stages.section.stage:SectionStage"),
     Provided("stage", "match", "scirgen.stages.match.stage:MatchStage"),

@@ -406,17 +406,7 @@ class ReleaseFile(Record):
     provenance: Provenance | None = None
 
 
-class CataloguePage(Record):
-    """What one page of a catalogue held, and where the next begins; the trail that a resumed run follows."""
-
-    key: str
-    revision: str | None = Field(default=None, description="hash of what the page was read from, where known")
-    next_cursor: str | None = Field(default=None, description="None: the last page, or the limit was reached")
-    datasets: int = 0
-    provenance: Provenance | None = None
-
-
-AnyRecord = CataloguePage | Dataset | Paper | Link | Document | SectionLabel | Aspect | Query | QAPair | ReleaseFile
+AnyRecord = Dataset | Paper | Link | Document | SectionLabel | Aspect | Query | QAPair | ReleaseFile
 
 
 def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[Aspect]]:

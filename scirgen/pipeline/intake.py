@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TypeVar
 
+from scirgen.core.config import fingerprinted
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import AnyRecord, Provenance, Record
 from scirgen.pipeline.dataset_scope import content_fingerprint
@@ -16,6 +17,12 @@ from scirgen.stages.collect.pages import Collected, CollectedPage, page_key, pag
 from scirgen.stages.collect.source import Source
 
 R = TypeVar("R", bound=Record)
+
+
+def intake_fingerprint(ctx: StageContext) -> str:
+    """Hash of the settings that decide what a catalogue's page gives; the limit is part of the page's key instead."""
+    config = ctx.config
+    return digest("collect", 1, config.seed, config.language, fingerprinted(config.collect), config.domain)
 
 
 class Intake:

@@ -10,6 +10,7 @@ from pathlib import Path
 from scirgen.core.config import Config
 from scirgen.core.errors import StoreError
 from scirgen.core.version import __version__
+from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store
@@ -33,7 +34,8 @@ def build_manifest(
         "prompt_pack": ctx.chat_session.pack if ctx.chat_session else None,
         "prompts": {i: ctx.prompts.get(i).hash[:12] for i in ctx.prompts.ids()},
         "taxonomies": {n: ctx.taxonomies.hash(n)[:12] for n in ("graesser", "bloom", "aspects", "sections")},
-        "stages": {s.stage: stage_fingerprint(stages[s.stage], ctx)[:12] for s in PLAN},
+        "stages": {"collect": intake_fingerprint(ctx)[:12]}
+        | {name: stage_fingerprint(s, ctx)[:12] for name, s in stages.items()},
         "settings": {s.stage: getattr(config, s.stage).model_dump(mode="json") for s in PLAN},
         "usage": dict(usage),
     }

@@ -22,7 +22,7 @@ from scirgen.pipeline.empty_run import refuse_nothing
 from scirgen.pipeline.engines.base import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
-from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.plan import PER_DATASET, RELEASE
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.merged_view import refuse_merged
@@ -83,13 +83,13 @@ async def execute(
 
 
 def build_stages(registry: Registry) -> dict[str, Stage]:
-    """The plan's stages, through the registry.
+    """The plan's stages after the intake, by name, through the registry.
 
     Raises:
         PluginError: one is missing or is not a `Stage`.
     """
     stages: dict[str, Stage] = {}
-    for step in PLAN:
+    for step in (*PER_DATASET, RELEASE):
         made = registry.get("stage", step.stage)
         if not (isinstance(made, type) and issubclass(made, Stage)):
             raise PluginError(f"stage {step.stage!r} is not a Stage subclass")

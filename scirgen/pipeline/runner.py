@@ -16,7 +16,7 @@ from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope
 from scirgen.pipeline.engines.base import Engine
-from scirgen.pipeline.intake import Intake, with_provenance
+from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
 from scirgen.pipeline.rounds import next_round
@@ -74,7 +74,7 @@ class Runner:
         self._message = ""
         self._task: asyncio.Task[None] | None = None
         self._failed: dict[tuple[str, str], str] = {}
-        self._intake = Intake(store, ctx, source, observer, self._static["collect"])
+        self._intake = Intake(store, ctx, source, observer, intake_fingerprint(ctx))
 
     # -- the run ---------------------------------------------------------------------------------------------------
 

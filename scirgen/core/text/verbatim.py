@@ -69,11 +69,6 @@ def find_verbatim(text: str, quote: str) -> tuple[int, int] | None:
     return Verbatim(text).find(quote)
 
 
-def same_words(one: str, other: str) -> bool:
-    """Whether two texts are equal after the normalisation."""
-    return _normalised(one)[0] == _normalised(other)[0]
-
-
 def bare(quote: str) -> str:
     """A quotation without the marks and ellipses around it."""
     stripped = quote.strip(_OUTER)

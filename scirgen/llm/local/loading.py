@@ -101,12 +101,6 @@ def load_causal_lm(name: str, options: Mapping[str, object] | None = None) -> Lo
         return _loaded[key]
 
 
-def forget_loaded() -> None:
-    """Drop the shared models, so that their memory can be freed."""
-    with _loading:
-        _loaded.clear()
-
-
 def _device(wanted: str) -> torch.device:
     import torch
 

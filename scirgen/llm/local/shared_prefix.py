@@ -11,7 +11,6 @@ import gc
 import inspect
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -33,15 +32,6 @@ _log = logging.getLogger(__name__)
 
 Sequences = Sequence[tuple[Sequence[int], int]]
 """(token ids, index of the first token to be scored, at least 1)."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a set of sequences would be computed, for reports and tests."""
-
-    unique_tokens: int
-    computed_tokens: int
-    forward_passes: int
 
 
 class SharedPrefixEngine:

@@ -26,7 +26,7 @@ from scirgen.llm.cache import CachedReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
-ON_DRIVER = frozenset({"collect", "release"})
+ON_DRIVER = frozenset({"release"})
 """Stages that read or write what only the driver has: the source, the store, the run's folder."""
 
 CONNECT_S = 5.0

@@ -241,7 +241,6 @@ class MergedView(StoreView):
         return next((found for part in self.parts if (found := part.view.reply(key)) is not None), None)
 
 
-StateRow = tuple[str, str, str, str, int]
 _RANK = {"done": 0, "partial": 1, "failed": 2}
 
 

@@ -16,7 +16,6 @@ from scirgen.stages.collect.source import Candidate, Fetched
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
-_ARXIV = "{http://arxiv.org/schemas/atom}"
 _DOI = re.compile(r"^10\.48550/arxiv\.(.+)$", re.I)
 
 

@@ -11,13 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 from scirgen.core.records import QAPair
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.filter.base import Material
-
-WindowKind = Literal["full", "evidence", "max"]
 
 PASSAGE_WORDS = 60
 """Sentences are joined to passages of at least this many words."""
