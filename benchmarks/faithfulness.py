@@ -217,7 +217,7 @@ def print_tables(result: dict[str, Any]) -> None:
         print(f"| {threshold} | " + " | ".join(_share(shares[k]) for k in ("faithful", *KINDS)) + " |")
     others = [r for r in result["ablation"] if r["form"] == chosen["form"] and r["auc"] != result["auc"]]
     if others:
-        print(f"\nAUC less that of {chosen['framing']}, {chosen['window']}, 95 % intervals (datasets drawn anew):\n")
+        print(f"\nAUC less that of {chosen['framing']}, {chosen['window']}, 95 % intervals (datasets drawn again):\n")
         print("| framing | window | " + " | ".join(KINDS) + " |\n" + "|---" * (2 + len(KINDS)) + "|")
     for row in others:
         cells = [_ends(row["over_default"]["auc"][k]) for k in KINDS]

@@ -4,7 +4,7 @@
 
 The real stages over real records and papers, one item at a time, with stand-in replies in this process, so that an item's seconds are
 our own work and nothing else: processor time, and the clock's for parsing, which has a process of its own. Tokens are counted from characters (`scirgen.commands.estimate.rehearsal`). How many candidates stand-in replies
-get accepted is no model's: read the columns an item rather than those a pair.
+get accepted differs from any real model's: read the columns an item rather than those a pair.
 """
 
 from __future__ import annotations

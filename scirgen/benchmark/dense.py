@@ -105,7 +105,7 @@ class Rerank:
         self._first.index(documents)
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """Rank, then score each (query, document) of the pool anew."""
+        """Rank, then score each (query, document) of the pool again."""
         ranking = self._first.search(queries, depth)
         documents, scores = ranking.documents.copy(), ranking.scores.copy()
         for i, query in enumerate(queries):

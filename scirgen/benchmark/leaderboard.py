@@ -1,6 +1,6 @@
 """Benchmark results of several runs side by side: leaderboard.md and leaderboard.html (one file, no script, no network).
 
-Only what was measured on the same questions shares a table. Measuring is left to `retrieval` and `qa`.
+Only what was measured on the same questions shares a table. See `retrieval` and `qa` for measuring.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _read(file: Path) -> RetrievalReport | QAReport:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{file} is no benchmark result: {where}: {first['msg']}", hint=_HINT) from error
+        raise InputError(f"{file} is not a benchmark result: {where}: {first['msg']}", hint=_HINT) from error
 
 
 def _retrieval(report: RetrievalReport, run: str) -> Iterator[tuple[str, Entry]]:

@@ -224,7 +224,7 @@ class _Count:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for replies, so that a second run asks nothing anew.  [default: RELEASE-qa, beside the release]",
+    help="Folder for replies, so that a second run asks nothing again.  [default: RELEASE-qa, beside the release]",
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write all answers and figures to this file."

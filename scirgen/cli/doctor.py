@@ -14,8 +14,10 @@ from scirgen.pipeline.views.merged_view import part_folders
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--repair", "mend", is_flag=True, help="Copy what is intact into a new store; the rest is done again.")
-def doctor(run: Path, mend: bool) -> None:
+@click.option(
+    "--repair", "repair_store", is_flag=True, help="Copy what is intact into a new store; the rest is done again."
+)
+def doctor(run: Path, repair_store: bool) -> None:
     """Check a run's store; --repair salvages what is intact."""
     problems = diagnose(run)
     if not problems:
@@ -25,7 +27,7 @@ def doctor(run: Path, mend: bool) -> None:
         return
     for problem in problems[:20]:
         click.echo(f"problem: {problem}")
-    if not mend:
+    if not repair_store:
         click.echo(f"hint: scirgen doctor {run} --repair")
         sys.exit(1)
     saved = repair(run)

@@ -20,7 +20,7 @@ from scirgen.commands.estimate.result import Estimate, Figure
 @click.option(
     "--history",
     type=click.Path(path_type=Path),
-    help="A run of before with the same model: gives reply lengths, its tokenizer and its speed.",
+    help="An earlier run with the same model: gives reply lengths, its tokenizer and its speed.",
 )
 @click.option(
     "--tokens-per-second",

@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("scirgen.cli.status:status", "Show a run stage by stage."),
     "profile": ("scirgen.cli.profile:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.inspect:inspect", "Show where one row of a run came from."),
-    "report": ("scirgen.cli.report:report", "Draw a run's report.html anew."),
+    "report": ("scirgen.cli.report:report", "Regenerate a run's report.html."),
     "doctor": ("scirgen.cli.doctor:doctor", "Check a run's store, and salvage a damaged one."),
     "audit": ("scirgen.cli.audit:audit", "Find the defects of a question-answer set, ours or another's."),
     "gates": ("scirgen.cli.gates:gates", "Show the gates that candidates must pass."),

@@ -58,7 +58,7 @@ def merge(
 
 @contextmanager
 def _stopped_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process instead of waiting for the release: what is half written lies beside its place, and is no one's."""
+    """Let Ctrl-C end the process instead of waiting for the release: partial output stays in a temporary file that nothing reads."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield

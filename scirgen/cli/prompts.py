@@ -31,7 +31,7 @@ def prompts() -> None:
 @_OVERRIDES
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
-    """One line a prompt: id, version, whose it is, what it does."""
+    """One line a prompt: id, version, where it comes from, what it does."""
     library = PromptLibrary(Resources(find_domain(domain), overrides))
     found = [library.get(id) for id in library.ids()]
     if as_json:
@@ -87,7 +87,7 @@ def render(
 def lint(domain: str, overrides: Path | None, language: str, context: int | None, as_json: bool) -> None:
     """Find undefined variables, missing examples, examples that break their own type, over-long prompts.
 
-    Exits with 2 when there is an error; warnings alone are no reason to.
+    Exits with 2 when there is an error; warnings alone do not change the exit code.
     """
     from scirgen.commands.prompts.lint import lint as check
 

@@ -1,4 +1,4 @@
-"""``scirgen report RUN``: draw the report anew."""
+"""``scirgen report RUN``: regenerate the report."""
 
 from __future__ import annotations
 

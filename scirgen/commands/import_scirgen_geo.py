@@ -236,7 +236,7 @@ def _parse(text: str, place: str) -> Record:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not JSON: {error}", hint="Mend or remove it.") from error
+        raise InputError(f"{place}: not JSON: {error}", hint="Fix or remove it.") from error
     if not isinstance(record, dict):
         raise InputError(f"{place}: not a record but a {type(record).__name__}", hint=_HINT)
     return record

@@ -30,7 +30,9 @@ def check_repo(repo: str) -> str:
         InputError: it is not of the form OWNER/NAME.
     """
     if not _REPO.fullmatch(repo):
-        raise InputError(f"{repo!r} is no dataset repository", hint="Write OWNER/NAME, e.g. my-group/snow-questions.")
+        raise InputError(
+            f"{repo!r} is not a dataset repository", hint="Write OWNER/NAME, e.g. my-group/snow-questions."
+        )
     return repo
 
 

@@ -1,4 +1,4 @@
-"""Making a new plugin package from the template that ships with scirgen. Publishing it is left to its author."""
+"""Making a new plugin package from the template that ships with scirgen. Its author publishes it."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class BudgetReachedError(ScirgenError):
 
 
 class RunStoppingError(ScirgenError):
-    """The run is draining: what is on its way is waited for, this was not. Its item is left to do, and has not failed."""
+    """The run is stopping: calls in flight finish; this one was not started. Its item stays to do and has not failed."""
 
     code = "stopping"
     retryable = True

@@ -99,7 +99,7 @@ class Registry:
                 ) from error
             raise PluginError(
                 f"plugin {plugin!r} failed to load {item.target!r}: {type(error).__name__}: {error}{_place(error)}",
-                hint="Mend, reinstall or remove the plugin.",
+                hint="Fix, reinstall or remove the plugin.",
             ) from error
         if not hasattr(loaded, attribute):
             raise PluginError(

@@ -1,4 +1,4 @@
-"""Where prompts and taxonomies are found, and which domain overrides which file. Parsing them is left to their modules."""
+"""Where prompts and taxonomies are found, and which domain overrides which file. See their modules for parsing them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource file: its id (relative path without suffix), its path, and whose it is."""
+    """A resource file: its id (relative path without suffix), its path, and where it comes from."""
 
     id: str
     path: Path

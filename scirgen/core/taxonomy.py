@@ -136,7 +136,7 @@ class LanguageWording(_Strict):
     )
     affirmative: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
-    placeholders: tuple[Pattern, ...] = Field(default=(), description="answers that are no answers")
+    placeholders: tuple[Pattern, ...] = Field(default=(), description="answers that say nothing")
     metadata_questions: tuple[Pattern, ...] = Field(
         default=(), description="questions for a catalogue entry's own words"
     )

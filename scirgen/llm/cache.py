@@ -118,7 +118,7 @@ class ReplyCache:
             self._there = True
 
     def spoil(self, *keys: str) -> None:
-        """Mark replies as not to be used again: the item they were for failed, and the next run asks anew."""
+        """Mark replies as not to be used again: the item they were for failed, and the next run asks again."""
         if self._there and keys:
             with self.writer.guarded(), self.writer.transaction():
                 self._db.executemany("UPDATE replies SET spoiled = 1 WHERE key = ?", [(key,) for key in keys])

@@ -101,7 +101,7 @@ class CachedChatSession:
             key, answer = await self._reply(ChatRequest(messages, schema, sampling), sample)
             keys.append(key)
             try:
-                value = parse_reply(answer.text, reply, mend=answer.finish_reason != "length")
+                value = parse_reply(answer.text, reply, fix=answer.finish_reason != "length")
                 return Answer(value, answer.text, key, answer.finish_reason)
             except UnparsableReply as problem:
                 if answer.finish_reason == "length":

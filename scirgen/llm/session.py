@@ -61,7 +61,7 @@ class ChatSession(Protocol):
         temperature: float | None = None,
         max_tokens: int | None = None,
     ) -> Answer[T]:
-        """Structured output: the reply parsed into ``reply``, mended by a bounded number of repair turns.
+        """Structured output: the reply parsed into ``reply``, fixed by a bounded number of repair turns.
 
         Raises:
             ModelError: and its subclasses; `ReplyInvalidError` when the repairs did not help.

@@ -1,4 +1,4 @@
-"""From a reply's text to a validated value: strict schemas out, tolerant JSON in. Repair turns are left to `chat_session`."""
+"""From a reply's text to a validated value: strict schemas out, tolerant JSON in. See `chat_session` for repair turns."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def _strict(node: object) -> dict[str, object]:
     return out
 
 
-def parse_reply(text: str, model: type[T], *, mend: bool = True) -> T:
+def parse_reply(text: str, model: type[T], *, fix: bool = True) -> T:
     """Find the JSON value in a reply and validate it.
 
     Tried in order: the whole text; what is inside a code fence; from the first bracket on; and last `json_repair` (trailing
-    commas, unquoted keys, missing brackets). A reply without any bracket is never guessed at, and ``mend=False`` leaves the last
+    commas, unquoted keys, missing brackets). A reply without any bracket is never guessed at, and ``fix=False`` leaves the last
     step out: for a reply cut at max_tokens it would pass off half an answer as a whole one.
 
     Raises:
@@ -81,7 +81,7 @@ def parse_reply(text: str, model: type[T], *, mend: bool = True) -> T:
         except ValidationError as error:
             problem = problem or describe(error)
     start = min((i for i in (body.find("{"), body.find("[")) if i >= 0), default=-1)
-    if problem is None and start >= 0 and mend:
+    if problem is None and start >= 0 and fix:
         import json_repair  # seldom needed
 
         try:

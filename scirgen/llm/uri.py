@@ -32,7 +32,7 @@ class ModelURI:
         """
         scheme, colon, rest = text.strip().partition(":")
         if not colon or not scheme or not rest.strip():
-            raise ConfigError(f"{text!r} is no model URI", hint=f"Write it as {FORMS}.")
+            raise ConfigError(f"{text!r} is not a model URI", hint=f"Write it as {FORMS}.")
         if scheme in ("http", "https"):
             raise ConfigError(
                 f"{text!r} is a server's address, not a model", hint=f"Write openai:NAME@{text}, with the model's name."
@@ -64,9 +64,9 @@ def _check_url(url: str, text: str) -> None:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise ConfigError(f"{text!r}: {url!r} is no address: {error}", hint=f"Write it as {FORMS}.") from error
+        raise ConfigError(f"{text!r}: {url!r} is not an address: {error}", hint=f"Write it as {FORMS}.") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{text!r}: {url!r} is no http(s) address", hint=f"Write it as {FORMS}.")
+        raise ConfigError(f"{text!r}: {url!r} is not an http(s) address", hint=f"Write it as {FORMS}.")
     if parts.username or parts.password:
         raise ConfigError(
             "a model URI must not hold a user name or password",

@@ -212,7 +212,7 @@ class UsageMeter:
         money = sum(_price(r.price, r.booked_prompt, r.booked_completion) for r in roles)
         return max(tokens / (limits.max_tokens or math.inf), money / (limits.max_cost or math.inf))
 
-    def bought(self) -> str:
+    def used(self) -> str:
         """What was paid for, in words."""
         calls = sum(r.calls for r in self.roles.values())
         uncounted = sum(r.uncounted for r in self.roles.values())

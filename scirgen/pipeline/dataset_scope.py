@@ -53,7 +53,7 @@ class DatasetScope:
         return self.outputs("collect", Dataset)[0]
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
-        """Records of a class put out by a stage."""
+        """Records of a class produced by a stage."""
         return tuple(r for r in self._records.get(stage, ()) if isinstance(r, kind))
 
     def add(self, results: Sequence[StoredResult]) -> None:

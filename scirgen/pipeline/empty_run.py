@@ -34,7 +34,7 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
                 code="nothing_made",
             )
         raise ConfigError(
-            f"stage {stage} put out nothing ({seen or 'nothing to work on'})",
+            f"stage {stage} produced no output ({seen or 'nothing to work on'})",
             hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. A stronger --model, or other input, "
             "may be needed.",
             code="nothing_made",

@@ -69,9 +69,7 @@ async def execute(
         try:
             outcome = await runner.run()
             if outcome.status in ("budget", "stopped"):
-                outcome = replace(
-                    outcome, message=f"{outcome.message or 'on request'}; bought {sessions.meter.bought()}"
-                )
+                outcome = replace(outcome, message=f"{outcome.message or 'on request'}; used {sessions.meter.used()}")
         except ScirgenError as error:
             log.ended("error", code=error.error_code, message=error.message)
             raise

@@ -77,7 +77,7 @@ class StoredResult:
     just_made: tuple[Record, ...] | None = field(default=None, compare=False, repr=False)
 
     def outputs(self) -> list[Record]:
-        """The records put out, in order."""
+        """The records produced, in order."""
         return unpack(self.outputs_blob) if self.just_made is None else list(self.just_made)
 
     def rejections(self) -> list[Rejection]:
@@ -188,7 +188,7 @@ class Store:
             )
 
     def forget_rounds(self) -> None:
-        """Let no path include items of later rounds; the rounds that are still wanted plan theirs anew and find them done."""
+        """Let no path include items of later rounds; the rounds that are still wanted plan theirs again and find them done."""
         with self.transaction():
             self.db.execute("DELETE FROM members WHERE round>0")
 

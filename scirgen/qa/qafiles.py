@@ -1,6 +1,6 @@
 """Reading question-answer sets of any origin: a release, ScIRGen-Geo's records, a BEIR folder, plain JSON Lines.
 
-Only reading: judging them is left to `scirgen audit`, comparing to `scirgen analyze`. One dataset's questions at a time.
+Only reads: `scirgen audit` judges them, `scirgen analyze` compares them. One dataset's questions at a time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class QAGroup:
 
 @dataclass(frozen=True)
 class QAFile:
-    """A question-answer set. ``groups`` reads it anew each time it is called, one dataset at a time."""
+    """A question-answer set. ``groups`` reads it again each time it is called, one dataset at a time."""
 
     path: Path
     kind: Kind
@@ -101,7 +101,7 @@ def open_qa(path: Path, split: str | None = None) -> QAFile:
         return QAFile(path, "scirgen-geo", lambda: _geo(_objects(path), split))
     if _text(first, _QUESTION_KEYS):
         return QAFile(path, "jsonl", lambda: _plain(_objects(path), split))
-    raise InputError(f"{path} is no question-answer set: its first record has no 'question'", hint=_HINT)
+    raise InputError(f"{path} is not a question-answer set: its first record has no 'question'", hint=_HINT)
 
 
 def _open_folder(path: Path, split: str | None) -> QAFile:

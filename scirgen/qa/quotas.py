@@ -1,7 +1,7 @@
 """Quotas over type x Bloom level x polarity: what a target means, what a round must still write, what is kept, what fell short.
 
-Pure and deterministic: everything follows from the settings and from what was accepted, in the order of ids. Running the rounds
-is left to the pipeline, leaving out what is over quota to release.
+Pure and deterministic: everything follows from the settings and from what was accepted, in the order of ids. The pipeline runs
+the rounds; release leaves out what is over quota.
 """
 
 from __future__ import annotations

@@ -97,20 +97,20 @@ def _funnel(data: ReportData) -> str:
     rows = [
         {"stage": r.stage, "what": what, "count": count}
         for r in data.funnel
-        for what, count in (("put out", r.outputs), ("rejected", sum(r.rejected.values())), ("failed", r.failed))
+        for what, count in (("produced", r.outputs), ("rejected", sum(r.rejected.values())), ("failed", r.failed))
     ]
     chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
         x=alt.X("count:Q", title="records", scale=alt.Scale(type="symlog"), axis=alt.Axis(tickCount=5)),
         y=alt.Y("stage:N", sort=[r.stage for r in data.funnel], title=None),
         color=alt.Color(
             "what:N", title=None,
-            scale=alt.Scale(domain=["put out", "rejected", "failed"], range=["#3b82c4", "#d98a3d", "#c23b3b"]),
+            scale=alt.Scale(domain=["produced", "rejected", "failed"], range=["#3b82c4", "#d98a3d", "#c23b3b"]),
             legend=alt.Legend(orient="top"),
         ),
-        yOffset=alt.YOffset("what:N", sort=["put out", "rejected", "failed"]),
+        yOffset=alt.YOffset("what:N", sort=["produced", "rejected", "failed"]),
     )  # fmt: skip
     return _svg(
-        chart.properties(width=300, height=alt.Step(10), description="Records put out, rejected and failed per stage")
+        chart.properties(width=300, height=alt.Step(10), description="Records produced, rejected and failed per stage")
     )
 
 

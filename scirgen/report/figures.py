@@ -36,7 +36,7 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
             every question type and every reason among them.
 
     Raises:
-        StoreError: the folder is no run, or its store is damaged.
+        StoreError: the folder is not a run, or its store is damaged.
     """
     view = open_view(folder)
     try:

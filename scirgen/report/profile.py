@@ -73,7 +73,7 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         wanted: the dataset's id, a unique beginning of it, or its DOI.
 
     Raises:
-        StoreError: the folder is no run.
+        StoreError: the folder is not a run.
         InputError: the run has no such dataset.
     """
     view = open_view(folder)

@@ -85,7 +85,7 @@ class Scope(Protocol):
     def dataset(self) -> Dataset: ...
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
-        """Records of a class put out by a stage, in the order of work-item keys. In later rounds: of all rounds."""
+        """Records of a class produced by a stage, in the order of work-item keys. In later rounds: of all rounds."""
         ...
 
     @property

@@ -60,7 +60,7 @@ async def check_source_async(
     missing = [m for m in _METHODS if not callable(getattr(source, m, None))]
     if missing or not isinstance(source, Source):
         lacks = ", ".join(missing) or "name"
-        raise SourceContractError(f"{type(source).__name__} is no source: it lacks {lacks}")
+        raise SourceContractError(f"{type(source).__name__} is not a source: it lacks {lacks}")
     if not isinstance(source.name, str) or not source.name:
         report.problems.append("name must be a non-empty string")
     if source.revision(None) != source.revision(None):
@@ -93,7 +93,7 @@ async def _walk(source: Source, cursor: str | None, limit: int, report: SourceRe
         raise
     except Exception as error:
         report.problems.append(
-            f"datasets({cursor!r}) raised {type(error).__name__}: {error}; what another try may mend must be a SourceError, "
+            f"datasets({cursor!r}) raised {type(error).__name__}: {error}; errors that a retry may fix must be a SourceError, "
             "and a broken record must be yielded as a Rejection"
         )
     return entries

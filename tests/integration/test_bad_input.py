@@ -36,7 +36,7 @@ def write(path: Path, text: str) -> Path:
         (("--set", "generate.pairs_per_typ=1"), "unknown key", "pairs_per_type"),
         (("--set", "generate.pairs_per_type=none"), "pairs_per_type", ""),
         (("--model", "opnai:x"), "unknown backend", "openai"),
-        (("--language", "english"), "'english' is no language code; write en, zh", ""),
+        (("--language", "english"), "'english' is not a language code; write en, zh", ""),
         (("--model", "hf:/no/such/folder"), "/no/such/folder", ""),
         (("--input", "/no/such/folder"), "/no/such/folder", ""),
         (("--papers", "/no/such/folder"), "/no/such/folder", ""),

@@ -417,7 +417,7 @@ def test_a_part_in_which_nothing_was_accepted_is_merged_and_parts_without_any_pa
 ) -> None:
     file = tmp_path / "bare.jsonl"
     file.write_text(json.dumps({"id": "bare", "title": "Q", "description": "It is."}))
-    with pytest.raises(ConfigError, match="put out nothing"):
+    with pytest.raises(ConfigError, match="produced no output"):
         small(file, tmp_path / "bare")
     run = scirgen.merge(tmp_path / "m", [parts / "p0", tmp_path / "bare", parts / "p1"])
     assert run.outcome is not None and run.outcome.status == "success"

@@ -127,7 +127,7 @@ async def test_a_stage_that_yields_nothing_for_every_item_is_an_error_that_says_
 ) -> None:
     records = write_records(tmp_path / "records.jsonl", 6)
     async with FakeServer(faults=Faults({fault: 1.0})) as server:
-        with pytest.raises(ConfigError, match=f"generate put out nothing.*{code}") as caught:
+        with pytest.raises(ConfigError, match=f"generate produced no output.*{code}") as caught:
             await run_small(server, records, tmp_path / "run")
     assert caught.value.error_code == "nothing_made" and caught.value.exit_status != 0
     assert not (tmp_path / "run" / "release").exists(), "an empty release is none"
@@ -159,7 +159,7 @@ async def test_a_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on_from
         run = await run_small(server, records, tmp_path / "run")
         assert run.outcome is not None and run.outcome.status == "success"
         lost = sum(n > 2 for n in answered(server).values())
-        assert lost <= 32, "only replies that came when nothing could be written are bought again"
+        assert lost <= 32, "only replies that came when nothing could be written are asked for again"
         assert sum(answered(server).values()) - bought < bought / 2
     assert release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
 
@@ -258,7 +258,7 @@ async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_t
         asked = sum(answered(server).values())
         run = await run_small(server, records, out)
         assert run.outcome is not None and run.outcome.status == "success"
-        assert sum(answered(server).values()) == asked, "the replies were intact, so nothing is bought again"
+        assert sum(answered(server).values()) == asked, "the replies were intact, so nothing is asked for again"
     assert release_bytes(out) == release_bytes(tmp_path / "whole")
 
 
@@ -313,7 +313,7 @@ def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None
     assert (tmp_path / "run" / "run.db").read_bytes() == before
 
 
-async def test_a_cap_on_the_cost_without_a_price_is_refused_before_anything_is_bought(tmp_path: Path) -> None:
+async def test_a_cap_on_the_cost_without_a_price_is_refused_before_any_call(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 2)
     async with FakeServer() as server:
         with pytest.raises(ConfigError, match="no price is known for fake"):
@@ -321,14 +321,14 @@ async def test_a_cap_on_the_cost_without_a_price_is_refused_before_anything_is_b
         assert not answered(server)
 
 
-async def test_at_a_cap_a_run_stops_below_it_says_what_it_bought_and_goes_on_later(tmp_path: Path) -> None:
+async def test_at_a_cap_a_run_stops_below_it_says_what_it_used_and_goes_on_later(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 60)
     capped = {"limits__concurrency": 64, "limits__max_tokens": 20_000}
     async with FakeServer(latency_s=0.01) as server:
         whole = await run_small(server, records, tmp_path / "whole")
         run = await run_small(server, records, tmp_path / "run", **capped)
         assert run.outcome is not None and run.outcome.status == "budget"
-        bought = re.search(r"reached: 20,000 tokens; bought (\d+) model calls, ([\d,]+) tokens", run.outcome.message)
+        bought = re.search(r"reached: 20,000 tokens; used (\d+) model calls, ([\d,]+) tokens", run.outcome.message)
         assert bought and 17_000 < int(bought[2].replace(",", "")) <= 20_000
         log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
         assert (log[0]["event"], log[-1]["event"], log[-1]["status"]) == ("start", "end", "budget")
@@ -336,7 +336,7 @@ async def test_at_a_cap_a_run_stops_below_it_says_what_it_bought_and_goes_on_lat
             run = await run_small(server, records, tmp_path / "run", **capped)
             if run.outcome is not None and run.outcome.status == "success":
                 break
-        assert max(answered(server).values()) == 2, "each request was bought once by either run"
+        assert max(answered(server).values()) == 2, "each request was paid for once by either run"
     assert run.funnel() == whole.funnel() and release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
 
 

@@ -83,7 +83,7 @@ def test_a_cut_reply_is_never_taken_for_a_whole_one(at: int) -> None:
     whole = Items(items=[Item(text=f"t{n}", count=n, flags=[True]) for n in range(8)]).model_dump_json()
     cut = whole[: min(at, len(whole) - 1)]
     try:
-        parse_reply(cut, Items, mend=False)
+        parse_reply(cut, Items, fix=False)
     except UnparsableReply:
         return
     raise AssertionError(cut)

@@ -45,5 +45,5 @@ def read_question_set(path: Path) -> QuestionSet:
 
 def _asked(row: QARow, path: Path) -> Asked:
     if not row.question.strip():
-        raise InputError(f"{path}: the row {row.id!r} has no question", hint="Mend or remove it.")
+        raise InputError(f"{path}: the row {row.id!r} has no question", hint="Fix or remove it.")
     return Asked(row.question, row.answer or "", type_key(row.question_type), row.level or "", row.split or "")

@@ -146,7 +146,7 @@ def _labelled(line: str, where: str) -> Labelled:
         raise InputError(f"{where}: label {value['label']!r} is neither faithful nor unfaithful", hint=_LABELS_HINT)
     scores = value.get("scores") or {}
     if not isinstance(scores, dict) or not all(isinstance(v, (int, float)) for v in scores.values()):
-        raise InputError(f"{where}: scores is no mapping of names to numbers", hint=_LABELS_HINT)
+        raise InputError(f"{where}: scores is not a mapping of names to numbers", hint=_LABELS_HINT)
     return Labelled(
         str(value["question"]), str(value["answer"]), str(value["context"]), label in _YES,
         type_key(str(value.get("question_type") or "")), {str(k): float(v) for k, v in scores.items()},

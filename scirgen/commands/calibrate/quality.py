@@ -1,6 +1,6 @@
 """How well a score tells faithful from unfaithful answers: precision, recall, ROC-AUC, thresholds, reliability. Pure numbers.
 
-Measuring scores is left to `scirgen.commands.calibrate.calibrate`, drawing to `scirgen.commands.calibrate.page`.
+`scirgen.commands.calibrate.calibrate` measures the scores, `scirgen.commands.calibrate.page` draws them.
 """
 
 from __future__ import annotations

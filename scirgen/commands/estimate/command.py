@@ -36,7 +36,7 @@ async def estimate_run(
         config: as for the run.
         domain: as for the run.
         sample: datasets to rehearse on, drawn evenly by the seed.
-        history: a run's folder of before with the same model.
+        history: the folder of an earlier run with the same model.
         tokens_per_second: new tokens a second that the model gives in all.
         source: as for the run.
 

@@ -38,14 +38,14 @@ PASSED_USUAL: Final = 0.3
 """And usually at least so much of what they ask when all of them pass."""
 
 PASSED_KNOWN: Final = (0.5, 1.6)
-"""The same, as a range around what a run of before shows."""
+"""The same, as a range around what an earlier run shows."""
 
 
 SMALL_CALLS_A_PAIR: Final = 2.5
 """With the small prompt pack: question, answer, and further tries where a rule refuses them. No made-up reply shows how many."""
 
 LEAST_KNOWN: Final = 10
-"""Calls of a stage in a run of before, so that their number an item is believed rather than the rehearsal's."""
+"""Calls of a stage in an earlier run, so that their number an item is believed rather than the rehearsal's."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ def _stage_estimates(rehearsals: Sequence[Rehearsal], known: Known) -> Iterable[
 
 
 def _learnt(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
-    """Calls an item in the run of before (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
+    """Calls an item in the earlier run (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
     history, usual = known.history, _usual(rehearsals)
     calls = [c for c in usual.calls if (c.stage, c.kind) == (stage, kind)]
     # The standard pack's calls follow from the items alone; the small pack asks again where a rule refuses a reply.

@@ -1,4 +1,4 @@
-"""What a run of before says about the model that a new one will ask: reply lengths, tokens a character, repairs, speed."""
+"""What an earlier run says about the model that a new one will ask: reply lengths, tokens a character, repairs, speed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read_history(folder: Path) -> History:
                 continue
             models.add(model)
             shape, characters = _shape_of(kind, request)
-            # A repair turn is a request of before, its reply, and what was wrong with it; worked examples are turns, too.
+            # A repair turn is an earlier request, its reply, and what was wrong with it; worked examples are turns, too.
             repair = _name(request.get("messages", [])[:-2]) in asked
             for name in {shape, alike(shape)}:
                 sums[name].add(characters, prompt, completion, repair)
@@ -147,6 +147,6 @@ def _active_seconds(db: sqlite3.Connection) -> float:
     active = float(rows[0][1])
     for (before, _), (after, seconds) in pairwise(rows):
         gap = after - before
-        # An item that itself took long is no pause.
+        # An item that itself took long does not count as a pause.
         active += gap if gap <= max(_PAUSE_S, 1.5 * seconds) else min(gap, seconds)
     return active

@@ -27,7 +27,7 @@ AT: ContextVar[tuple[str, str]] = ContextVar("scirgen_rehearsal_at", default=(""
 """(stage, key) of the work item that is being rehearsed."""
 
 CHARACTERS_A_TOKEN: Final = 4.2
-"""Of English text with numbers and JSON around it; a run of before says it better (`Shape`)."""
+"""Of English text with numbers and JSON around it; an earlier run says it better (`Shape`)."""
 
 PREFILL_SHARE: Final = 0.1
 """A token that is read takes about so much of the time of one that is written."""

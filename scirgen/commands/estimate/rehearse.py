@@ -60,7 +60,7 @@ class Rehearsal:
     Attributes:
         owners: stage -> item's key -> the sampled datasets whose path holds it.
         calls: every request that would have been paid for.
-        outputs: stage -> records put out.
+        outputs: stage -> records produced.
         pairs: that generate was asked for, whether anything came of them or not.
         stage_seconds: stage -> seconds of work on its items, one after the other.
         seconds: wall time of the whole rehearsal.

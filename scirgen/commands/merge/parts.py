@@ -27,7 +27,7 @@ def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
     A merged run stands for its parts.
 
     Raises:
-        StoreError: a folder is no run, its store is damaged or of a newer scirgen, or a process is writing to it.
+        StoreError: a folder is not a run, its store is damaged or of a newer scirgen, or a process is writing to it.
         InputError: a run is named twice.
     """
     found: dict[Path, Path] = {}
@@ -124,7 +124,7 @@ def unfinished(part: Part) -> str:
 def differences(parts: Sequence[Part]) -> list[str]:
     """How the parts were made differently, a line each: "what: value (parts), other value (parts)"; empty for alike ones.
 
-    The fingerprints of the stages decide. What a part read (`collect`) is its own; what the release does is decided anew.
+    The fingerprints of the stages decide. What a part read (`collect`) is its own; what the release does is decided again.
     """
     manifests = {p.name: p.view.manifest() for p in parts}
     made = [(_mapped(m, "stages").get(s), m.get("seed")) for m in manifests.values() for s in _MADE]

@@ -47,7 +47,7 @@ class LimitsConfig(Section):
         default=8.0, gt=0, description="largest answer of a model server, also once decompressed"
     )
     retries: int = Field(default=5, ge=0)
-    repair_attempts: int = Field(default=2, ge=0, description="times a malformed reply is sent back to be mended")
+    repair_attempts: int = Field(default=2, ge=0, description="times a malformed reply is sent back to be fixed")
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     max_tokens: int | None = None
@@ -95,5 +95,5 @@ class Config(Section):
     def _is_a_code(cls, given: str) -> str:
         # A name would find no words for the gates, and they would pass in silence.
         if not re.fullmatch(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*", given):
-            raise ValueError(f"{given!r} is no language code; write en, zh, pt-BR...")
+            raise ValueError(f"{given!r} is not a language code; write en, zh, pt-BR...")
         return given

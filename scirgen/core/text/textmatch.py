@@ -1,4 +1,4 @@
-"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions; judging is left to gates."""
+"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions; see gates for judging."""
 
 from __future__ import annotations
 

@@ -81,10 +81,10 @@ class BatchChat(OpenAIChat):
         if self._queue is not None:
             self._queue.tell = to
             if open_ := self._queue.journal.open_batches():
-                to(f"{len(open_)} batches of before are waited for")
+                to(f"{len(open_)} earlier batches are waited for")
 
     async def start(self) -> None:
-        """Check key and address, and take up batches of before."""
+        """Check key and address, and continue earlier batches."""
         await super().start()
         in_memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         server = self._servers[0]
@@ -293,7 +293,7 @@ class BatchQueue:
         except ModelError as error:
             self._fail({i: w for i in batch.requests if (w := self._waiting.get(i))}, error)
             return
-        # A fault that may pass is no reply: the request is free again. All else is kept until it is taken.
+        # After a temporary fault the request may be sent again. All else is kept until it is taken.
         kept = {i: a for i, a in arrived.items() if i in batch.requests and a.status not in PASSING}
         self.journal.collected(batch.name, kept)
         self._noted -= batch.requests

@@ -1,6 +1,6 @@
 """Decoding a batch of rows with one model: a shared prefix is computed once, rows leave as they finish.
 
-Batching concurrent requests, and threads, are left to `transformers_local`.
+`transformers_local` batches concurrent requests and owns the threads.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class BundledChat(TransformersChat):
         return load_bundled(self.models)
 
     async def start(self) -> None:
-        """Fetch the file when it is missing: without it there is no point in beginning."""
+        """Fetch the file when it is missing: a run cannot start without it."""
         await asyncio.to_thread(bundled_file)
 
     @property

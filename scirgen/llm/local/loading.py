@@ -1,6 +1,6 @@
 """Loading causal language models with transformers, once a process: chat and scoring share the weights.
 
-How they are used is left to `transformers_local` (chat) and `transformers_scoring`.
+See `transformers_local` (chat) and `transformers_scoring` for how they are used.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def load_causal_lm(name: str, options: Mapping[str, object] | None = None) -> Lo
 
     Raises:
         MissingExtraError: torch or transformers is not installed.
-        ModelAccessError: there is no such model, or it is no causal language model.
+        ModelAccessError: there is no such model, or it is not a causal language model.
         ConfigError: an option's value is unknown.
     """
     try:
@@ -109,7 +109,9 @@ def _device(wanted: str) -> torch.device:
     try:
         device = torch.device(wanted)
     except RuntimeError as error:
-        raise ConfigError(f"models.options.device: {wanted!r} is no device", hint=LOADING_OPTIONS["device"]) from error
+        raise ConfigError(
+            f"models.options.device: {wanted!r} is not a device", hint=LOADING_OPTIONS["device"]
+        ) from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"models.options.device is {wanted!r}, but there is no CUDA device", hint="Use cpu or auto.")
     return device

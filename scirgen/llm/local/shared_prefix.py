@@ -2,7 +2,7 @@
 
 A long shared run (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the branches
 on top of it are packed into one row without padding, with a mask that lets each token see its own ancestors only.
-Encoding is left to `encoding`, finding what is shared to `token_trie`.
+`encoding` encodes, `token_trie` finds what is shared.
 """
 
 from __future__ import annotations

@@ -131,5 +131,5 @@ def _positive(options: Mapping[str, object] | None, name: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"models.options.{name}: {value!r} is no positive number", hint=SCORING_OPTIONS[name])
+        raise ConfigError(f"models.options.{name}: {value!r} is not a positive number", hint=SCORING_OPTIONS[name])
     return value

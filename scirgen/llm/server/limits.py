@@ -1,6 +1,6 @@
 """How fast to ask: bounded retries with jitter, a concurrency limit that adapts, caps on requests and tokens a minute.
 
-Which server to ask is left to `endpoints`; what an error means, to its class.
+`endpoints` chooses the server; the error classes say what an error means.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Log-probabilities from an OpenAI-compatible server: ``echo`` with ``logprobs``, or vLLM's ``prompt_logprobs``.
 
-A vLLM that also takes token ids is asked through `vllm_server`; where the answer begins is left to `piece_alignment`.
+A vLLM that also takes token ids is asked through `vllm_server`; see `piece_alignment` for where the answer begins.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class OpenAIScoring(Backend):
                     raise
                 return error
             except CannotScoreError as error:
-                # That it can was seen before the run began: one odd answer, or one refused text, is no reason to stop it.
+                # That it can was seen before the run began: one odd answer, or one refused text, does not stop it.
                 return ModelError(error.message, hint="Run again to retry it.", code="no_scores")
 
     async def _score_one(self, server: OpenAIServer, request: ScoreRequest) -> ScoreReply:

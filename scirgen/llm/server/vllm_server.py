@@ -127,7 +127,7 @@ class VLLMServer:
             try:
                 return await self._generate(server, encoded.ids, read_cache=True)
             except (ServerErrorStatus, RefusedRequestError):
-                # Rows of cached tokens hold whatever was in memory; where that is no number, vLLM cannot write its reply
+                # Rows of cached tokens hold whatever was in memory; where that is not a number, vLLM cannot write its reply
                 # ("Out of range float values are not JSON compliant", HTTP 400). The next try gets other memory.
                 self.unwritten += 1
         return [], None

@@ -1,4 +1,4 @@
-"""Where an answer begins among the tokens a server reports: by their text, read from the end. Sending requests is left to others.
+"""Where an answer begins among the tokens a server reports: by their text, read from the end. Other modules send the requests.
 
 Servers' character offsets cannot be trusted for that: a begin-of-text token, a leading space that a tokenizer drops, and
 characters of several tokens (shown as U+FFFD each, or as an empty piece) all shift them.

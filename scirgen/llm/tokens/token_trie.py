@@ -1,6 +1,6 @@
 """A radix trie over token sequences: what many prompts share is found exactly, at token level, after encoding.
 
-Pure Python and free of any model; computing on it is left to `shared_prefix`.
+Pure Python and free of any model; see `shared_prefix` for computing on it.
 """
 
 from __future__ import annotations

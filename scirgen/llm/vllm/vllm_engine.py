@@ -1,6 +1,6 @@
 """vLLM in this process: one engine a model, shared by chat and scoring, started on the first request.
 
-How it is asked is left to `vllm_local`.
+See `vllm_local` for how it is asked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The ``vllm:`` backend: generation with structured output, and scoring on top of vLLM's prefix cache.
 
-Running the engine is left to `vllm_engine`, encoding to `encoding`.
+`vllm_engine` runs the engine, `encoding` encodes.
 """
 
 from __future__ import annotations

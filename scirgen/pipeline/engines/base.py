@@ -13,7 +13,7 @@ class Engine(Protocol):
     """Where items run. The runner stays the one writer; an engine never touches the store."""
 
     async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
-        """Get ready (connect, start workers). Replies bought elsewhere are put into ``replies`` and counted in ``sessions``."""
+        """Get ready (connect, start workers). Replies that workers got are put into ``replies`` and counted in ``sessions``."""
         ...
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:

@@ -82,7 +82,7 @@ class FerryCache(ReplyCache):
         self._new.append(Bought(key, kind, model, request, text, finish_reason, usage or Usage()))
 
     def hand_over(self) -> tuple[Bought, ...]:
-        """The replies bought since last time."""
+        """The replies since the last call."""
         bought, self._new = tuple(self._new), []
         return bought
 
@@ -227,7 +227,7 @@ class RayEngine:
 
 
 async def _answers(address: str | None) -> None:
-    """Raises OSError where nobody listens at HOST:PORT; other forms of address are left to Ray."""
+    """Raises OSError where nobody listens at HOST:PORT; Ray checks other forms of address itself."""
     host, _, port = (address or "").rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit():
         return

@@ -1,4 +1,4 @@
-"""A run as a part of a merged one: its store, without what is taken from an earlier part. Joining parts is left to `joined`."""
+"""A run as a part of a merged one: its store, without what is taken from an earlier part. `merged_view` joins the parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From configuration to an opened source: which adapter, on what input. Reading it is left to `pages`."""
+"""From configuration to an opened source: which adapter, on what input. See `pages` for reading it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Driving a source page by page: the one place that knows sync from async sources, limits and duplicate ids.
 
 A page is all datasets between two cursors. Never more than one is held in memory. Where files live and how they are
-fetched is left to the source; storing pages and skipping those already stored is left to the runner.
+fetched is up to the source; the runner stores pages and skips those it has.
 """
 
 from __future__ import annotations

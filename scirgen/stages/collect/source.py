@@ -65,7 +65,7 @@ class Source(Protocol):
     sources of the domain's own plugin are asked in the order of their names, and ``local`` reads what none of them claims.
     Methods may be plain or async (return an iterable or an async iterator; a value or an awaitable).
 
-    Raise `SourceError` for what another try may mend; yield a `Rejection` for a record that is broken, so that it is set
+    Raise `SourceError` for errors that a retry may fix; yield a `Rejection` for a record that is broken, so that it is set
     aside with its reason while the others go on.
     """
 

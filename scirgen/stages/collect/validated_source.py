@@ -23,14 +23,14 @@ from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperServi
 CODE = "source_fault"
 _CONTRACT = "See docs/sources.md for the contract; scirgen.testing.check_source(source) checks an adapter."
 _RECORD = "Yield a scirgen.Rejection for a record that cannot be used; the others then go on."
-_NETWORK = "Raise scirgen.SourceError for what another try may mend; requests made with scirgen.open_http do."
+_NETWORK = "Raise scirgen.SourceError for errors that a retry may fix; requests made with scirgen.open_http do."
 
 
 def checked(source: object) -> CheckedSource:
     """A source of one's own, wrapped.
 
     Raises:
-        PluginError: it is no source: a class instead of an object, a member is missing, or it has no name.
+        PluginError: it is not a source: a class instead of an object, a member is missing, or it has no name.
     """
     if isinstance(source, CheckedSource):
         return source
@@ -40,7 +40,7 @@ def checked(source: object) -> CheckedSource:
         )
     if not isinstance(source, Source):
         raise PluginError(
-            f"{type(source).__name__} is no source: it lacks {lacking(source, Source)}",
+            f"{type(source).__name__} is not a source: it lacks {lacking(source, Source)}",
             hint="See docs/sources.md for the contract.",
         )
     if not isinstance(source.name, str) or not source.name:
@@ -65,7 +65,7 @@ class CheckedSource:
         """The source's.
 
         Raises:
-            SourceError: it fails, or is no text.
+            SourceError: it fails, or is not text.
         """
         with blamed(self._source, "revision()"):
             found = self._source.revision(cursor)
@@ -141,7 +141,7 @@ async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
         raise _wrong(finder, f"fetch() gave a file that is a {type(file).__name__}, not a pathlib.Path")
     if not file.is_file():
         raise SourceError(
-            f"source {finder.name!r}: fetch() gave {str(file)!r}, which is no file",
+            f"source {finder.name!r}: fetch() gave {str(file)!r}, which is not a file",
             hint="Give a Fetched with a code and a reason where there is none.",
             code=CODE,
         )

@@ -1,4 +1,4 @@
-"""The sentences of a section that can be extracted, and how a long section is cut. What they say is left to the readers."""
+"""The sentences of a section that can be extracted, and how a long section is cut. See the readers for what they say."""
 
 from __future__ import annotations
 

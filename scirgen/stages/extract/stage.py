@@ -1,6 +1,6 @@
 """Stage 5: the six kinds of statements, sentence by sentence, out of the labelled sections of papers that datasets use.
 
-One item is a paper's section class, shared by all datasets of the paper; what it holds for one of them is left to `verify`.
+One item is a paper's section class, shared by all datasets of the paper; see `verify` for what it holds for one of them.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Faithfulness(Protocol):
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         """One score a pair, in order, higher is more faithful; an exception where none could be had, never a default.
 
-        ``threshold`` and ``passed`` are left to the stage.
+        ``threshold`` and ``passed`` are set by the stage.
         """
         ...
 
@@ -125,7 +125,7 @@ def usual_threshold(scorer: Faithfulness, config: Config, kind: QuestionType | N
 
     The relative shift has 0.1 instead of its natural 0: a text on the same subject already takes some surprise out of an
     answer that it does not hold (docs/benchmarks/faithfulness.md). Where the question names its answer among options, the
-    answer is no surprise with or without the text, and right ones were measured between -0.36 and 0.04 (docs/seper.md).
+    answer does not surprise the scorer with or without the text, and right ones were measured between -0.36 and 0.04 (docs/seper.md).
     """
     own: float | None = getattr(scorer, "default_threshold", None)
     if own is not None:

@@ -1,5 +1,6 @@
-"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness; near-duplicates
-across datasets are left to release, which sees the whole run."""
+"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness.
+
+Near-duplicates across datasets are found by release, which sees the whole run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Stage 7: candidate question-answer pairs from metadata and kept aspects, one item a (dataset, question type).
 
-Strategies write; this module decides what is asked for, finds the evidence and makes the records. Judging is left to filter.
+Strategies write; this module decides what is asked for, finds the evidence and makes the records. See filter for judging.
 """
 
 from __future__ import annotations

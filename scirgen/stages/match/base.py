@@ -1,4 +1,4 @@
-"""What a match strategy is given and gives back. Turning judgements into records is left to `stage`."""
+"""What a match strategy is given and gives back. See `stage` for turning judgements into records."""
 
 from __future__ import annotations
 

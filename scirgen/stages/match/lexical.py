@@ -1,6 +1,6 @@
 """Indirect evidence: the sentences that speak most like the dataset's metadata (BM25), and a rule over them.
 
-Words that name places never count, so that a shared study area alone is no evidence.
+Words that name places never count, so that a shared study area alone does not count as evidence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stage 4: is a candidate paper really one that uses the dataset? Deciding is left to the match strategies.
+"""Stage 4: is a candidate paper really one that uses the dataset? See the match strategies for deciding.
 
 A pair that is not used becomes a `Rejection` with the judged `Link` in it, so that used links plus rejections are the
 candidates whose paper could be read.

@@ -1,4 +1,4 @@
-"""What a parser is and what it gives back. Assembling a `Document` from it is left to `assemble`, killing it to `pool`."""
+"""What a parser is and what it gives back. `assemble` makes a `Document` from it, `pool` kills a parser that hangs."""
 
 from __future__ import annotations
 

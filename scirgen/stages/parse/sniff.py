@@ -35,7 +35,7 @@ def sniff(path: Path) -> FileKind:
 
     Raises:
         PaperError: ``not_found``, ``not_a_pdf`` (HTML under any name, or another binary format), ``damaged`` (empty, or
-            bytes that are no text).
+            bytes that are not text).
     """
     try:
         with path.open("rb") as file:

@@ -25,7 +25,7 @@ _OCR_SLOWNESS = 10
 
 
 class ParseStage(Stage):
-    """One item a paper that has a file. What no retry will mend is a rejection of the paper, and the run goes on."""
+    """One item a paper that has a file. An error that no retry fixes rejects the paper, and the run goes on."""
 
     name = "parse"
     version = 1
@@ -47,7 +47,7 @@ class ParseStage(Stage):
         """Parse the paper.
 
         Raises:
-            ScirgenError: what a retry may mend (a GROBID server that is down), or a missing extra.
+            ScirgenError: errors that a retry may fix (a GROBID server that is down), or a missing extra.
         """
         paper = item.one(Paper)
         config = ctx.config.parse

@@ -79,7 +79,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             of_paper.setdefault(paper_id, set()).add(dataset_id)
     users = {d: of_paper[p] for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
-    # What an earlier release of this run left out is no business of this one's; it counts its own.
+    # What an earlier release of this run left out does not concern this one; it counts its own.
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
     return ReleaseContent(
         info=info.model_copy(update={"left_out": dict(sorted(left_out.items())), "made": made}),

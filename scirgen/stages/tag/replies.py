@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 
 class Levels(BaseModel):
-    """One field a question, ``q1``, ``q2``..., so that a reply that leaves one out is no reply."""
+    """One field a question, ``q1``, ``q2``..., so that a reply that leaves one out is invalid."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -54,7 +54,7 @@ class TagStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The same pairs with ``bloom`` set, and translated where ``tag.translate_to`` says so.
 
-        A translation that failed is a failure of the result; its pair is put out without it.
+        A translation that failed is a failure of the result; its pair is produced without it.
 
         Raises:
             ModelError: the model gave no usable level; the batch is tried again on the next run.

@@ -58,7 +58,7 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
 
 
 def _applied(reply: VerifyReply, batch: Sequence[Aspect], prompt: str, reply_key: str) -> list[Verdict]:
-    """A reply's decisions; numbers that are no sentence's are passed over, a number in both lists is removed."""
+    """A reply's decisions; numbers without a sentence are ignored, a number in both lists is removed."""
     removed = {r.number: r for r in reply.remove}
     kept = {k.number: k for k in reply.keep if k.number not in removed}
     verdicts: list[Verdict] = []

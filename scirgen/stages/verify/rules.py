@@ -1,4 +1,4 @@
-"""What needs no model to see: sentences that are no whole sentence, that say the same again, or stand under two aspects."""
+"""What needs no model to see: fragments, repetitions, or stand under two aspects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Verdict:
 
 
 def incomplete(text: str) -> str:
-    """Why a text is no sentence that can be understood alone; "" when it is one."""
+    """Why a text is not a sentence that can be understood alone; "" when it is one."""
     line = " ".join(text.split())
     if not _HAN.search(line):
         if not _BEGINS.match(line) or line[0].islower():

@@ -1,4 +1,4 @@
-"""The arithmetic of an estimate: how a sample is scaled up, what a run of before teaches, how ranges come about."""
+"""The arithmetic of an estimate: how a sample is scaled up, what an earlier run teaches, how ranges come about."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_history_teaches_reply_lengths_tokens_and_repairs(tmp_path: Path) -> Non
         store.put("generate", "k", "f", StageResult(), 10.0)
         cache = ReplyCache(store.writer)
         sampling = {"max_tokens": 50}
-        # A worked example is no repair turn; a turn after one's own reply is.
+        # A worked example is not a repair turn; a turn after one's own reply is.
         turns = [["user", "like"], ["assistant", "this"], ["user", "x" * 100]]
         for n, messages in enumerate(
             [turns, [*turns[:2], ["user", "y" * 100]], [*turns, ["assistant", "?"], ["user", "again"]]]

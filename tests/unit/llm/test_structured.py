@@ -68,7 +68,7 @@ def test_parse_reply_without_mending_does_not_pass_half_a_reply_off_as_whole() -
     half = '{"pairs": [{"question": "Why?"}, {"question": "Ho'
     assert len(parse_reply(half, Pairs).pairs) == 2
     with pytest.raises(UnparsableReply):
-        parse_reply(half, Pairs, mend=False)
+        parse_reply(half, Pairs, fix=False)
 
 
 def test_reply_schema_is_strict_at_every_level() -> None:

@@ -28,14 +28,14 @@ def test_parse_of_a_right_uri_gives_its_parts(text: str, expected: ModelURI) -> 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("gpt-5", "is no model URI"),
-        ("openai:", "is no model URI"),
-        ("", "is no model URI"),
+        ("gpt-5", "is not a model URI"),
+        ("openai:", "is not a model URI"),
+        ("", "is not a model URI"),
         ("http://localhost:8000/v1", "not a model"),
         ("openai:@http://localhost/v1", "names no model"),
         ("openai:m@localhost:8000/v1", "no http"),
-        ("openai:m@http://", "is no http"),
-        ("openai:m@http://host:notaport/v1", "is no address"),
+        ("openai:m@http://", "is not an http"),
+        ("openai:m@http://host:notaport/v1", "is not an address"),
         ("openai:m@http://user:secret@host/v1", "must not hold"),
     ],
 )

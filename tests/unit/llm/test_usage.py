@@ -46,7 +46,7 @@ async def test_a_cap_on_the_cost_is_not_passed_either() -> None:
 async def test_without_token_counts_a_cap_goes_by_what_was_booked() -> None:
     meter = UsageMeter(LimitsConfig(max_tokens=10_000))
     assert 15 <= await spend(meter, 1_000, 10, Usage(None, None), most=900) <= 18
-    assert "replies without token counts" in meter.bought() and meter.tokens == 0
+    assert "replies without token counts" in meter.used() and meter.tokens == 0
 
 
 async def test_a_call_that_came_to_nothing_leaves_room_for_another() -> None:
@@ -62,7 +62,7 @@ async def test_a_call_that_came_to_nothing_leaves_room_for_another() -> None:
 async def test_a_cap_too_small_for_one_call_buys_nothing_and_says_so() -> None:
     meter = UsageMeter(LimitsConfig(max_tokens=10))
     assert await spend(meter, 3, 3, Usage(100, 50)) == 0
-    assert meter.bought() == "0 model calls, 0 tokens"
+    assert meter.used() == "0 model calls, 0 tokens"
 
 
 async def test_for_the_last_calls_of_a_cap_no_further_batch_is_waited_for() -> None:

@@ -153,8 +153,8 @@ def test_repair_keeps_what_is_intact_and_forgets_the_rest(tmp_path: Path) -> Non
     saved = repair(tmp_path)
     assert 400 < saved.kept["results"] < 600
     assert diagnose(tmp_path) == []
-    with Store(tmp_path / "run.db") as mended:
-        assert StoreView(mended).funnel()["collect"]["todo"] == 600 - saved.kept["results"]
+    with Store(tmp_path / "run.db") as fixed:
+        assert StoreView(fixed).funnel()["collect"]["todo"] == 600 - saved.kept["results"]
 
 
 def _has_dbstat(path: Path) -> bool:

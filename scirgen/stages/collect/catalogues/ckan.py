@@ -35,7 +35,7 @@ class CkanSource(WebService[CkanOptions]):
         """All packages from an offset on."""
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         if cursor and not cursor.isdecimal():
-            raise InputError(f"{cursor!r} is no cursor of this source", hint="Begin a new run.")
+            raise InputError(f"{cursor!r} is not a cursor of this source", hint="Begin a new run.")
         while True:
             result = self._search(start, self.options.page_size)
             items = as_list(result.get("results"))

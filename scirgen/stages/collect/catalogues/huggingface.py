@@ -81,13 +81,13 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
 
     def _own(self, url: str) -> str:
         if not url.startswith(self.base + "/"):
-            raise InputError(f"{url!r} is no cursor of this source", hint="Begin a new run.")
+            raise InputError(f"{url!r} is not a cursor of this source", hint="Begin a new run.")
         return url
 
     def _items(self, body: bytes) -> list[object]:
         found = json.loads(body)
         if not isinstance(found, list):
-            raise self.problem("a page that is no list")
+            raise self.problem("a page that is not a list")
         return found
 
     def _dataset(self, item: Mapping[str, object]) -> Dataset | Rejection:

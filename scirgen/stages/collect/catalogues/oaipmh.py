@@ -1,4 +1,4 @@
-"""OAI-PMH: any repository that is harvested with it, in Dublin Core. The protocol is left to oaipmh-scythe.
+"""OAI-PMH: any repository that is harvested with it, in Dublin Core. See oaipmh-scythe for the protocol.
 
 Specified at https://www.openarchives.org/OAI/openarchivesprotocol.html.
 """
@@ -88,7 +88,7 @@ class OaiSource(WebService[OaiOptions]):
         except exceptions.BadResumptionToken as error:
             raise SourceRefusedError(
                 f"{self.base}: the cursor is no longer known: {error}",
-                hint="The repository forgets cursors after a while; run with --set collect.http.cache_days=0 to begin anew.",
+                hint="The repository forgets cursors after a while; run with --set collect.http.cache_days=0 to begin again.",
                 code="expired_cursor",
             ) from error
         except exceptions.OAIPMHException as error:

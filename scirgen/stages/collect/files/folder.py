@@ -64,7 +64,7 @@ class FolderSource:
         self._setup = setup
         self._options = validate(dict(setup.options), FolderOptions, "collect.options")
         if unknown := sorted(set(self._options.columns) - set(COLUMNS)):
-            raise ConfigError(f"collect.options.columns: {unknown[0]!r} is no field; known: {', '.join(COLUMNS)}")
+            raise ConfigError(f"collect.options.columns: {unknown[0]!r} is not a field; known: {', '.join(COLUMNS)}")
         self._mapping = RecordMapping(self._options.columns)
         self._named: dict[str, tuple[str, ...]] = {}
         self._papers = self._paper_folder(setup)
@@ -179,7 +179,9 @@ class FolderSource:
         assert root is not None
         if root.is_file():
             if kind_of(root) is None:
-                raise InputError(f"{root} is no file of records", hint=f"Known: {self.suffix_hint}.", code="no_records")
+                raise InputError(
+                    f"{root} is not a file of records", hint=f"Known: {self.suffix_hint}.", code="no_records"
+                )
             return [(root, root.name)]
         apart = {p.resolve() for p in (root / PAPERS, self._setup.papers) if p is not None and p != root}
         found = (
@@ -229,5 +231,5 @@ def _parse(cursor: str) -> tuple[int, str, int]:
     phase, _, rest = cursor.partition("|")
     name, _, at = rest.rpartition("|")
     if not (phase.isdecimal() and at.isdecimal()):
-        raise InputError(f"{cursor!r} is no cursor of this source", hint="Begin a new run.")
+        raise InputError(f"{cursor!r} is not a cursor of this source", hint="Begin a new run.")
     return int(phase), name, int(at)

@@ -31,7 +31,7 @@ PAPER_TYPES = {
     ".htm": "text/html",
     ".tex": "text/x-tex",
 }
-"""Files taken for papers, by suffix. Whether they are what they are named is left to stage `parse`."""
+"""Files taken for papers, by suffix. See stage `parse` for whether they are what they are named."""
 
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""

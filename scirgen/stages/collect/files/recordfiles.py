@@ -1,4 +1,4 @@
-"""Reading files of records lazily, one mapping at a time, each with the place it stands at. What they mean is left to `mapping`.
+"""Reading files of records lazily, one mapping at a time, each with the place it stands at. See `mapping` for what they mean.
 
 JSON (an object, or a list of objects), JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
 """
@@ -40,7 +40,7 @@ def readable_name(path: Path) -> Path:
     """The path itself.
 
     Raises:
-        InputError: its name is no text (bytes that are not UTF-8), so that no record could say it.
+        InputError: its name is not text (bytes that are not UTF-8), so that no record could say it.
     """
     try:
         str(path).encode("utf-8")

@@ -53,7 +53,7 @@ class ArxivService(WebService[ArxivOptions]):
         """The PDF of an arXiv paper, known by its DOI."""
         if found := _DOI.match(paper.doi or ""):
             return self.http.download(f"{self.options.pdf_url.rstrip('/')}/pdf/{found.group(1)}")
-        return Fetched(code="no_open_copy", reason=f"{paper.doi or paper.title!r} is no arXiv paper")
+        return Fetched(code="no_open_copy", reason=f"{paper.doi or paper.title!r} is not an arXiv paper")
 
     def _paper(self, number: str, title: str = "", authors: tuple[str, ...] = (), year: int | None = None) -> Paper:
         number = re.sub(r"v\d+$", "", number)

@@ -1,6 +1,6 @@
 """Which addresses may be talked to: the guard against server-side request forgery, checked where the socket is opened.
 
-The check is on the address that is really connected to, so neither a redirect nor a name that resolves anew gets past it.
+The check is on the address that is really connected to, so neither a redirect nor a name that resolves again gets past it.
 """
 
 from __future__ import annotations

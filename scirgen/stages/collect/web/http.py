@@ -139,7 +139,7 @@ class Http:
         """A paper's file, kept under its content hash; one that was had before is not downloaded again.
 
         Args:
-            url: http or https; redirects are followed a few times and checked anew each.
+            url: http or https; redirects are followed a few times and checked again each.
             wanted: the media type expected; a page of HTML instead is ``not_a_pdf``.
 
         Returns:

@@ -157,7 +157,7 @@ class RepetitionGate(PairGate):
         said, asked = content_words(pair.answer, stop), set(content_words(pair.question, stop))
         new = set(said) - asked
         again = len(said) >= 4 and not new and len(set(said)) >= 0.8 * len(asked)
-        # Of a whole sentence one word of its own is no answer yet; of a phrase it is.
+        # One new word makes a phrase an answer, but not a whole sentence.
         if kind is None or kind.answer.kind == "text":
             again = again or (len(set(said)) >= 4 and not new) or (len(set(said)) >= 8 and len(new) == 1)
         if again:

@@ -31,7 +31,7 @@ def one_question(text: str, form: str = "question") -> str | None:
 
 
 def one_answer(text: str, cut: bool, sentences: int = 4) -> str | None:
-    """The first paragraph of a reply that is no list, at most ``sentences`` long; of a reply that was cut off, whole sentences only."""
+    """The first paragraph of a reply that is not a list, at most ``sentences`` long; of a reply that was cut off, whole sentences only."""
     if len(re.findall(r"^\s*(?:[-*•]|\d{1,2}[.)])\s", text, re.MULTILINE)) > 1:
         return None  # a list, which an answer in sentences is not
     paragraph = next((p for p in re.split(r"\n\s*\n", text.strip()) if _bare(p)), "")

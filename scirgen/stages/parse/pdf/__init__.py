@@ -1,1 +1,1 @@
-"""Layout analysis of PDF pages: from placed spans to blocks. Pure functions; opening files is left to `pymupdf_parser`."""
+"""Layout analysis of PDF pages: from placed spans to blocks. Pure functions; see `pymupdf_parser` for opening files."""

@@ -1,4 +1,4 @@
-"""From groups to blocks: paragraphs that go on in another column or page are joined, hyphenated words are mended."""
+"""From groups to blocks: paragraphs that go on in another column or page are joined, hyphenated words are rejoined."""
 
 from __future__ import annotations
 

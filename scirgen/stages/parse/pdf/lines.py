@@ -1,4 +1,4 @@
-"""Lines of a PDF page with their typography, made from PyMuPDF's spans. What the lines mean is left to the other modules."""
+"""Lines of a PDF page with their typography, made from PyMuPDF's spans. See the other modules for what the lines mean."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _check(document: Any, options: ParserOptions) -> None:
     if document.page_count == 0:
         raise PaperError("the PDF has no pages: it is cut off or broken", hint="Fetch it again.", code="damaged")
     if document.page_count > _MAX_PAGES:
-        raise PaperError(f"{document.page_count} pages is no paper", code="too_large", hint="Split the file.")
+        raise PaperError(f"{document.page_count} pages is not a paper", code="too_large", hint="Split the file.")
 
 
 def _page(page: Any, options: ParserOptions) -> RawPage:

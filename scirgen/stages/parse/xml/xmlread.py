@@ -29,7 +29,7 @@ def read_xml(data: bytes) -> Element:
         PaperError: ``damaged`` (not well-formed, or entities), ``too_large``.
     """
     if len(data) > _MAX_BYTES:
-        raise PaperError(f"{len(data)} bytes of XML is no paper", code="too_large")
+        raise PaperError(f"{len(data)} bytes of XML is not a paper", code="too_large")
     match = _DOCTYPE.search(data[:20_000])
     if match and match.group(1) is None:
         data = data[: match.start()] + data[match.end() :]

@@ -53,7 +53,7 @@ class Benchmarks:
         asked = tuple(_WORD.findall(question.casefold()))
         if asked and len(asked) < self.n:
             yield asked
-        # A short answer ("Yes", a number) is no sign of anything and is not compared.
+        # A short answer ("Yes", a number) says nothing and is not compared.
         for words in (asked, tuple(_WORD.findall(answer.casefold()))):
             for start in range(len(words) - self.n + 1):
                 yield words[start : start + self.n]

@@ -106,7 +106,7 @@ def usable_model(uri: str, setting: str) -> str:
         return ""
     name = model_of(uri)
     if name.startswith(("/", ".", "~")) and not Path(name).expanduser().is_dir():
-        raise ConfigError(f"{setting}: {name} is no folder", hint="Write st:MODEL_OR_DIR.")
+        raise ConfigError(f"{setting}: {name} is not a folder", hint="Write st:MODEL_OR_DIR.")
     if importlib.util.find_spec("sentence_transformers") is None:
         raise MissingExtraError(f"{setting} needs sentence-transformers", hint="pip install 'scirgen[dense]'")
     return identity(name)

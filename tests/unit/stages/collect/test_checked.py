@@ -116,7 +116,7 @@ async def test_papers_when_wrong_then_the_error_says_what_came(given: object, sa
     [
         (None, "fetch() gave a NoneType, not a Fetched"),
         (Fetched(file="a.pdf"), "a file that is a str"),  # type: ignore[arg-type]
-        (Fetched(file=Path("/no/such.pdf")), "'/no/such.pdf', which is no file"),
+        (Fetched(file=Path("/no/such.pdf")), "'/no/such.pdf', which is not a file"),
     ],
 )
 async def test_fetch_when_wrong_then_the_error_says_what_came(given: object, says: str) -> None:
@@ -129,7 +129,7 @@ async def test_fetch_when_wrong_then_the_error_says_what_came(given: object, say
     ("made", "says"),
     [
         (Plain, "source Plain is a class"),
-        (object(), "object is no source: it lacks name, papers, fetch, revision, datasets"),
+        (object(), "object is not a source: it lacks name, papers, fetch, revision, datasets"),
         (type("Nameless", (Plain,), {"name": ""})(), "has no name"),
     ],
 )

@@ -162,7 +162,7 @@ def test_the_models_files_are_in_the_fingerprint_and_its_place_is_not(minilm, tm
     [
         ({"decontaminate_model": "st:some/model"}, "nothing to compare with"),
         ({"decontaminate": ["F"], "decontaminate_model": "minilm"}, "names no embedding model"),
-        ({"decontaminate": ["F"], "decontaminate_model": "st:./not-there"}, "is no folder"),
+        ({"decontaminate": ["F"], "decontaminate_model": "st:./not-there"}, "is not a folder"),
     ],
 )
 def test_a_model_that_cannot_work_is_refused_before_the_run(settings, message, tmp_path):

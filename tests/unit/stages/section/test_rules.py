@@ -1,4 +1,4 @@
-"""Section classes by heading: languages, inheritance, and what is left to the model."""
+"""Section classes by heading: languages, inheritance, and what the model decides."""
 
 from __future__ import annotations
 
