@@ -9,6 +9,8 @@ import click
 
 from scirgen.commands.label.draw import Request
 from scirgen.commands.label.draw import draw as draw_sample
+from scirgen.commands.label.merge import merge as merge_files
+from scirgen.commands.label.pages import MAILABLE, write_pages
 from scirgen.commands.label.plan import pilot_figures, plan_text
 from scirgen.commands.label.sources import FileSource, PoolSource, QueryFile, RunSource, Source, counted
 from scirgen.core.domains import resolve_config
@@ -17,7 +19,7 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.opening import open_view
-from scirgen.qa.labels import TASKS, TaskName
+from scirgen.qa.labels import TASKS, LabelSet, TaskName
 
 _TASK = click.Choice(list(TASKS))
 
@@ -141,3 +143,39 @@ def draw(
 
 def _names(listed: str) -> tuple[str, ...]:
     return tuple(n.strip() for n in listed.split(",") if n.strip())
+
+
+@label.command()
+@_folder
+@click.option("--no-pictures", is_flag=True, help="Leave the pictures of PDF pages out, for a smaller file.")
+def page(folder: Path, no_pictures: bool) -> None:
+    """Write one self-contained page an annotator: L/A.html, L/B.html. It needs no network and can be mailed."""
+    labels = LabelSet(folder)
+    for path in write_pages(labels, pictures=not no_pictures):
+        size = path.stat().st_size
+        click.echo(f"{path}: {len(labels.items)} items, {size / 1e6:.1f} MB")
+        if size > MAILABLE:
+            click.echo("  too large for many mail servers: share it another way, or use --no-pictures")
+    click.echo("Each person opens their page in a browser, labels, downloads NAME.jsonl, and sends it back. Then:")
+    click.echo(f"  scirgen label merge {folder} " + " ".join(f"{a}.jsonl" for a in labels.sample.annotators))
+
+
+@label.command()
+@_folder
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+def merge(folder: Path, files: tuple[Path, ...]) -> None:
+    """Check and take in labels; write L/adjudicate.html with what the annotators disagree on.
+
+    FILES come from the page's Download button, the adjudicator's among them. Without files, the labels that
+    `scirgen label serve` collected are taken.
+    """
+    labels = LabelSet(folder)
+    result = merge_files(labels, files)
+    for annotator, count in sorted(result.taken.items()):
+        more = f", {n} not finished" if (n := result.unfinished.get(annotator)) else ""
+        click.echo(f"{annotator}: {count} labels of {len(labels.items)} items{more}")
+    if result.page:
+        click.echo(f"{len(result.disputed)} items are disputed: a third person labels them on {result.page}, then:")
+        click.echo(f"  scirgen label merge {folder} adjudicator.jsonl")
+    else:
+        click.echo(f"No item is disputed. Next: scirgen label agree {folder}")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-
-import jinja2
 
 from scirgen.core.errors import StoreError
 from scirgen.qa.release import SPLITS, Release
@@ -17,6 +13,7 @@ from scirgen.report.charts import draw
 from scirgen.report.counting import summaries
 from scirgen.report.data import ReportData, SampleRow
 from scirgen.report.figures import gather
+from scirgen.report.html import fill_page
 from scirgen.report.released import gather_release
 
 _PARTS = files("scirgen.report") / "page"
@@ -59,22 +56,15 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 def render(data: ReportData) -> str:
     """The page. All text is escaped, and the content security policy admits the page's one script by its hash only."""
-    script, style = (_PARTS / "report.js").read_text("utf-8"), (_PARTS / "report.css").read_text("utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["n"] = lambda value: f"{value:,}"
-    template = environment.from_string((_PARTS / "report.html.j2").read_text("utf-8"))
-    return template.render(
+    return fill_page(
+        _PARTS,
+        "report",
         data=data,
         title="scirgen report" if data.kind == "run" else data.name,
         scores=summaries(data.scores),
         usage=_usage(data.usage),
         facets=_facets(data.sample),
         charts=draw(data),
-        script=script,
-        style=style,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 

@@ -1,0 +1,136 @@
+"""Taking labels into a folder: every line is checked, nothing is dropped in silence, disagreements go to a third person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scirgen.commands.label.pages import pictures_of, write_adjudication
+from scirgen.core.errors import InputError
+from scirgen.core.registry import suggest
+from scirgen.qa.labels import ADJUDICATOR, CORRECTED, Item, Label, LabelSet, read_lines, write_lines
+
+_FIELDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "faithful": {"stands_alone": ("yes", "no"), "fits_type": ("yes", "no"), **dict.fromkeys(CORRECTED, ())},
+    "query": {"query": (), "aspects": ()},
+}
+"""task -> further field -> the values it may have; (): any text."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge did.
+
+    Attributes:
+        taken: annotator -> finished labels.
+        unfinished: annotator -> drafts that lack a label, a reason or a further answer.
+        disputed: items that need the third person and have no word from them yet.
+        page: ``adjudicate.html``; None where nothing is disputed.
+    """
+
+    taken: dict[str, int]
+    unfinished: dict[str, int]
+    disputed: tuple[Item, ...]
+    page: Path | None
+
+
+def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
+    """Check files of labels and take them in; write the page of the third person.
+
+    Args:
+        labels: the folder.
+        files: as the page's Download button writes them; of any annotator, the adjudicator's among them.
+
+    Raises:
+        InputError: a file or a line is wrong (it is named); nothing is taken in then.
+    """
+    found: dict[str, dict[str, Label]] = {}
+    unfinished: dict[str, int] = {}
+    for file in files:
+        lines = ((f"{file}:{n}", label) for n, label in _numbered(file))
+        for annotator, mine in check(labels, lines).items():
+            if annotator in found:
+                raise InputError(
+                    f"{file}: labels of {annotator} came with another file already", hint="Give one file a person."
+                )
+            found[annotator] = {k: v for k, v in mine.items() if not v.unfinished()}
+            unfinished[annotator] = len(mine) - len(found[annotator])
+    return take(labels, found, unfinished)
+
+
+def take(labels: LabelSet, found: dict[str, dict[str, Label]], unfinished: dict[str, int]) -> Merged:
+    """Store checked labels of some annotators and write the page of the third person."""
+    for annotator, mine in found.items():
+        if lost := labels.labels.get(annotator, {}).keys() - mine.keys():
+            raise InputError(
+                f"{len(lost)} labels of {annotator} that were merged before are not in the new file",
+                hint=f"Load {labels.folder / 'labels' / (annotator + '.jsonl')} into the page first, then download again.",
+            )
+    for annotator, mine in found.items():
+        write_lines(labels.folder / "labels" / f"{annotator}.jsonl", [mine[i.id] for i in labels.items if i.id in mine])
+    again = LabelSet(labels.folder)
+    disputed = tuple(i for i in again.items if again.settled(i.id).how == "open")
+    page = write_adjudication(again, disputed, pictures_of(again)) if disputed else None
+    return Merged({a: len(v) for a, v in again.labels.items()}, unfinished, disputed, page)
+
+
+def check(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> dict[str, dict[str, Label]]:
+    """Annotator -> item -> label, of lines with their places.
+
+    Raises:
+        InputError: a label is of another sample, task or guideline, of an unknown item or person, holds what the task does
+            not know, or comes twice. The place is named.
+    """
+    sample = labels.sample
+    choices = {c.id for c in sample.choices}
+    people = {*sample.annotators, ADJUDICATOR}
+    found: dict[str, dict[str, Label]] = {}
+    for where, label in lines:
+        if label.sample != sample.id:
+            raise InputError(
+                f"{where}: a label of sample {label.sample}; {labels.folder} holds sample {sample.id}",
+                hint="Merge it into the folder that its page came from.",
+            )
+        if label.guideline != sample.guideline or label.task != sample.task:
+            raise InputError(
+                f"{where}: made with guideline {label.guideline} (task {label.task}), not with {sample.guideline}",
+                hint="Labels made by different guidelines cannot be merged.",
+            )
+        if label.item not in labels.by_id:
+            raise InputError(f"{where}: unknown item {label.item!r}", hint="The file was edited by hand, or damaged.")
+        if label.annotator not in people:
+            raise InputError(
+                f"{where}: {label.annotator!r} is not an annotator of this sample",
+                hint=suggest(label.annotator, people) or f"Known: {', '.join(sorted(people))}.",
+            )
+        if label.label and label.label not in choices:
+            raise InputError(f"{where}: unknown label {label.label!r}", hint=f"Known: {', '.join(sorted(choices))}.")
+        known = _FIELDS.get(sample.task, {})
+        for name, value in label.fields.items():
+            allowed = known.get(name)
+            if allowed is None or (allowed and value not in allowed):
+                raise InputError(f"{where}: {name} = {value!r} is not an answer to a question of this task")
+        mine = found.setdefault(label.annotator, {})
+        if label.item in mine:
+            raise InputError(
+                f"{where}: {label.annotator} labelled item {label.item} twice", hint="Delete one of the lines."
+            )
+        mine[label.item] = label
+    return found
+
+
+def _numbered(file: Path) -> Iterable[tuple[int, Label]]:
+    # Blank lines are skipped, so lines are counted here and not by position in the result.
+    numbers = [n for n, line in enumerate(_text(file).split("\n"), 1) if line.strip()]
+    if not numbers:
+        raise InputError(f"{file} holds no labels", hint="Use the page's Download button.")
+    return zip(numbers, read_lines(file, Label), strict=True)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}", hint="Check the path.") from error

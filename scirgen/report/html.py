@@ -1,0 +1,27 @@
+"""Fills a page's template: one file with its style and its one script, which the content security policy admits by its hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources.abc import Traversable
+
+import jinja2
+
+
+def fill_page(parts: Traversable, name: str, **values: object) -> str:
+    """The page ``NAME.html.j2`` of a folder, with ``NAME.css`` and ``NAME.js`` in it. All text is escaped.
+
+    Args:
+        parts: the folder.
+        name: of template, style and script.
+        values: for the template, which also gets ``style``, ``script`` and ``script_hash`` (SHA-256 in base64).
+    """
+    script, style = ((parts / f"{name}.{kind}").read_text("utf-8") for kind in ("js", "css"))
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["n"] = lambda value: f"{value:,}"
+    admitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    template = environment.from_string((parts / f"{name}.html.j2").read_text("utf-8"))
+    return template.render(**values, script=script, style=style, script_hash=admitted)
