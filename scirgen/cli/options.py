@@ -88,6 +88,7 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     import yaml
 
     from scirgen.core.errors import ConfigError
+    from scirgen.core.yamlfile import parse_yaml
 
     found: dict[str, object] = {}
     for text in values:
@@ -95,7 +96,7 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
         if not sign:
             raise click.BadParameter(f"{text!r}: expected KEY=VALUE", param_hint="--set")
         try:
-            found[key] = yaml.safe_load(value)
+            found[key] = parse_yaml(value)
         except (yaml.YAMLError, ValueError) as error:
             problem = getattr(error, "problem", None) or str(error)
             raise ConfigError(

@@ -74,7 +74,7 @@ def render(
     resources = Resources(find_domain(domain), overrides)
     taxonomies = Taxonomies(resources)
     found = PromptLibrary(resources).get(prompt)
-    values = sample_variables(found, taxonomies, domain, taxonomies.question_type(kind), language)
+    values = sample_variables(found, taxonomies, domain, taxonomies.question_type(kind, language), language)
     _show_messages(found.render(**{**values, **parse_settings(variables)}))
 
 

@@ -19,6 +19,9 @@ from scirgen.core.yamlfile import Pattern, load_model, load_yaml, validate
 
 _T = TypeVar("_T", bound=BaseModel)
 
+ENGLISH = "en"
+"""The language of the patterns, stems and examples of ``graesser.yaml``."""
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -119,6 +122,32 @@ class SectionDefinition(_Strict):
     headings: dict[str, tuple[Pattern, ...]] = {}
 
 
+class QuestionPatterns(_Strict):
+    """What questions of one type look like in one language; see `QuestionExpectation`."""
+
+    any_of: tuple[Pattern, ...] = ()
+    none_of: tuple[Pattern, ...] = ()
+    unmarked: tuple[Pattern, ...] = ()
+    telling_words: int | None = Field(default=None, ge=0)
+
+
+class AnswerPatterns(_Strict):
+    """What answers to one type look like in one language; see `AnswerExpectation`."""
+
+    any_of: tuple[Pattern, ...] = ()
+    none_of: tuple[Pattern, ...] = ()
+
+
+class TypeWording(_Strict):
+    """One question type in one language: what ``graesser.yaml`` says of it in English."""
+
+    stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
+    question: QuestionPatterns = QuestionPatterns()
+    answer: AnswerPatterns = AnswerPatterns()
+    evidence_cues: tuple[Pattern, ...] = Field(default=(), description="patterns of sentences that can answer it")
+    examples: tuple[ExamplePair, ...] = Field(default=(), description="shown instead of the English ones")
+
+
 class LanguageWording(_Strict):
     """What gates look for in one language. Patterns are case-insensitive regular expressions."""
 
@@ -145,6 +174,12 @@ class LanguageWording(_Strict):
         default=(), description="pairs of words that make a true sentence false when swapped"
     )
     stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
+    capitals: Literal["names", "nouns"] = Field(
+        default="names", description="which words a capital letter marks; German writes every noun with one"
+    )
+    types: dict[str, TypeWording] = Field(
+        default={}, description="question type -> its wording; for English it stands in graesser.yaml"
+    )
 
     @cached_property
     def stop(self) -> frozenset[str]:
@@ -177,6 +212,26 @@ class Wording(_Strict):
         return found
 
 
+def _in_language(kind: QuestionType, language: str, wording: Wording) -> QuestionType:
+    """The type with the wording of a language in place of the English one."""
+    code = language.split("-")[0].lower()
+    if code == ENGLISH:
+        return kind
+    own = wording.of(language).types.get(kind.id, TypeWording())
+    # A Chinese or Japanese character counts as a word, and a text takes about twice as many of them.
+    longest = kind.answer.max_words * (2 if code in ("zh", "ja") else 1)
+    asked = {k: v for k, v in own.question.model_dump().items() if k != "telling_words" or v is not None}
+    return kind.model_copy(
+        update={
+            "stems": own.stems,
+            "question": kind.question.model_copy(update=asked),
+            "answer": kind.answer.model_copy(update={**own.answer.model_dump(), "max_words": longest}),
+            "evidence_cues": own.evidence_cues,
+            "examples": {**kind.examples, "general": own.examples} if own.examples else kind.examples,
+        }
+    )
+
+
 class _Graesser(_Strict):
     version: int
     sources: tuple[str, ...]
@@ -207,6 +262,7 @@ class Taxonomies:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
+        self._spoken: dict[tuple[str, str], QuestionType] = {}
 
     @cached_property
     def graesser(self) -> _Graesser:
@@ -233,19 +289,24 @@ class Taxonomies:
         """Words and patterns of the gates."""
         return self._load("wording", Wording)
 
-    def question_types(self, ids: Sequence[str] = ()) -> tuple[QuestionType, ...]:
-        """The types of the given ids, or all of them when none is given."""
-        return tuple(self.question_type(id) for id in ids) if ids else self.graesser.types
+    def question_types(self, ids: Sequence[str] = (), language: str = ENGLISH) -> tuple[QuestionType, ...]:
+        """The types of the given ids, or all of them when none is given, as they are asked in a language."""
+        return tuple(self.question_type(id, language) for id in ids or [t.id for t in self.graesser.types])
 
-    def question_type(self, id: str) -> QuestionType:
-        """One question type by id.
+    def question_type(self, id: str, language: str = ENGLISH) -> QuestionType:
+        """One question type by id, with the patterns, stems and examples of a language.
+
+        ``graesser.yaml`` holds those of English; ``wording.yaml`` those of the others. A language without any gives a type
+        without patterns, which accepts every wording.
 
         Raises:
             ResourceError: there is none of that id.
         """
+        if (id, language) in self._spoken:
+            return self._spoken[id, language]
         for item in self.graesser.types:
             if item.id == id:
-                return item
+                return self._spoken.setdefault((id, language), _in_language(item, language, self.wording))
         raise ResourceError(f"unknown question type {id!r}", hint=suggest(id, [t.id for t in self.graesser.types]))
 
     def hash(self, name: Literal["graesser", "bloom", "aspects", "sections", "wording"]) -> str:

@@ -16,6 +16,27 @@ from scirgen.core.errors import ResourceError
 M = TypeVar("M", bound=BaseModel)
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML 1.2's booleans, true and false: ``no`` is Norwegian, ``on`` a French word and ``y`` a Spanish one."""
+
+
+_BOOLEANS = "tag:yaml.org,2002:bool"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if tag != _BOOLEANS]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_BOOLEANS, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+
+
+def parse_yaml(text: str) -> object:
+    """The value of a YAML text, with YAML 1.2's booleans.
+
+    Raises:
+        yaml.YAMLError: it is not YAML.
+    """
+    return yaml.load(text, _Loader)  # noqa: S506 (a safe loader)
+
+
 def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
     """Parse a YAML file.
 
@@ -33,7 +54,7 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
         found = f"byte 0x{error.object[error.start]:02x} at {error.start}"
         raise ResourceError(f"{path}: not UTF-8 text ({found})", hint="Save it as UTF-8.") from error
     try:
-        loader = yaml.CSafeLoader(text) if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader(text)
+        loader = _Loader(text)
         try:
             node = loader.get_single_node()
             lines: dict[tuple[str | int, ...], int] = {}

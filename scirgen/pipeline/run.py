@@ -30,6 +30,7 @@ from scirgen.stages.base import Stage, StageContext
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
+from scirgen.stages.filter.stage import silent_gates
 
 
 async def execute(
@@ -58,6 +59,11 @@ async def execute(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
         )  # fmt: skip
+        if silent := silent_gates(config, registry, ctx.taxonomies):
+            observer.note(
+                f"no patterns for language {config.language!r}: {', '.join(silent)} cannot reject by wording "
+                "(docs/prompts.md, 'Another language')"
+            )
         engine = build_engine(config, registry)
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)

@@ -61,7 +61,7 @@ def _screens(patterns: tuple[str, ...], normalised: bool) -> tuple[re.Pattern[st
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
     """Why the question does not have the form of its type; None when it has."""
-    text = question.strip()
+    text = question.strip().lstrip("¿¡ ")
     asks = text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS)
     expected = kind.question
     if expected.form == "question" and not asks and matches(expected.unmarked, text) is None:
@@ -80,7 +80,7 @@ def answer_problem(kind: QuestionType, question: str, answer: str, wording: Lang
     count = len(words(text))
     if count < expected.min_words or count > expected.max_words:
         return f"has {count} words, not {expected.min_words} to {expected.max_words}"
-    if expected.kind == "yes_no" and polarity(text, wording) is None:
+    if expected.kind == "yes_no" and wording.affirmative and polarity(text, wording) is None:
         return "says neither yes nor no"
     if expected.kind == "number" and not re.search(r"\d", text) and matches(expected.any_of, text) is None:
         return "has no number"

@@ -15,6 +15,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.core.text.language import language_name
 from scirgen.qa.conformance import answer_problem, question_problem
+from scirgen.stages.filter.gates.form import foreign_text
 
 CHARS_PER_TOKEN = 4
 CONTEXT_TOKENS: Mapping[str, int] = {"standard": 8192, "small": 2048}
@@ -89,7 +90,7 @@ def lint(
 def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
     """Question types: missing examples, examples that break their own type's expectations, unknown levels."""
     try:
-        kinds, wording = taxonomies.graesser.types, taxonomies.wording.of(language)
+        kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
         levels = {level.id for level in taxonomies.bloom.levels}
     except ResourceError as error:
         yield Finding("error", "taxonomies", error.in_full)
@@ -107,6 +108,8 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
             yield Finding("warning", where, f"has no examples of its own for {domain!r}; the general ones are shown")
         for name, examples in kind.examples.items():
             for number, example in enumerate(examples, 1):
+                if foreign_text(f"{example.question} {example.answer}", language, taxonomies.wording):
+                    continue
                 at = f"{where}: example {number} of {name!r}"
                 problem = question_problem(kind, example.question)
                 if problem:

@@ -161,7 +161,7 @@ async def _run(
         await _stage(_made(ctx, "tag"), scope, ctx, tried, keep=count)
         tried.pairs = list(scope.outputs("tag", QAPair))
         return tried
-    kinds = ctx.taxonomies.question_types(types)
+    kinds = ctx.taxonomies.question_types(types, ctx.config.language)
     if base == "generate/types":
         parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
         items = [WorkItem(f"{scope.dataset.id}|adaptive", (scope.dataset,), parameters)]

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, QAPair, Score
-from scirgen.core.taxonomy import QuestionType
+from scirgen.core.taxonomy import LanguageWording, QuestionType
 from scirgen.stages.base import StageContext
 
 
@@ -82,6 +82,10 @@ class Gate(ABC):
 
     def in_force(self, config: Config) -> bool:
         """Whether it can reject anything with these settings; a gate that needs a model of its own overrides it."""
+        return True
+
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        """Whether it has what it needs to judge pairs of a language; a gate that looks for words overrides it."""
         return True
 
     def maximum(self, config: Config, default: float) -> float:

@@ -12,6 +12,7 @@ from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score, context_text
 from scirgen.core.registry import Registry
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.filter.base import Faithfulness, Gate, Material, usual_threshold
 from scirgen.stages.filter.gates.opinion import type_tagger
@@ -96,6 +97,12 @@ def _enabled(gate: Gate, config: Config) -> bool:
     if options is not None and options.enabled is not None:
         return options.enabled
     return gate.on_by_default or gate.code in config.filter.gates
+
+
+def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies) -> list[str]:
+    """Codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in part or in whole."""
+    wording = taxonomies.wording.of(config.language)
+    return [g.code for g in select_gates(config, registry) if not g.speaks(config.language, wording)]
 
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:

@@ -43,7 +43,7 @@ class GenerateStage(Stage):
         """One item a type; one for all types when there is no paper; in later rounds only what quotas still miss."""
         aspects = scope.outputs("verify", Aspect)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
-        kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
+        kinds = ctx.taxonomies.question_types(ctx.config.generate.types, ctx.config.language)
         titles = paper_titles(scope, aspects)
         if scope.round:
             yield from self._later(scope, inputs, titles, ctx)
@@ -68,7 +68,7 @@ class GenerateStage(Stage):
         for cell in scope.wanted:
             by_type.setdefault(str(cell["question_type"]), []).append(dict(cell))
         for id in sorted(by_type):
-            kind = ctx.taxonomies.question_type(id)
+            kind = ctx.taxonomies.question_type(id, ctx.config.language)
             key = f"{scope.dataset.id}|{id}#{scope.round}"
             parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **titles}
             yield WorkItem(key, inputs, parameters, _salt(ctx, kind.hash))
@@ -76,7 +76,10 @@ class GenerateStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
         dataset = item.one(Dataset)
-        kinds = tuple(ctx.taxonomies.question_type(str(t)) for t in cast("list[str]", item.parameters["types"]))
+        kinds = tuple(
+            ctx.taxonomies.question_type(str(t), ctx.config.language)
+            for t in cast("list[str]", item.parameters["types"])
+        )
         adaptive = bool(item.parameters.get("adaptive"))
         task = Task(
             dataset=dataset,

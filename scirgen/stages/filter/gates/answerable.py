@@ -92,7 +92,7 @@ async def _ask(prompt: RenderedPrompt, pair: QAPair, ctx: StageContext, sample: 
 
 def _kind(pair: QAPair, ctx: StageContext) -> QuestionType | None:
     try:
-        return ctx.taxonomies.question_type(pair.question_type)
+        return ctx.taxonomies.question_type(pair.question_type, pair.language)
     except ResourceError:
         return None
 

@@ -10,6 +10,7 @@ from scirgen.core.records import QAPair, Span
 from scirgen.core.text.textmatch import content_words, coverage, numbers, states_number
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+from scirgen.stages.filter.gates.form import foreign_text, type_of
 
 _MANY_ADDED = 4
 _ADDED_SHARE = 0.5
@@ -51,7 +52,7 @@ class NotSupportedGate(PairGate):
         "of the words it adds to its question more are missing from its own evidence than are there."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
@@ -65,8 +66,12 @@ class NotSupportedGate(PairGate):
         missing = sorted(n for n in claimed if not _small(n) and not states_number(n, figures))
         if missing:
             return Verdict(False, f"the answer's number {missing[0]} is not in its evidence")
+        if foreign_text(support, pair.language, ctx.taxonomies.wording):
+            return ACCEPT
         said = {w for w in content_words(pair.answer, stop) if not w[0].isdigit()}
         stated_numbers = sum(states_number(n, figures) for n in claimed)  # "every 10 min" supports "10 minutes"
+        if (kind := type_of(pair, ctx)) is not None and kind.polar:
+            said = set()  # the words for yes and no say nothing of their own
         if said or stated_numbers:
             known = coverage(said, stated | asked) * len(said) + stated_numbers
             share = known / (len(said) + stated_numbers)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
-from scirgen.core.taxonomy import QuestionType, Wording
+from scirgen.core.taxonomy import ENGLISH, LanguageWording, QuestionType, Wording
 from scirgen.core.text.textmatch import content_words, normalise, shingles, words
 from scirgen.qa.conformance import answer_problem, matches, question_problem
 from scirgen.stages.base import StageContext
@@ -25,9 +25,10 @@ _MAYBE_DEBRIS = re.compile(r"[<\[`{}\\�\x00-\x08\x0b\x0c\x0e-\x1f:：]")
 """One of the characters that each kind of debris has; most texts have none."""
 
 
-def _kind(pair: QAPair, ctx: StageContext) -> QuestionType | None:
+def type_of(pair: QAPair, ctx: StageContext) -> QuestionType | None:
+    """The pair's question type in the pair's language; None where there is none of that id."""
     try:
-        return ctx.taxonomies.question_type(pair.question_type)
+        return ctx.taxonomies.question_type(pair.question_type, pair.language)
     except ResourceError:
         return None
 
@@ -70,6 +71,9 @@ class LanguageGate(PairGate):
     order: ClassVar[int] = 20
     default_threshold: ClassVar[float | None] = 3
 
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return bool(wording.function_words) or language.split("-")[0] in _SCRIPTS
+
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording, wanted = ctx.taxonomies.wording, pair.language.split("-")[0]
         for part, text in (("question", pair.question), ("answer", pair.answer)):
@@ -86,6 +90,8 @@ _SCRIPTS = {
     "ru": re.compile(r"[Ѐ-ӿ]"),
     "ar": re.compile(r"[؀-ۿ]"),
 }
+_SAMPLE = 4000
+_SURE = 2
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -115,16 +121,25 @@ def foreign_language(text: str, wanted: str, wording: Wording, margin: float) ->
     return None
 
 
+def foreign_text(text: str, language: str, wording: Wording) -> bool:
+    """Whether material is written in another language than the pairs about it, so that their words cannot be compared."""
+    return foreign_language(text[:_SAMPLE], language.split("-")[0], wording, _SURE) is not None
+
+
 class LengthGate(PairGate):
     """Questions shorter than the threshold or longer than the maximum, and answers past four times that."""
 
     code: ClassVar[str] = "length"
     explanation: ClassVar[str] = "The question has fewer words than the threshold or more than the maximum (60)."
     order: ClassVar[int] = 30
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 4
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         count, least = len(words(pair.question)), self.threshold(ctx.config)
+        kind = type_of(pair, ctx)
+        if kind is not None and kind.question.telling_words == 1:
+            least -= 1  # "What is permafrost?" is a whole question
         # A Chinese character counts as a word, and it takes about twice as many of them.
         most = self.maximum(ctx.config, 60.0) * (2 if pair.language.startswith(("zh", "ja")) else 1)
         if least <= count <= most:
@@ -150,7 +165,7 @@ class RepetitionGate(PairGate):
             share = repeated_share(words(text))
             if share > limit:
                 return Verdict(False, f"{share:.0%} of the {part} repeats itself", share)
-        kind = _kind(pair, ctx)
+        kind = type_of(pair, ctx)
         if kind is not None and kind.answer.kind in ("yes_no", "option", "number"):
             return ACCEPT
         stop = ctx.taxonomies.wording.of(pair.language).stop
@@ -179,8 +194,11 @@ class TypeQuestionGate(PairGate):
     order: ClassVar[int] = 50
     needs: ClassVar[tuple[str, ...]] = ("type",)
 
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return bool(wording.types) or language.split("-")[0] == ENGLISH
+
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        kind = _kind(pair, ctx)
+        kind = type_of(pair, ctx)
         problem = question_problem(kind, pair.question) if kind else "has an unknown type"
         return Verdict(False, f"the question {problem}") if problem else ACCEPT
 
@@ -196,8 +214,11 @@ class TypeAnswerGate(PairGate):
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return bool(wording.affirmative)
+
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        kind = _kind(pair, ctx)
+        kind = type_of(pair, ctx)
         if kind is None:
             return Verdict(False, "the answer has an unknown type")
         wording = ctx.taxonomies.wording.of(pair.language)

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.taxonomy import LanguageWording, Taxonomies
 from scirgen.core.text.textmatch import content_words, coverage, normalise, words
 from scirgen.qa.conformance import matches, pointer
 from scirgen.stages.base import StageContext
@@ -31,6 +31,9 @@ class PointingGate(PairGate):
     )
     order: ClassVar[int] = 70
     version: ClassVar[int] = 2
+
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return bool(wording.pointing)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
+from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, names, stem, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+from scirgen.stages.filter.gates.form import foreign_text
 
 _SHARED_BEGINNING = 4
 _NAME_WORTH = 3
@@ -28,6 +30,9 @@ class VagueGate(PairGate):
     default_threshold: ClassVar[float | None] = 3
     needs: ClassVar[tuple[str, ...]] = ("type",)
 
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return bool(wording.generic_words)
+
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
         if not wording.generic_words:
@@ -36,7 +41,7 @@ class VagueGate(PairGate):
         worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(pair.question))
         least = self.threshold(ctx.config)
         try:
-            own = ctx.taxonomies.question_type(pair.question_type).question.telling_words
+            own = ctx.taxonomies.question_type(pair.question_type, pair.language).question.telling_words
         except ResourceError:
             own = None
         if own is not None:
@@ -56,6 +61,9 @@ class UnknownNameGate(PairGate):
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        wording = ctx.taxonomies.wording
+        if wording.of(pair.language).capitals == "nouns" or foreign_text(material.context, pair.language, wording):
+            return ACCEPT  # capitals tell no name, or names are spelt otherwise in the material's language
         asked = names(pair.question)
         if not asked:
             return ACCEPT
