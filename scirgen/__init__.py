@@ -19,6 +19,7 @@ _EXPORTS = {
     "Http": "scirgen.stages.collect.web.http",
     "open_http": "scirgen.stages.collect.web.http",
     "FolderSource": "scirgen.stages.collect.files.folder",
+    "plain_text": "scirgen.core.text.markup",
     "normalise_licence": "scirgen.stages.collect.licences",
     "Cursor": "scirgen.stages.collect.source",
     "Candidate": "scirgen.stages.collect.source",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from scirgen.core.registry import Plugin as Plugin
     from scirgen.core.registry import Provided as Provided
     from scirgen.core.resources import Domain as Domain
+    from scirgen.core.text.markup import plain_text as plain_text
     from scirgen.stages.collect.files.folder import FolderSource as FolderSource
     from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate

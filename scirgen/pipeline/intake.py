@@ -48,7 +48,7 @@ class Intake:
         while not stopping():
             left = None if collect.limit is None else collect.limit - self.count
             key, fingerprint = page_key(cursor, left), digest(self._fingerprint, self._source.revision(cursor))
-            known = self._store.page(key)
+            known = None if collect.refresh else self._store.page(key)
             if known is not None and known[0] == fingerprint:
                 ids, cursor, reader = list(json.loads(known[2])), known[1], None
                 seen.update(ids)

@@ -63,6 +63,12 @@ class CollectConfig(Section):
     limit: int | None = Field(
         default=None, ge=1, description="at most this many datasets", json_schema_extra={"fingerprint": False}
     )
+    # Not fingerprinted: it says when the catalogue is read, not what is in it.
+    refresh: bool = Field(
+        default=False,
+        description="read the catalogue again, though nothing shows that it changed; cached replies of services are not used",
+        json_schema_extra={"fingerprint": False},
+    )
     papers_per_dataset: int = Field(default=20, ge=0)
     papers_from: tuple[str, ...] = Field(
         default=(), description="paper services asked beside the source, in this order (openalex, unpaywall, ...)"

@@ -41,7 +41,9 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         domain=config.domain,
         cache=folder / "sources",
         options={**defaults.options, **config.collect.options},
-        http=config.collect.http,
+        http=config.collect.http.model_copy(update={"cache_days": 0.0})
+        if config.collect.refresh
+        else config.collect.http,
     )
     source = checked(_made(registry, "source", name, setup))
     services = config.collect.papers_from or defaults.papers_from

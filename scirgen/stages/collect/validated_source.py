@@ -8,15 +8,19 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+import sys
 import traceback
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
+from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.markup import one_line, plain_text
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
 
@@ -59,10 +63,11 @@ class CheckedSource:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._code = adapter_code(type(source))
         self.name = source.name
 
     def revision(self, cursor: str | None) -> str | None:
-        """The source's.
+        """The source's, with a hash of the adapter's own code: an adapter that was edited is read again.
 
         Raises:
             SourceError: it fails, or is not text.
@@ -70,7 +75,7 @@ class CheckedSource:
         with blamed(self._source, "revision()"):
             found = self._source.revision(cursor)
         if found is None or isinstance(found, str):
-            return found
+            return digest(found, self._code) if self._code else found
         if inspect.iscoroutine(found):
             found.close()
         raise _wrong(self._source, f"revision() gave a {type(found).__name__}, not a text or None")
@@ -125,7 +130,11 @@ async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> Asyn
         async for candidate in iterate(finder.papers, dataset):
             if not isinstance(candidate, Candidate):
                 raise _wrong(finder, f"papers() yielded a {type(candidate).__name__}, not a Candidate")
-            yield candidate
+            title = one_line(candidate.paper.title)
+            if title == candidate.paper.title:
+                yield candidate
+            else:
+                yield replace(candidate, paper=candidate.paper.model_copy(update={"title": title}))
 
 
 async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
@@ -148,6 +157,47 @@ async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
     return fetched
 
 
+_MOST_FILES = 500
+
+
+def adapter_code(adapter: type) -> str:
+    """A hash of the code that an adapter is made of, empty for scirgen's own.
+
+    It covers the modules of the adapter's class and its bases and, where such a module lies in a package, all of that package.
+    A class without a file (of a notebook) is hashed by the byte code of its methods.
+    """
+    found: set[str] = set()
+    for kind in adapter.__mro__:
+        top = kind.__module__.partition(".")[0]
+        if top in ("builtins", "typing", "abc", "scirgen"):
+            continue
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None)
+        if file is None or not Path(file).is_file():
+            found.update(digest(n, _code(v)) for n, v in sorted(vars(kind).items()) if callable(v))
+        elif top == kind.__module__ and Path(file).name != "__init__.py":
+            found.add(file_sha256(Path(file)))
+        else:
+            found.update(_package(top))
+    return digest(sorted(found)) if found else ""
+
+
+def _package(name: str) -> tuple[str, ...]:
+    """Hashes of a package's Python files."""
+    root = Path(str(getattr(sys.modules.get(name), "__file__", ""))).parent
+    files = sorted(root.rglob("*.py"))[:_MOST_FILES] if root.name == name else []
+    return tuple(file_sha256(f) for f in files)
+
+
+def _code(method: object) -> str:
+    code = getattr(inspect.unwrap(getattr(method, "__func__", method)), "__code__", None)  # type: ignore[arg-type]
+    if code is None:
+        return ""
+    return digest(
+        code.co_code.hex(), code.co_names, [str(c) for c in code.co_consts if isinstance(c, (str, int, float))]
+    )
+
+
 def _presentable(dataset: Dataset) -> Dataset | Rejection:
     """The dataset with texts that can be shown anywhere, or why its id cannot stand in a release's tables."""
     if unusable_id(dataset.id):
@@ -159,14 +209,15 @@ def _presentable(dataset: Dataset) -> Dataset | Rejection:
             record_id=dataset.id,
             record=dataset.model_dump_json(exclude_defaults=True),
         )
-    if not any(_UNSEEN.search(text) for text in _texts(dataset)):
+    if not any(_UNSEEN.search(text) or "<" in text or "&" in text for text in _texts(dataset)):
         return dataset
     changes = {
-        "title": visible(dataset.title),
-        "description": visible(dataset.description),
-        "fields": tuple((visible(k), visible(v)) for k, v in dataset.fields),
-        "keywords": tuple(map(visible, dataset.keywords)),
-        "authors": tuple(map(visible, dataset.authors)),
+        "title": visible(one_line(dataset.title)),
+        "description": visible(plain_text(dataset.description)),
+        "fields": tuple((visible(one_line(k)), visible(plain_text(v))) for k, v in dataset.fields),
+        "keywords": tuple(visible(one_line(k)) for k in dataset.keywords),
+        "authors": tuple(visible(one_line(a)) for a in dataset.authors),
+        "translations": tuple((c, f, visible(plain_text(t))) for c, f, t in dataset.translations),
     }
     return dataset.model_copy(update=changes)
 
@@ -174,6 +225,7 @@ def _presentable(dataset: Dataset) -> Dataset | Rejection:
 def _texts(dataset: Dataset) -> Iterator[str]:
     yield from (dataset.title, dataset.description, *dataset.keywords, *dataset.authors)
     yield from (part for field in dataset.fields for part in field)
+    yield from (text for _, _, text in dataset.translations)
 
 
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")

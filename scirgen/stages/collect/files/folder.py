@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
-from scirgen.core.fingerprint import digest
+from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
@@ -88,7 +88,7 @@ class FolderSource:
     # -- the contract ----------------------------------------------------------------------------------------------
 
     def revision(self, cursor: str | None) -> str | None:
-        """A hash of the listing of all files: names, sizes, times of change."""
+        """A hash of the files of records (names and content) and of the listing of papers (names, sizes, times of change)."""
         return self._revision
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
@@ -193,7 +193,7 @@ class FolderSource:
 
     @cached_property
     def _revision(self) -> str:
-        listed = [(n, p.stat().st_size, p.stat().st_mtime_ns) for p, n in self._files]
+        listed = [(n, file_sha256(p)) for p, n in self._files]
         return digest(listed, self._papers.revision if self._papers else "")
 
     def _paper_folder(self, setup: SourceSetup) -> PaperFolder | None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
 from scirgen.core.text.textmatch import content_words, coverage, numbers, states_number
+from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 from scirgen.stages.filter.gates.form import foreign_text, type_of
@@ -70,7 +71,7 @@ class NotSupportedGate(PairGate):
             return ACCEPT
         said = {w for w in content_words(pair.answer, stop) if not w[0].isdigit()}
         stated_numbers = sum(states_number(n, figures) for n in claimed)  # "every 10 min" supports "10 minutes"
-        if (kind := type_of(pair, ctx)) is not None and kind.polar:
+        if _is_polar(pair, ctx):
             said = set()  # the words for yes and no say nothing of their own
         if said or stated_numbers:
             known = coverage(said, stated | asked) * len(said) + stated_numbers
@@ -83,6 +84,14 @@ class NotSupportedGate(PairGate):
         if share < self.threshold(ctx.config):
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
         return ACCEPT
+
+
+def _is_polar(pair: QAPair, ctx: StageContext) -> bool:
+    """Whether the answer is a yes or a no, or is taken for one because nobody said how the language says them."""
+    kind, wording = type_of(pair, ctx), ctx.taxonomies.wording.of(pair.language)
+    if kind is None or not kind.polar:
+        return False
+    return not wording.affirmative or polarity(pair.answer, wording) is not None
 
 
 @lru_cache(maxsize=64)
