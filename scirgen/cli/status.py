@@ -78,6 +78,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "stages": stages,
         "rejected_by_type": view.rejected_by_type(),
         "usage": manifest.get("usage", {}),
+        "usage_last_invocation": manifest.get("usage_last_invocation", {}),
     }
 
 
@@ -134,12 +135,16 @@ def _as_text(run: Path, view: StoreView) -> str:
     usage = found["usage"]
     if isinstance(usage, dict):
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]
+    last = found["usage_last_invocation"]
+    if isinstance(last, dict):
+        lines += [f"  last invocation, {_usage_line(role, row)}" for role, row in last.items() if isinstance(row, dict)]
     return "\n".join(lines)
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:
-    """What the last invocation asked of one model; unknown sums are left out rather than guessed."""
-    said = [f"{row['calls']:,} calls", f"{row['cache_hits']:,} replies from the cache"]
+    """What was asked of one model; unknown sums are left out rather than guessed."""
+    said = [f"{row['calls']:,} calls"]
+    said += [f"{row['cache_hits']:,} replies from the cache"] if "cache_hits" in row else []
     for name, label in (("prompt_tokens", "tokens in"), ("completion_tokens", "tokens out")):
         if row.get(name) is not None:
             said.append(f"{row[name]:,} {label}")

@@ -19,6 +19,34 @@ CREATE TABLE IF NOT EXISTS replies(
   finish_reason TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, spoiled INTEGER NOT NULL DEFAULT 0
 )"""
 
+_SPENT = """
+CREATE TABLE IF NOT EXISTS spent(
+  kind TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL, uncounted INTEGER NOT NULL, PRIMARY KEY (kind, model)
+)"""
+_ADD = """
+INSERT INTO spent VALUES(?, ?, 1, ?, ?, ?) ON CONFLICT (kind, model) DO UPDATE SET
+  calls = calls + 1, prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+  completion_tokens = completion_tokens + excluded.completion_tokens, uncounted = uncounted + excluded.uncounted"""
+_SPENT_BEFORE = """
+SELECT kind, model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
+  TOTAL(completion_tokens) AS completion_tokens,
+  SUM(prompt_tokens IS NULL OR completion_tokens IS NULL) AS uncounted FROM replies GROUP BY kind, model"""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What all replies of one kind ("chat", "score") used, those of earlier invocations and those replaced since included.
+
+    ``uncounted`` replies came without token counts; the sums are then lower bounds.
+    """
+
+    kind: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    uncounted: int
+
 
 @dataclass(frozen=True)
 class CachedReply:
@@ -48,9 +76,8 @@ class ReplyCache:
         self.writer = database if isinstance(database, Writer) else Writer(database)
         self._db = connection = self.writer.db
         self._owned = owned
-        self._there = bool(
-            connection.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
-        )
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+        self._there, self._counted = "replies" in tables, "spent" in tables
 
     @classmethod
     def open(cls, path: Path | str = ":memory:") -> ReplyCache:
@@ -108,6 +135,9 @@ class ReplyCache:
             with self.writer.transaction(now=True):
                 if not self._there:
                     self._db.execute(_TABLE)
+                if not self._counted:
+                    self._db.execute(_SPENT)
+                    self._db.execute(f"INSERT INTO spent {_SPENT_BEFORE}")
                 self._db.execute(
                     "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
                     (
@@ -115,7 +145,21 @@ class ReplyCache:
                         usage.prompt_tokens, usage.completion_tokens,
                     ),
                 )  # fmt: skip
-            self._there = True
+                uncounted = usage.prompt_tokens is None or usage.completion_tokens is None
+                self._db.execute(
+                    _ADD, (kind, model, usage.prompt_tokens or 0, usage.completion_tokens or 0, int(uncounted))
+                )
+            self._there = self._counted = True
+
+    def spent(self) -> list[Spent]:
+        """What the replies of all invocations used, by kind; a run of an older scirgen is counted by the replies it kept."""
+        table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
+        if table is None:
+            return []
+        columns = "SUM(calls), SUM(prompt_tokens), SUM(completion_tokens), SUM(uncounted)"
+        with self.writer.guarded():
+            rows = self._db.execute(f"SELECT kind, {columns} FROM {table} GROUP BY kind ORDER BY kind").fetchall()  # noqa: S608
+        return [Spent(str(kind), *(int(n) for n in sums)) for kind, *sums in rows]
 
     def spoil(self, *keys: str) -> None:
         """Mark replies as not to be used again: the item they were for failed, and the next run asks again."""

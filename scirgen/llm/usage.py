@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import BudgetReachedError
 from scirgen.llm.base import Usage
+from scirgen.llm.cache import Spent
 
 
 @dataclass
@@ -228,6 +229,30 @@ class UsageMeter:
             "total_tokens": self.tokens,
             "total_cost": self.cost,
         }
+
+
+_ROLES = {"chat": "generator", "score": "scorer"}
+
+
+def whole_usage(spent: Sequence[Spent], meter: UsageMeter) -> dict[str, object]:
+    """Usage of a dataset over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now configured."""
+    rows: dict[str, object] = {}
+    tokens, costs = 0, []
+    for one in spent:
+        role = _ROLES.get(one.kind, one.kind)
+        price = meter.role(role).price
+        cost = None if price is None or one.uncounted else _price(price, one.prompt_tokens, one.completion_tokens)
+        rows[role] = {
+            "calls": one.calls,
+            "prompt_tokens": None if one.uncounted and not one.prompt_tokens else one.prompt_tokens,
+            "completion_tokens": None if one.uncounted and not one.completion_tokens else one.completion_tokens,
+            "replies_without_token_counts": one.uncounted,
+            "cost": cost,
+        }
+        tokens += one.prompt_tokens + one.completion_tokens
+        costs.append(cost)
+    known = [c for c in costs if c is not None]
+    return {**rows, "total_tokens": tokens, "total_cost": sum(known) if len(known) == len(costs) else None}
 
 
 def _tokens(r: RoleUsage) -> float:

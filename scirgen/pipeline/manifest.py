@@ -19,9 +19,16 @@ from scirgen.stages.base import Stage, StageContext
 
 
 def build_manifest(
-    config: Config, ctx: StageContext, stages: Mapping[str, Stage], usage: Mapping[str, object]
+    config: Config,
+    ctx: StageContext,
+    stages: Mapping[str, Stage],
+    usage: Mapping[str, object],
+    last: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Everything that says how the release came about, without clock times, paths or addresses."""
+    """Everything that says how the release came about, without clock times, paths or addresses.
+
+    ``usage`` is that of all invocations together, ``last`` that of the last one alone.
+    """
     sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session}
     return {
         "scirgen": __version__,
@@ -38,6 +45,7 @@ def build_manifest(
         | {name: stage_fingerprint(s, ctx)[:12] for name, s in stages.items()},
         "settings": {s.stage: getattr(config, s.stage).model_dump(mode="json") for s in PLAN},
         "usage": dict(usage),
+        "usage_last_invocation": dict(last or {}),
     }
 
 

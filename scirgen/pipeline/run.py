@@ -18,6 +18,7 @@ from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
+from scirgen.llm.usage import whole_usage
 from scirgen.pipeline.empty_run import refuse_nothing
 from scirgen.pipeline.engines.base import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
@@ -81,7 +82,11 @@ async def execute(
             raise
         finally:
             with suppress(ScirgenError):
-                write_manifest(folder, store, build_manifest(config, ctx, stages, sessions.usage()))
+                write_manifest(
+                    folder,
+                    store,
+                    build_manifest(config, ctx, stages, whole_usage(replies.spent(), sessions.meter), sessions.usage()),
+                )
         log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
     return outcome
 

@@ -119,5 +119,6 @@ class ReportData(_Frozen):
     defects: dict[str, int]
     candidates: int
     usage: dict[str, object]
+    last_usage: dict[str, object]
     sample: tuple[SampleRow, ...]
     sample_of: int = 0

@@ -58,6 +58,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     bloom = Counter(p.bloom for p in pairs if p.bloom)
     intended = [(p.intended_bloom, p.bloom) for p in pairs if p.intended_bloom and p.bloom]
     models, usage = manifest.get("models"), manifest.get("usage")
+    last = manifest.get("usage_last_invocation")
     return ReportData(
         domain=str(manifest.get("domain", "")),
         models=models if isinstance(models, dict) else {},
@@ -79,6 +80,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         defects=dict(Counter(r.code for r in rejections if r.stage in ("generate", "filter")).most_common()),
         candidates=funnel["generate"]["outputs"],
         usage=usage if isinstance(usage, dict) else {},
+        last_usage=last if isinstance(last, dict) else {},
         sample=tuple(_sample(view, pairs, rejections, datasets, sample)),
         sample_of=len(pairs) + sum(r.record_kind == "QAPair" for r in rejections),
     )

@@ -62,7 +62,7 @@ def render(data: ReportData) -> str:
         data=data,
         title="scirgen report" if data.kind == "run" else data.name,
         scores=summaries(data.scores),
-        usage=_usage(data.usage),
+        usage=_usage(data.usage, data.last_usage),
         facets=_facets(data.sample),
         charts=draw(data),
     )
@@ -80,13 +80,16 @@ def _facets(sample: Sequence[SampleRow]) -> list[tuple[str, str, list[tuple[str,
     return [(name, label, sorted(Counter(v for v in values if v).items())) for name, (label, values) in columns.items()]
 
 
-def _usage(usage: Mapping[str, object]) -> dict[str, list[object]]:
-    """Usage as a table: roles across, what was counted down; the rest as it comes."""
+def _usage(usage: Mapping[str, object], last: Mapping[str, object]) -> dict[str, list[object]]:
+    """Usage as a table: roles across (all invocations, then the last one), what was counted down; the rest as it comes."""
     roles = {name: value for name, value in usage.items() if isinstance(value, Mapping)}
+    roles |= {f"{name}, last invocation": value for name, value in last.items() if isinstance(value, Mapping)}
     names = sorted({str(name) for value in roles.values() for name in value})
     return {
         "roles": list(roles),
-        "rows": [(n.replace("_", " "), [_number(value.get(n)) for value in roles.values()]) for n in names],
+        "rows": [
+            (n.replace("_", " "), [_number(value[n]) if n in value else "" for value in roles.values()]) for n in names
+        ],
         "rest": [(n.replace("_", " "), _number(v)) for n, v in usage.items() if n not in roles],
     }
 

@@ -77,6 +77,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         defects=dict(Counter(info.left_out).most_common()),
         candidates=0,
         usage={},
+        last_usage={},
         sample=tuple(_sample(release, {a.id for a in drawn(asked, sample, lambda a: a.question_type)})),
         sample_of=len(asked),
     )

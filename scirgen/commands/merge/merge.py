@@ -27,7 +27,7 @@ _OWN = ("release", "generate.quota", "generate.types", "seed")
 
 _TOTAL = "generate.quota.total"
 
-_ANEW = ("counts", "usage", "merged")
+_ANEW = ("counts", "usage", "usage_last_invocation", "merged")
 """Of a part's manifest: what is counted anew for all parts together."""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from scirgen.core.errors import StoreError
 from scirgen.llm.base import Usage
-from scirgen.llm.cache import ReplyCache
+from scirgen.llm.cache import ReplyCache, Spent
 
 
 def test_get_after_put_gives_the_reply_and_its_usage_back() -> None:
@@ -63,7 +63,7 @@ def test_reading_a_store_without_replies_finds_nothing(tmp_path: Path) -> None:
 def test_put_then_sigkill_loses_no_reply(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys\n"
-        "from scirgen.llm.cache import ReplyCache\n"
+        "from scirgen.llm.cache import ReplyCache, Spent\n"
         "cache = ReplyCache.open(sys.argv[1])\n"
         "for i in range(50): cache.put(f'k{i}', {}, f'reply {i}')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -89,3 +89,25 @@ def test_a_reply_that_cannot_be_stored_says_why_and_what_to_do(tmp_path: Path) -
     with pytest.raises(StoreError, match="damaged") as damaged:
         ReplyCache.open(tmp_path / "replies.db").get("k")
     assert "doctor" in damaged.value.hint
+
+
+def test_spent_counts_every_paid_reply_also_one_that_took_another_s_place() -> None:
+    cache = ReplyCache.open()
+    cache.put("a", {}, "one", usage=Usage(10, 2))
+    cache.spoil("a")
+    cache.put("a", {}, "two", usage=Usage(10, 3))
+    cache.put("b", {}, "three", usage=Usage(5, None))
+    cache.put("c", {}, "-1.5", kind="score", usage=Usage(7, 1))
+    assert cache.spent() == [Spent("chat", 3, 25, 5, 1), Spent("score", 1, 7, 1, 0)]
+
+
+def test_spent_of_a_store_without_the_table_is_counted_by_its_replies(tmp_path: Path) -> None:
+    cache = ReplyCache.open(tmp_path / "run.db")
+    cache.put("a", {}, "one", usage=Usage(10, 2))
+    cache.close()
+    db = sqlite3.connect(tmp_path / "run.db", isolation_level=None)
+    db.execute("DROP TABLE spent")
+    old = ReplyCache(db)
+    assert old.spent() == [Spent("chat", 1, 10, 2, 0)]
+    old.put("b", {}, "two", usage=Usage(1, 1))
+    assert old.spent() == [Spent("chat", 2, 11, 3, 0)]
