@@ -14,6 +14,7 @@ from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import run_options, settings_of
 from scirgen.cli.progress import make_observer
 from scirgen.commands.estimate.preview import Preview, preview
+from scirgen.core.records import Dataset
 from scirgen.core.registry import load_registry
 
 
@@ -47,8 +48,31 @@ def show_preview(found: Preview) -> None:
             click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in counted.most_common(8)))
     of = f"of the first {found.papers_of} datasets, before any is fetched"
     click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
-    for title in found.titles[:5]:
-        click.echo(f"  {title}")
+    for reason in found.reasons:
+        click.echo(f"  rejected: {_cropped(reason)}")
+    for dataset in found.first:
+        click.echo(f"record    {dataset.id}")
+        for name, value in _fields(dataset):
+            click.echo(f"  {name:12} {_cropped(value)}")
+
+
+def _fields(dataset: Dataset) -> list[tuple[str, str]]:
+    """What was read of a record, each field with its name; an empty one is shown, since it may be a column not found."""
+    plain = {
+        "title": dataset.title,
+        "description": dataset.description,
+        "doi": dataset.doi or "",
+        "authors": "; ".join(dataset.authors),
+        "keywords": "; ".join(dataset.keywords),
+        "licence": dataset.licence,
+        "related": "; ".join(dataset.related),
+    }
+    return [(name, value or "(empty)") for name, value in plain.items()] + list(dataset.fields[:8])
+
+
+def _cropped(text: str, most: int = 100) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def summarise(run: Run) -> int:

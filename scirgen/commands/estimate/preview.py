@@ -8,12 +8,16 @@ from itertools import islice
 from pathlib import Path
 
 from scirgen.core.config import CollectConfig, Config
+from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
+
+SHOWN = 3
+"""Records whose fields are shown, and rejections whose reasons are."""
 
 PAPERS_OF = 20
 """Datasets whose papers are looked up; the counts of papers are of these alone."""
@@ -31,12 +35,20 @@ class Preview:
     papers_of: int = 0
     found_by: Counter[str] = field(default_factory=Counter)
     titles: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    first: list[Dataset] = field(default_factory=list)
+
+    def note(self, rejection: Rejection) -> None:
+        """Keep the reason, of the first few."""
+        if len(self.reasons) < SHOWN:
+            self.reasons.append(rejection.reason)
 
 
 async def preview(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Preview:
     """Walk the catalogue up to the limit.
 
     Raises:
+        InputError: no dataset would be read.
         ScirgenError: as a run would.
     """
     source = open_source(config, registry, domain, folder)
@@ -48,17 +60,28 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     async for entry in iterate(source.datasets, None):
         if isinstance(entry, Rejection):
             found.rejected[entry.code] += 1
+            found.note(entry)
         if not isinstance(entry, Dataset):
             continue
         aside = setting_aside(entry, config.collect, seen)
         if aside is not None:
-            found.rejected.update([aside.code] if aside.code != "not_asked_for" else [])
+            if aside.code != "not_asked_for":
+                found.rejected[aside.code] += 1
+                found.note(aside)
             continue
         found.wanted += 1
         found.licences[entry.licence] += 1
         first += [entry] if len(first) < PAPERS_OF else []
         if found.wanted == config.collect.limit:
             break
+    if not found.wanted:
+        why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
+        raise InputError(
+            f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
+            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and fields stand.",
+            code="nothing_read",
+        )
+    found.first = first[:SHOWN]
     await _papers(source, config.collect, first, found)
     return found
 

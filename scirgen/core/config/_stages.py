@@ -59,6 +59,9 @@ class CollectConfig(Section):
 
     source: str = "local"
     options: dict[str, object] = {}
+    records: str = Field(
+        default="", description="dotted keys of the list of records in JSON files (data.items); empty: found by itself"
+    )
     # Not fingerprinted: it is part of a page's key, so that raising it leaves the rest of the run as it is.
     limit: int | None = Field(
         default=None, ge=1, description="at most this many datasets", json_schema_extra={"fingerprint": False}

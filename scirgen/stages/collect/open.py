@@ -12,6 +12,7 @@ from scirgen.core.resources import Domain
 from scirgen.stages.collect.combined import CombinedSource
 from scirgen.stages.collect.source import PaperService, Source, SourceSetup
 from scirgen.stages.collect.validated_source import blamed, checked, lacking
+from scirgen.stages.collect.web.json_api import WebService
 
 AUTO = "auto"
 
@@ -35,17 +36,24 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
     if name == AUTO:
         name = _claiming(registry, domain, given)
     defaults = config.collect.sources.get(name, SourceDefaults())
+    records = {"records": config.collect.records} if config.collect.records else {}
     setup = SourceSetup(
         input=given,
         papers=_existing(config.papers, "folder of papers") if config.papers else None,
         domain=config.domain,
         cache=folder / "sources",
-        options={**defaults.options, **config.collect.options},
+        options={**defaults.options, **config.collect.options, **records},
         http=config.collect.http.model_copy(update={"cache_days": 0.0})
         if config.collect.refresh
         else config.collect.http,
     )
     source = checked(_made(registry, "source", name, setup))
+    if config.input and _is_service(registry, name):
+        raise InputError(
+            f"source {name!r} asks its service and reads no files, but --input {config.input} is given",
+            hint="Leave out --source: exports of DataCite, CKAN, OAI-PMH and other services are read as they are.",
+            code="input_not_read",
+        )
     services = config.collect.papers_from or defaults.papers_from
     if not services:
         return source
@@ -98,3 +106,9 @@ def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> s
                 if claims is not None and claims(path):
                     return name
     return "local"
+
+
+def _is_service(registry: Registry, name: str) -> bool:
+    """Whether a source is one over the network, which has no use for files."""
+    target = registry.get("source", name)
+    return isinstance(target, type) and issubclass(target, WebService)

@@ -126,7 +126,7 @@ class CheckedSource:
 
 async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
     """Candidates that a source or a paper service yields for a dataset; faults as in `CheckedSource.papers`."""
-    with blamed(finder, "papers()"):
+    with blamed(finder, f"papers() of dataset {dataset.id!r}"):
         async for candidate in iterate(finder.papers, dataset):
             if not isinstance(candidate, Candidate):
                 raise _wrong(finder, f"papers() yielded a {type(candidate).__name__}, not a Candidate")
@@ -139,7 +139,7 @@ async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> Asyn
 
 async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
     """What a source or a paper service fetched; faults as in `CheckedSource.fetch`."""
-    with blamed(finder, "fetch()"):
+    with blamed(finder, f"fetch() of paper {paper.id!r}"):
         fetched = await value_of(finder.fetch, paper)
     if not isinstance(fetched, Fetched):
         raise _wrong(finder, f"fetch() gave a {type(fetched).__name__}, not a Fetched")
@@ -251,7 +251,7 @@ def blamed(source: object, member: str, name: str = "") -> Iterator[None]:
     except Exception as error:
         name = name or getattr(source, "name", type(source).__name__)
         raise SourceError(
-            f"source {name!r}: {member} raised {type(error).__name__}{_place(source, error)}: {said(error)}",
+            f"source {name!r}: {member} raised {type(error).__name__}{place(source, error)}: {said(error)}",
             hint=_hint(error, member),
             code=CODE,
         ) from error
@@ -262,7 +262,7 @@ def _wrong(source: object, problem: str) -> SourceError:
     return SourceError(f"source {name!r}: {problem}", hint=_CONTRACT, code=CODE)
 
 
-def _place(source: object, error: Exception) -> str:
+def place(source: object, error: Exception) -> str:
     """``(file.py, line 12)``: the innermost line of the adapter's own file; nothing where it was not entered."""
     try:
         own = inspect.getfile(source if inspect.isclass(source) else type(source))

@@ -40,7 +40,7 @@ class CkanSource(WebService[CkanOptions]):
             result = self._search(start, self.options.page_size)
             items = as_list(result.get("results"))
             for item in items:
-                yield self._dataset(as_dict(item))
+                yield dataset_of(as_dict(item), self.base)
             start += len(items)
             total = result.get("count")
             if not items or (isinstance(total, int) and start >= total):
@@ -67,39 +67,39 @@ class CkanSource(WebService[CkanOptions]):
             raise self.problem(as_text(error.get("message")) or "the reply does not say success")
         return as_dict(reply.get("result"))
 
-    def _dataset(self, item: Mapping[str, object]) -> Dataset | Rejection:
-        extras = {as_text(as_dict(e).get("key")): as_text(as_dict(e).get("value")) for e in as_list(item.get("extras"))}
-        identity = as_text(item.get("id")) or as_text(item.get("name"))
-        title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))
-        if not title or not identity:
-            return Rejection(
-                stage="collect", code="no_title" if identity else "no_id", record_kind="Dataset", record_id=identity or "?",
-                reason=f"CKAN package {identity or title!r} has no {'title' if identity else 'id'}",
-            )  # fmt: skip
-        licence = (
-            as_text(item.get("license_url")) or as_text(item.get("license_id")) or as_text(item.get("license_title"))
-        )
-        formats = (as_text(as_dict(r).get("format")) for r in as_list(item.get("resources")))
-        return Dataset(
-            id=identity,
-            title=title,
-            description=notes,
-            doi=find_doi(as_text(item.get("doi")) or extras.get("doi") or extras.get("DOI")),
-            url=as_text(item.get("url")) or f"{self.base}/dataset/{as_text(item.get('name')) or identity}",
-            authors=tuple(filter(None, [as_text(item.get("author"))])),
-            keywords=tuple(
-                t for e in as_list(item.get("tags")) if (t := as_text(as_dict(e).get("display_name") or as_dict(e).get("name")))
-            ),
-            fields=tuple(
-                (label, text)
-                for label, text in (
-                    ("Organisation", as_text(as_dict(item.get("organization")).get("title"))),
-                    ("Format", "; ".join(dict.fromkeys(f for f in formats if f))),
-                    *((k, v) for k, v in extras.items() if k and k.lower() != "doi" and len(v) <= 2000),
-                )
-                if text
-            ),
-            related=tuple(dict.fromkeys(d for text in (notes, *extras.values()) for d in find_dois(text))),
-            licence=normalise_licence(licence),
-            language=(as_text(item.get("language"))[:2] or "en").lower(),
+
+def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Rejection:
+    """The dataset that a CKAN package describes, or why it is none; ``portal`` is the address its page lies below."""
+    extras = {as_text(as_dict(e).get("key")): as_text(as_dict(e).get("value")) for e in as_list(item.get("extras"))}
+    identity = as_text(item.get("id")) or as_text(item.get("name"))
+    title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))
+    if not title or not identity:
+        return Rejection(
+            stage="collect", code="no_title" if identity else "no_id", record_kind="Dataset", record_id=identity or "?",
+            reason=f"CKAN package {identity or title!r} has no {'title' if identity else 'id'}",
         )  # fmt: skip
+    licence = as_text(item.get("license_url")) or as_text(item.get("license_id")) or as_text(item.get("license_title"))
+    formats = (as_text(as_dict(r).get("format")) for r in as_list(item.get("resources")))
+    return Dataset(
+        id=identity,
+        title=title,
+        description=notes,
+        doi=find_doi(as_text(item.get("doi")) or extras.get("doi") or extras.get("DOI")),
+        url=as_text(item.get("url")) or (f"{portal}/dataset/{as_text(item.get('name')) or identity}" if portal else None),
+        authors=tuple(filter(None, [as_text(item.get("author"))])),
+        keywords=tuple(
+            t for e in as_list(item.get("tags")) if (t := as_text(as_dict(e).get("display_name") or as_dict(e).get("name")))
+        ),
+        fields=tuple(
+            (label, text)
+            for label, text in (
+                ("Organisation", as_text(as_dict(item.get("organization")).get("title"))),
+                ("Format", "; ".join(dict.fromkeys(f for f in formats if f))),
+                *((k, v) for k, v in extras.items() if k and k.lower() != "doi" and len(v) <= 2000),
+            )
+            if text
+        ),
+        related=tuple(dict.fromkeys(d for text in (notes, *extras.values()) for d in find_dois(text))),
+        licence=normalise_licence(licence),
+        language=(as_text(item.get("language"))[:2] or "en").lower(),
+    )  # fmt: skip

@@ -48,7 +48,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
                 raise self.problem("a page without 'data'")
             items = as_list(reply["data"])
             for item in items:
-                yield self._dataset(as_dict(item))
+                yield dataset_of(as_dict(item))
             following = _next_token(as_text(as_dict(reply.get("links")).get("next")))
             if not items or not following or following == token:
                 return
@@ -74,35 +74,37 @@ class DataCiteSource(WebService[DataCiteOptions]):
         params: dict[str, str | int] = {k: v for k, v in given.items() if v}
         return {**params, "resource-type-id": "dataset", "page[size]": size, "page[cursor]": token}
 
-    def _dataset(self, item: Mapping[str, object]) -> Dataset | Rejection:
-        record = as_dict(item.get("attributes"))
-        doi = find_doi(as_text(record.get("doi")) or as_text(item.get("id")))
-        titles = [as_dict(t) for t in as_list(record.get("titles"))]
-        title = next((t for t in map(_title, sorted(titles, key=_not_english)) if t), "")
-        if not doi or not title:
-            code, lacks = ("no_title", "no title") if doi else ("no_id", "no DOI")
-            return Rejection(
-                stage="collect", code=code, reason=f"DataCite record {item.get('id')!r} has {lacks}", record_kind="Dataset",
-                record_id=as_text(item.get("id")) or "?",
-            )  # fmt: skip
-        return Dataset(
-            id=doi,
-            title=title,
-            description=_description(record),
-            doi=doi,
-            url=as_text(record.get("url")) or f"https://doi.org/{doi}",
-            authors=_texts(record, "creators", "name"),
-            keywords=_texts(record, "subjects", "subject"),
-            fields=tuple((label, text) for label, text in _fields(record) if text),
-            related=tuple(_related(record)),
-            licence=_licence(record),
-            language=(as_text(record.get("language"))[:2] or "en").lower(),
-            translations=tuple(
-                (as_text(t.get("lang"))[:2].lower(), "title", _title(t))
-                for t in titles
-                if _title(t) and _title(t) != title and t.get("lang")
-            ),
-        )
+
+def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
+    """The dataset that an entry of DataCite's ``data`` describes, or why it is none."""
+    record = as_dict(item.get("attributes"))
+    doi = find_doi(as_text(record.get("doi")) or as_text(item.get("id")))
+    titles = [as_dict(t) for t in as_list(record.get("titles"))]
+    title = next((t for t in map(_title, sorted(titles, key=_not_english)) if t), "")
+    if not doi or not title:
+        code, lacks = ("no_title", "no title") if doi else ("no_id", "no DOI")
+        return Rejection(
+            stage="collect", code=code, reason=f"DataCite record {item.get('id')!r} has {lacks}", record_kind="Dataset",
+            record_id=as_text(item.get("id")) or "?",
+        )  # fmt: skip
+    return Dataset(
+        id=doi,
+        title=title,
+        description=_description(record),
+        doi=doi,
+        url=as_text(record.get("url")) or f"https://doi.org/{doi}",
+        authors=_texts(record, "creators", "name"),
+        keywords=_texts(record, "subjects", "subject"),
+        fields=tuple((label, text) for label, text in _fields(record) if text),
+        related=tuple(_related(record)),
+        licence=_licence(record),
+        language=(as_text(record.get("language"))[:2] or "en").lower(),
+        translations=tuple(
+            (as_text(t.get("lang"))[:2].lower(), "title", _title(t))
+            for t in titles
+            if _title(t) and _title(t) != title and t.get("lang")
+        ),
+    )
 
 
 def _title(entry: Mapping[str, object]) -> str:

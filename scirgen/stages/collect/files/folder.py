@@ -14,11 +14,12 @@ from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.yamlfile import validate
+from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
 from scirgen.stages.collect.files.paperfolder import PaperFolder
 from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, malformed, read_records, readable_name
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
-from scirgen.stages.collect.validated_source import said
+from scirgen.stages.collect.validated_source import place, said
 
 _PAGE = 200
 PAPERS = "papers"
@@ -30,7 +31,12 @@ class FolderOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    columns: dict[str, str] = Field(default={}, description="field of a dataset -> your column's name")
+    columns: dict[str, str] = Field(
+        default={}, description="field of a dataset -> your column's name, dotted inside objects (titles.0.title)"
+    )
+    records: str = Field(
+        default="", description="dotted keys of the list of records in a JSON file, such as data.items"
+    )
     order: Literal["papers_first", "catalogue"] = Field(
         default="papers_first", description="datasets that a paper was found for come first, so that --limit keeps them"
     )
@@ -56,7 +62,7 @@ class FolderSource:
     """
 
     name: str = "local"
-    suffix_hint: ClassVar[str] = "*.json, *.jsonl, *.csv, *.tsv (each also .gz), *.parquet"
+    suffix_hint: ClassVar[str] = "*.json, *.jsonl, *.csv, *.tsv (each also .gz), *.parquet, OAI-PMH *.xml"
 
     def __init__(self, setup: SourceSetup) -> None:
         if setup.input is None:
@@ -79,6 +85,10 @@ class FolderSource:
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
         """The dataset a record describes, or why it is none. ``where`` is ``file:line``, for messages."""
+        if not self._options.columns:
+            if (found := recognised(record)) is not None:
+                return found
+            record = plain(record)
         return self._mapping.dataset(record, where)
 
     def named_papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
@@ -104,7 +114,7 @@ class FolderSource:
                 if resumed and label < name:
                     continue
                 at = skip if resumed and label == name else 0
-                for entry in read_records(file, label, at):
+                for entry in read_records(file, label, at, self._options.records):
                     at += 1
                     if (found := self._in_phase(entry, phase, alone=len(phases) == 1)) is None:
                         continue
@@ -137,7 +147,11 @@ class FolderSource:
         except ScirgenError:
             raise
         except Exception as error:
-            problem = f"{type(error).__name__}: {said(error)}"
+            named = next(
+                (f" (record {v})" for k in ("id", "identifier", "doi", "title", "name") if (v := entry.value.get(k))),
+                "",
+            )
+            problem = f"{type(error).__name__}{place(self, error)}: {said(error)}{named}"
             return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
 
     def _in_phase(self, entry: RawRecord | Rejection, phase: int, *, alone: bool) -> Dataset | Rejection | None:
@@ -161,7 +175,7 @@ class FolderSource:
         if self._papers is None:
             return frozenset(), frozenset()
         for file, label in self._files:
-            for entry in read_records(file, label):
+            for entry in read_records(file, label, records=self._options.records):
                 found = self._read(entry) if isinstance(entry, RawRecord) else None
                 if not isinstance(entry, RawRecord) or not isinstance(found, Dataset):
                     continue

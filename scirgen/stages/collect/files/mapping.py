@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Dataset, Rejection
 from scirgen.stages.collect.doi import find_doi
+from scirgen.stages.collect.files.envelopes import at_path
 from scirgen.stages.collect.licences import normalise_licence
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -93,6 +94,7 @@ class RecordMapping:
     def __init__(self, columns: Mapping[str, str] | None = None) -> None:
         own = columns or {}
         self._keys = {f: tuple(squeezed(k) for k in ((own[f],) if f in own else names)) for f, names in COLUMNS.items()}
+        self._paths = {squeezed(path): path for path in own.values() if "." in path}
         self._known = {k for keys in self._keys.values() for k in keys} | {squeezed(k) for k in _UNSEEN}
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
@@ -100,7 +102,7 @@ class RecordMapping:
 
         Keys of no known meaning become ``fields`` when their value is a plain text, number or list of such.
         """
-        by_key = {squeezed(k): v for k, v in record.items()}
+        by_key = self._by_key(record)
         title = self._text(by_key, "title")
         doi = find_doi(self._text(by_key, "doi")) or find_doi(self._text(by_key, "id"))
         # An id stands in tables whose columns are parted by white space.
@@ -134,7 +136,12 @@ class RecordMapping:
 
     def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
         """File names and DOIs of papers that the record names as its own."""
-        return tuple(texts(self._value({squeezed(k): v for k, v in record.items()}, "papers")))
+        return tuple(texts(self._value(self._by_key(record), "papers")))
+
+    def _by_key(self, record: Mapping[str, object]) -> dict[str, object]:
+        """The record by squeezed keys, with what the user's dotted columns lead to."""
+        found = {squeezed(k): v for k, v in record.items()}
+        return found | {key: v for key, path in self._paths.items() if (v := at_path(record, path)) is not None}
 
     def _value(self, by_key: Mapping[str, object], field: str) -> object:
         found = next((by_key[k] for k in self._keys[field] if by_key.get(k) not in (None, "", [], {})), None)

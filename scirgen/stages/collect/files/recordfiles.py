@@ -1,6 +1,6 @@
 """Reading files of records lazily, one mapping at a time, each with the place it stands at. See `mapping` for what they mean.
 
-JSON (an object, or a list of objects), JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
+JSON (an object, a list of objects, or an export of a catalogue), OAI-PMH answers in XML, JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO, cast
 
 from scirgen.core.errors import InputError, MissingExtraError
 from scirgen.core.records import Rejection
+from scirgen.stages.collect.doi import find_doi
+from scirgen.stages.collect.files.envelopes import records_in
 
-Kind = Literal["json", "jsonl", "csv", "tsv", "parquet"]
+Kind = Literal["json", "jsonl", "csv", "tsv", "parquet", "oai"]
 
 _KINDS: dict[str, Kind] = {
     ".json": "json", ".jsonld": "json", ".geojson": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
 _LONGEST_CSV_FIELD = 16 * 1024 * 1024
+_HEAD = 2048
 _LONGEST_LINE = 64 * 1024 * 1024
 
 
@@ -55,24 +58,38 @@ def readable_name(path: Path) -> Path:
 
 
 def kind_of(path: Path) -> Kind | None:
-    """How a file of records is written, by its name; None for anything else."""
+    """How a file of records is written, by its name (an XML file: by its beginning); None for anything else."""
     suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] == ".xml":
+        return "oai" if _is_oai(path) else None
     if suffixes and suffixes[-1] == ".gz":
         found = _KINDS.get(suffixes[-2]) if len(suffixes) > 1 else None
         return found if found != "parquet" else None
     return _KINDS.get(suffixes[-1]) if suffixes else None
 
 
-def read_records(path: Path, name: str, skip: int = 0) -> Iterator[RawRecord | Rejection]:
+def _is_oai(path: Path) -> bool:
+    """Whether an XML file is an answer of an OAI-PMH repository; papers come as XML too."""
+    try:
+        with path.open("rb") as file:
+            return b"OAI-PMH" in file.read(_HEAD)
+    except OSError:
+        return False
+
+
+def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Iterator[RawRecord | Rejection]:
     """The records of a file, in order; what cannot be read becomes a `malformed_record` naming file and line.
 
     Args:
         path: the file.
         name: what to call it in messages and ids (its path below the input folder).
         skip: how many entries (records and rejections alike) to leave out at the beginning.
+        records: dotted keys of the list of records in a JSON file; empty: found by `envelopes.records_in`.
     """
     kind = kind_of(path)
-    readers = {"json": _json, "jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}
+    readers: dict[str, Callable[[Path, str], Iterator[RawRecord | Rejection]]] = {
+        "json": lambda p, n: _json(p, n, records), "jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet, "oai": oai_records,
+    }  # fmt: skip
     try:
         for number, entry in enumerate(readers[kind or "json"](path, name)):
             if number >= skip:
@@ -120,7 +137,7 @@ def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
             yield _mapping(value, where, name)
 
 
-def _json(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
+def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Rejection]:
     with _open(path) as file:
         text = file.read()
     try:
@@ -131,23 +148,13 @@ def _json(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
     except (ValueError, RecursionError) as error:
         yield malformed(name, name, f"not valid JSON: {_problem(error)}", text)
         return
-    found = _nodes(value) if isinstance(value, dict) else value
+    found = records_in(value, records)
     if isinstance(found, list):
         for number, item in enumerate(found, 1):
             if not isinstance(item, dict) or _may_be_dataset(item):
                 yield _mapping(item, f"{name}[{number}]", name)
     else:
-        yield _mapping(value, name, name)
-
-
-def _nodes(document: Mapping[str, object]) -> list[object] | None:
-    """The datasets of a catalogue in JSON-LD (DCAT, schema.org, data.json); None for any other object."""
-    for key in ("@graph", "dataset", "dcat:dataset", "schema:dataset", "http://www.w3.org/ns/dcat#dataset"):
-        found = document.get(key)
-        if isinstance(found, list) and all(isinstance(n, dict) for n in found):
-            nested = [_nodes(n) for n in found]
-            return [e for n, inner in zip(found, nested, strict=True) for e in (inner if inner is not None else [n])]
-    return None
+        yield _mapping(found, name, name)
 
 
 def _may_be_dataset(node: Mapping[str, object]) -> bool:
@@ -187,6 +194,48 @@ def _csv(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
                 yield malformed(where, name, f"{len(row)} cells, but the header names {len(columns)} columns", str(row))
                 continue
             yield RawRecord({c: v for c, v in zip(columns, row, strict=False) if v != ""}, where)
+
+
+def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
+    """The records of an OAI-PMH answer (ListRecords, GetRecord) in Dublin Core or DataCite's schema, by local names."""
+    from defusedxml import DefusedXmlException, ElementTree
+
+    try:
+        root = ElementTree.parse(path, forbid_dtd=True).getroot()
+    except (DefusedXmlException, ElementTree.ParseError) as error:
+        yield malformed(name, name, f"not readable as XML: {error}")
+        return
+    for number, record in enumerate(root.iter("{http://www.openarchives.org/OAI/2.0/}record"), 1):
+        found: dict[str, list[str]] = {}
+        for element in record.iter():
+            local = str(element.tag).rpartition("}")[2]
+            if text := " ".join((element.text or "").split()):
+                found.setdefault(local, []).append(text)
+        header = record.find("{http://www.openarchives.org/OAI/2.0/}header")
+        if header is not None and header.get("status") == "deleted":
+            continue
+        yield RawRecord(_from_dublin_core(found), f"{name}[{number}]")
+
+
+def _from_dublin_core(found: Mapping[str, list[str]]) -> dict[str, object]:
+    identifiers = found.get("identifier", [])
+    kept: dict[str, object] = {
+        "id": next(iter(identifiers), ""),  # the header's comes first
+        "doi": next((d for i in identifiers[1:] if (d := find_doi(i))), ""),
+        "url": next((i for i in identifiers if i.startswith("http")), ""),
+        "title": next(iter(found.get("title", [])), ""),
+        "description": "\n".join(found.get("description", [])),
+        "authors": found.get("creatorName") or found.get("creator", []),
+        "keywords": found.get("subject", []),
+        "related": [*found.get("relation", []), *found.get("relatedIdentifier", [])],
+        "licence": next(iter(found.get("rights", [])), ""),
+        "language": next(iter(found.get("language", [])), ""),
+        "Publisher": "; ".join(found.get("publisher", [])),
+        "Published": "; ".join(found.get("date") or found.get("publicationYear", [])),
+        "Coverage": "; ".join(found.get("coverage", [])),
+        "Format": "; ".join(found.get("format", [])),
+    }
+    return {k: v for k, v in kept.items() if v}
 
 
 def _parquet(path: Path, name: str) -> Iterator[RawRecord | Rejection]:

@@ -176,7 +176,7 @@ async def test_run_when_papers_of_one_dataset_raise_then_the_others_are_released
         assert run.outcome is not None and run.outcome.status == "partial"
         assert run.funnel()["collect"]["failed:source_fault"] == 1
         said = CliRunner().invoke(status, [str(run.folder), "--reasons", "collect"]).output
-        assert "source_fault" in said and "papers() raised KeyError (test_checked.py" in said
+        assert "source_fault" in said and "papers() of dataset 'a' raised KeyError (test_checked.py" in said
         Mine.broken = False
         again = await generate(tmp_path, Mine(), server)
     assert again.outcome is not None and again.outcome.status == "success"

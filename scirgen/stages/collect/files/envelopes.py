@@ -1,0 +1,99 @@
+"""Where the records stand in a catalogue's export. What a record means is left to `known_records` and `mapping`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from scirgen.core.errors import InputError
+
+_NAMED = ("dataset", "datasets", "records", "items", "results", "entries", "data", "hits", "collections", "features")
+_GRAPHS = ("@graph", "dataset", "dcat:dataset", "schema:dataset", "http://www.w3.org/ns/dcat#dataset")
+_TITLES = frozenset({"title", "titles", "name", "titleen", "datasettitle", "properties", "attributes", "metadata"})
+_SINGLE = ("data", "result", "dataset", "record")
+"""Where services put a single record."""
+_DEEPEST = 4
+
+
+def records_in(document: object, path: str = "") -> object:
+    """The list of records of a parsed JSON file, or the document itself where it is one record.
+
+    The rule, in this order: the list at ``path``, where one is given; a list of a linked-data graph (``@graph``,
+    ``dataset``); the document itself, where it has a title and no list named ``datasets``, ``records``, ``items``,
+    ``results`` or the like; a single record at ``data`` or ``result``; the longest list, at most four levels deep, whose
+    objects have a title or name; the document.
+
+    Args:
+        document: what a JSON file holds.
+        path: dotted keys, such as ``data.items`` (``collect.records``).
+
+    Raises:
+        InputError: there is nothing at ``path``; the lists there are, are named.
+    """
+    if path:
+        found = at_path(document, path)
+        if found is None:
+            there = ", ".join(f"{name} ({len(value)})" for name, value in _lists(document)) or "none"
+            raise InputError(
+                f"collect.records: nothing stands at {path!r}", hint=f"Lists of objects: {there}.", code="no_records"
+            )
+        return found
+    if not isinstance(document, Mapping):
+        return document
+    if (nodes := _nodes(document)) is not None:
+        return nodes
+    inner = next((v for k in _SINGLE if isinstance(v := document.get(k), Mapping)), None)
+    if inner is not None and _titled(inner) and not _titled(document):
+        return records_in(inner)
+    lists = [(name, value) for name, value in _lists(document) if any(_titled(v) for v in value)]
+    if _titled(document):
+        lists = [(n, v) for n, v in lists if n.split(".")[-1].lower() in _NAMED and n.count(".") < 2]
+    if lists:
+        return max(lists, key=lambda found: len(found[1]))[1]
+    return document if inner is None or _titled(document) else inner
+
+
+def at_path(value: object, path: str) -> object:
+    """The value at dotted keys; numbers count into lists, other keys are looked up in each of a list's objects.
+
+    ``{"titles": [{"title": "Ice"}]}`` has "Ice" at ``titles.0.title`` and ["Ice"] at ``titles.title``; None where nothing is.
+    """
+    for key in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdecimal():
+            value = value[int(key)] if int(key) < len(value) else None
+        elif isinstance(value, list):
+            inner = [v.get(key) for v in value if isinstance(v, Mapping) and v.get(key) is not None]
+            value = [x for v in inner for x in (v if isinstance(v, list) else [v])] or None
+        else:
+            return None
+    return value
+
+
+def _titled(value: object) -> bool:
+    """Whether an object looks like a record: it has a title, or a place where services keep one."""
+    if not isinstance(value, Mapping):
+        return False
+    return any(k.rpartition(":")[2].replace("_", "").lower() in _TITLES and v for k, v in value.items())
+
+
+def _lists(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, list[object]]]:
+    """Lists of objects with their dotted names, outer ones first; lists inside a list's objects belong to these."""
+    if not isinstance(value, Mapping) or depth == _DEEPEST:
+        return
+    for key, inner in value.items():
+        at = f"{name}.{key}" if name else str(key)
+        if isinstance(inner, list) and inner and all(isinstance(v, Mapping) for v in inner):
+            yield at, inner
+        elif isinstance(inner, Mapping):
+            yield from _lists(inner, at, depth + 1)
+
+
+def _nodes(document: Mapping[str, object]) -> list[object] | None:
+    """The datasets of a catalogue in JSON-LD (DCAT, schema.org, data.json); None for any other object."""
+    for key in _GRAPHS:
+        found = document.get(key)
+        if isinstance(found, list) and all(isinstance(n, dict) for n in found):
+            nested = [_nodes(n) for n in found]
+            return [e for n, inner in zip(found, nested, strict=True) for e in (inner if inner is not None else [n])]
+    return None

@@ -1,0 +1,146 @@
+"""Records of known services in files: DataCite, CKAN, Zenodo, Dataverse and STAC exports, read as from the services themselves.
+
+DCAT and schema.org need nothing of their own: the table of keys in `mapping` has theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from scirgen.core.records import Dataset, Rejection
+from scirgen.stages.collect.catalogues import ckan, datacite
+from scirgen.stages.collect.files.envelopes import at_path
+from scirgen.stages.collect.files.mapping import texts
+from scirgen.stages.collect.web.json_api import as_dict, as_list, as_text
+
+
+def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
+    """The dataset of a record whose shape is DataCite's or CKAN's; None for any other, which `plain` may still know."""
+    if as_dict(record.get("attributes")).get("titles"):
+        return datacite.dataset_of(record)
+    if isinstance(record.get("titles"), list) and record.get("doi") and (record.get("types") or record.get("creators")):
+        return datacite.dataset_of({"id": record["doi"], "attributes": record})
+    if isinstance(record.get("resources"), list) and "notes" in record and "extras" in record:
+        return ckan.dataset_of(record)
+    return None
+
+
+def plain(record: Mapping[str, object]) -> Mapping[str, object]:
+    """The record with plain keys (title, description, ...), where its shape is Zenodo's, Dataverse's or STAC's; else itself."""
+    metadata = as_dict(record.get("metadata"))
+    if metadata.get("title") and ("doi" in record or "links" in record or "pids" in record or "creators" in metadata):
+        return _zenodo(record, metadata)
+    version = as_dict(record.get("latestVersion") or record.get("datasetVersion"))
+    citation = as_dict(as_dict(version.get("metadataBlocks")).get("citation"))
+    if citation:
+        return _dataverse(record, version, citation)
+    if record.get("global_id") and record.get("name"):
+        return _dataverse_found(record)
+    if record.get("stac_version") or (
+        record.get("type") == "Feature" and isinstance(record.get("properties"), Mapping)
+    ):
+        return _stac(record)
+    return record
+
+
+def _kept(found: Mapping[str, object]) -> dict[str, object]:
+    return {k: v for k, v in found.items() if v not in (None, "", [], ())}
+
+
+def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dict[str, object]:
+    """Zenodo's own shape and that of InvenioRDM."""
+    related = [as_dict(r) for r in as_list(metadata.get("related_identifiers"))]
+    licence = as_dict(metadata.get("license")).get("id") or at_path(metadata, "rights.id") or metadata.get("license")
+    return _kept({
+        "id": as_text(record.get("doi")) or as_text(at_path(record, "pids.doi.identifier")) or as_text(record.get("id")),
+        "title": metadata.get("title"),
+        "description": metadata.get("description"),
+        "doi": record.get("doi") or metadata.get("doi") or at_path(record, "pids.doi.identifier"),
+        "url": at_path(record, "links.html") or at_path(record, "links.self_html") or at_path(record, "links.self"),
+        "authors": [
+            as_text(c.get("name")) or as_text(at_path(c, "person_or_org.name"))
+            for c in map(as_dict, as_list(metadata.get("creators")))
+        ],
+        "keywords": metadata.get("keywords") or [t for s in as_list(metadata.get("subjects")) for t in texts(s) or texts(as_dict(s).get("subject"))],
+        "related": [as_text(r.get("identifier")) for r in related],
+        "licence": licence if isinstance(licence, str) else texts(licence),
+        "language": metadata.get("language") or at_path(metadata, "languages.id"),
+        "Published": metadata.get("publication_date"),
+        "Version": metadata.get("version"),
+    })  # fmt: skip
+
+
+def _dataverse(
+    record: Mapping[str, object], version: Mapping[str, object], citation: Mapping[str, object]
+) -> dict[str, object]:
+    """A dataset as Dataverse exports it: fields with a ``typeName`` and a value, compound ones with inner fields."""
+    fields = {as_text(f.get("typeName")): f.get("value") for f in map(as_dict, as_list(citation.get("fields")))}
+    doi = as_text(version.get("datasetPersistentId")) or "/".join(
+        filter(None, (as_text(record.get("authority")), as_text(record.get("identifier"))))
+    )
+    return _kept({
+        "id": doi or as_text(record.get("id")),
+        "title": fields.get("title"),
+        "description": "\n".join(_inner(fields, "dsDescription", "dsDescriptionValue")),
+        "doi": doi,
+        "url": record.get("persistentUrl"),
+        "authors": list(_inner(fields, "author", "authorName")),
+        "keywords": [*_inner(fields, "keyword", "keywordValue"), *texts(fields.get("subject"))],
+        "related": [*_inner(fields, "publication", "publicationIDNumber"), *_inner(fields, "publication", "publicationCitation")],
+        "licence": as_dict(version.get("license")).get("uri") or as_dict(version.get("license")).get("name") or version.get("license"),
+        "Kind of data": "; ".join(texts(fields.get("kindOfData"))),
+        "Time range": "; ".join(" to ".join(p) for p in zip(
+            _inner(fields, "timePeriodCovered", "timePeriodCoveredStart"), _inner(fields, "timePeriodCovered", "timePeriodCoveredEnd"), strict=False
+        )),
+        "Published": version.get("releaseTime") or record.get("publicationDate"),
+    })  # fmt: skip
+
+
+def _inner(fields: Mapping[str, object], group: str, name: str) -> Iterator[str]:
+    value = fields.get(group)
+    for entry in value if isinstance(value, list) else [value]:
+        if text := as_text(as_dict(as_dict(entry).get(name)).get("value")):
+            yield text
+
+
+def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
+    """A dataset as Dataverse's search gives it."""
+    return _kept({
+        "id": record.get("global_id"),
+        "title": record.get("name"),
+        "description": record.get("description"),
+        "doi": record.get("global_id"),
+        "url": record.get("url"),
+        "authors": record.get("authors"),
+        "keywords": [*texts(record.get("keywords")), *texts(record.get("subjects"))],
+        "related": [as_text(as_dict(p).get("url")) or as_text(as_dict(p).get("citation")) for p in as_list(record.get("publications"))],
+        "Publisher": record.get("publisher"),
+        "Published": record.get("published_at"),
+        "Kind of data": "; ".join(texts(record.get("kindOfData"))),
+    })  # fmt: skip
+
+
+def _stac(record: Mapping[str, object]) -> dict[str, object]:
+    """A STAC collection, or an item (a GeoJSON feature), whose description stands in its properties."""
+    said = {**as_dict(record.get("properties")), **{k: v for k, v in record.items() if k != "properties"}}
+    links = [as_dict(link) for link in as_list(record.get("links"))]
+    interval = as_list(at_path(record, "extent.temporal.interval.0"))
+    box = as_list(at_path(record, "extent.spatial.bbox.0")) or as_list(record.get("bbox"))
+    sides = [as_text(v) for v in (box if len(box) == 4 else [])]
+    own = {
+        k: v for k, v in as_dict(record.get("properties")).items() if isinstance(v, (str, int, float)) and ":" not in k
+    }
+    return _kept({
+        **own,
+        "id": record.get("id"),
+        "title": said.get("title") or said.get("name") or record.get("id"),
+        "description": said.get("description"),
+        "doi": said.get("sci:doi"),
+        "url": next((link.get("href") for link in links if link.get("rel") in ("self", "about", "via")), None),
+        "authors": [as_text(as_dict(p).get("name")) for p in as_list(said.get("providers"))],
+        "keywords": said.get("keywords"),
+        "related": [as_text(as_dict(p).get("doi")) or as_text(as_dict(p).get("citation")) for p in as_list(said.get("sci:publications"))],
+        "licence": said.get("license"),
+        "Time range": " to ".join(as_text(t) or "today" for t in interval) or said.get("datetime"),
+        "Spatial extent": "longitude {0} to {2}, latitude {1} to {3} (degrees)".format(*sides) if sides else "",
+    })  # fmt: skip

@@ -1,0 +1,59 @@
+"""``scirgen generate --dry-run``: what would be read, field by field, and why the rest would not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+
+
+def dry_run(records: Path, *more: str) -> tuple[int, str]:
+    command = [
+        "generate",
+        "--domain",
+        "geo",
+        "--input",
+        str(records),
+        "--out",
+        str(records.parent / "run"),
+        "--dry-run",
+    ]
+    found = CliRunner().invoke(cli, [*command, *more])
+    return found.exit_code, found.output + str(found.exception or "")
+
+
+def test_first_records_are_shown_field_by_field_with_the_first_reasons(tmp_path: Path) -> None:
+    rows = [{"id": "a", "title": "Ice", "description": "Radar.", "Depth": "12 m"}, {"id": "b", "text": "no title"}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    code, said = dry_run(tmp_path / "r.json")
+    assert code == 0
+    assert "record    a" in said and "title        Ice" in said and "Depth        12 m" in said
+    assert "doi          (empty)" in said
+    assert "rejected: r.json[2]: the record has no title" in said
+
+
+def test_catalogue_of_which_nothing_is_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"heading": "Ice"}]))
+    code, said = dry_run(tmp_path / "r.json")
+    assert code != 0
+    assert "no dataset would be read (no_title 1); the first: r.json[1]: the record has no title" in said
+    code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={title: heading}")
+    assert code == 0 and "title        Ice" in said
+
+
+def test_adapter_that_fails_on_a_record_names_its_line_and_the_record(tmp_path: Path) -> None:
+    from scirgen import FolderSource, Rejection, SourceSetup
+
+    class Mine(FolderSource):
+        name = "mine"
+
+        def dataset(self, record, where):  # type: ignore[no-untyped-def]
+            return super().dataset({"title": record["titel"]}, where)
+
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "st-7", "title": "Ice"}]))
+    (found,) = Mine(SourceSetup(input=tmp_path / "r.json")).datasets()
+    assert isinstance(found, Rejection)
+    assert "KeyError (test_dry_run.py, line" in found.reason and "(record st-7)" in found.reason
