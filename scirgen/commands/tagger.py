@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections import Counter, defaultdict
@@ -15,6 +14,7 @@ import numpy as np
 
 from scirgen.core.errors import InputError, MissingExtraError
 from scirgen.core.fingerprint import digest
+from scirgen.core.jsonl import read_objects
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.qa.question_tagger import Labelled, QuestionTagger, blocks
 
@@ -58,23 +58,13 @@ def read_labels(path: Path, target: Target, taxonomies: Taxonomies) -> tuple[lis
     """
     examples: list[Example] = []
     skipped = 0
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
     kinds = {_plain(n): k.id for k in taxonomies.graesser.types for n in (k.id, k.name)}
     levels = {level.name.casefold(): level.id for level in taxonomies.bloom.levels}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            question = row["question"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}:{number}: not a labelled question: {error}",
-                hint='A line is {"question": ..., "question_type": ..., "level": ...}.',
-            ) from error
+    hint = 'A line is {"question": ..., "question_type": ..., "level": ...}.'
+    for number, row in read_objects(path, hint=hint):
+        if "question" not in row:
+            raise InputError(f"{path}:{number}: not a labelled question: no 'question'", hint=hint)
+        question = row["question"]
         kind = str(row.get("question_type") or "")
         kind = kinds.get(_plain(kind), kind)
         label = kind if target == "question_type" else _level(row.get("level") or row.get("bloom"), levels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
@@ -10,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from scirgen.core.jsonl import write_rows
 from scirgen.core.version import __version__
 from scirgen.pipeline.store import StoredResult
 
@@ -107,7 +107,7 @@ class JsonLog:
 
     def _write(self, **fields: object) -> None:
         try:
-            self._file.write(json.dumps({"time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n")
+            write_rows(self._file, [{"time": round(time.time(), 3), **fields}])
         except OSError as error:
             # The log is a convenience; a full disk is reported by the store.
             logging.getLogger("scirgen").debug("log.jsonl: %s", error)

@@ -5,17 +5,16 @@ Only reads: `scirgen audit` judges them, `scirgen analyze` compares them. One da
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Literal
 
 from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import content_id
+from scirgen.core.jsonl import open_text, read_objects
 from scirgen.core.records import Span
 from scirgen.qa.release import Release
 
@@ -245,31 +244,16 @@ def _is_geo(record: Mapping[str, object]) -> bool:
 
 def _objects(path: Path) -> Iterator[Mapping[str, object]]:
     """The objects of a JSON file (one, or a list) or of JSON Lines, gzipped or not."""
-    with _opened(path) as file:
-        if path.name.endswith((".json", ".json.gz")):
-            try:
-                value = json.load(file)
-            except ValueError as error:
-                raise InputError(f"{path}: not valid JSON: {error}", hint=_HINT) from error
-            for item in value if isinstance(value, list) else [value]:
-                yield _object(item, str(path))
-            return
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                try:
-                    value = json.loads(line)
-                except ValueError as error:
-                    raise InputError(f"{path}:{number}: not valid JSON: {error}", hint=_HINT) from error
-                yield _object(value, f"{path}:{number}")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            yield file
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint=_HINT) from error
+    if not path.name.endswith((".json", ".json.gz")):
+        yield from (value for _, value in read_objects(path, hint=_HINT))
+        return
+    with open_text(path, hint=_HINT) as file:
+        try:
+            value = json.load(file)
+        except ValueError as error:
+            raise InputError(f"{path}: not valid JSON: {error}", hint=_HINT) from error
+    for item in value if isinstance(value, list) else [value]:
+        yield _object(item, str(path))
 
 
 def _object(value: object, where: str) -> Mapping[str, object]:

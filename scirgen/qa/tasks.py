@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
+from scirgen.core.jsonl import write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
 from scirgen.qa.release import SPLITS, Release, Split
@@ -225,7 +226,7 @@ def write_task(
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
         for query in queries:
             split_of[query.id] = query.split
-            out.write(query.model_dump_json(exclude_defaults=True) + "\n")
+            write_rows(out, [query.model_dump(mode="json", exclude_defaults=True)])
     counts["queries.jsonl"] = len(split_of)
     for split in SPLITS:
         rows = [
@@ -236,8 +237,9 @@ def write_task(
         ]
         (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(rows), encoding="utf-8")
         counts[f"qrels/{split}.tsv"] = len(rows)
-    lines = [g.model_dump_json(exclude_defaults=True) + "\n" for g in grades]
-    if lines:
-        (folder / "grades.jsonl").write_text("".join(lines), encoding="utf-8")
-        counts["grades.jsonl"] = len(lines)
+    graded = [g.model_dump(mode="json", exclude_defaults=True) for g in grades]
+    if graded:
+        with (folder / "grades.jsonl").open("w", encoding="utf-8") as out:
+            write_rows(out, graded)
+        counts["grades.jsonl"] = len(graded)
     return counts

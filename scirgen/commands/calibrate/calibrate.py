@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -23,6 +22,7 @@ from scirgen.commands.calibrate.quality import (
 )
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
+from scirgen.core.jsonl import read_objects
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import Registry
@@ -117,11 +117,7 @@ def read_labels(path: Path) -> list[Labelled]:
     Raises:
         InputError: the file is missing or empty, or a line is wrong; file and line are named.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint=_LABELS_HINT) from error
-    rows = [_labelled(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+    rows = [_labelled(value, f"{path}:{number}") for number, value in read_objects(path, hint=_LABELS_HINT)]
     if not rows:
         raise InputError(f"{path} holds no labels", hint=_LABELS_HINT)
     if len({r.faithful for r in rows}) < 2:
@@ -131,13 +127,7 @@ def read_labels(path: Path) -> list[Labelled]:
     return rows
 
 
-def _labelled(line: str, where: str) -> Labelled:
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{where}: malformed JSON: {error}", hint=_LABELS_HINT) from error
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: not a JSON object", hint=_LABELS_HINT)
+def _labelled(value: Mapping[str, object], where: str) -> Labelled:
     missing = [k for k in ("question", "answer", "context", "label") if k not in value]
     if missing:
         raise InputError(f"{where}: {', '.join(missing)} missing", hint=_LABELS_HINT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from scirgen.core.errors import InputError
+from scirgen.core.jsonl import read_objects
 from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.view import StoreView
@@ -192,18 +192,16 @@ class QueryFile:
         """
         self._rows: dict[str, Shown] = {}
         hint = 'Each line is a JSON object with "id", "query" and "aspects" (a list of texts).'
-        try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read: {error}", hint=hint) from error
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
+        for number, value in read_objects(path, hint=hint):
             try:
-                value = json.loads(line)
                 text = value.get("query") or value.get("text") or value["question"]
-                aspects = [a["text"] if isinstance(a, dict) else str(a) for a in value.get("aspects") or ()]
-            except (ValueError, KeyError, AttributeError, TypeError) as error:
+                given = value.get("aspects")
+                aspects = (
+                    [str(a["text"]) if isinstance(a, dict) else str(a) for a in given]
+                    if isinstance(given, list)
+                    else []
+                )
+            except KeyError as error:
                 raise InputError(f"{path}:{number}: not a drafted query: {error}", hint=hint) from error
             self._rows[str(value.get("id") or f"line-{number}")] = Shown(question=str(text), aspects=tuple(aspects))
 

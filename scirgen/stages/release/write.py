@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from scirgen.core.errors import StoreError
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.jsonl import write_rows
 from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
 from scirgen.core.taxonomy import LanguageWording
@@ -159,7 +160,7 @@ def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int
         for passages in to_rows.all_passages(content, {k: list(v.values()) for k, v in evidence.items()}):
             index.add(passages)
             for passage in passages:
-                out.write(passage.model_dump_json() + "\n")
+                write_rows(out, [passage])
                 licences[passage.licence] += 1
     counts["corpus/passages.jsonl"] = licences.total()
     return index, licences
@@ -185,7 +186,7 @@ def _write_rows(
             gold = settled.positives.get(pair.id, ())
             if gold:
                 row = row.model_copy(update={"dataset_ids": gold})
-            files[split].write(row.model_dump_json() + "\n")
+            write_rows(files[split], [row])
             for dataset_id in gold or (row.dataset_id,):
                 qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")
                 counts[f"qrels/{split}.tsv"] += 1
@@ -219,7 +220,7 @@ def _write_lines(path: Path, records: Iterable[BaseModel]) -> int:
     number = 0
     with _lines(path) as out:
         for number, record in enumerate(records, 1):  # noqa: B007
-            out.write(record.model_dump_json() + "\n")
+            write_rows(out, [record])
     return number
 
 

@@ -111,7 +111,7 @@ def write(path: Path, values: list[object]) -> Path:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([label(1, True), "{oops"], ":2: malformed"),
+        ([label(1, True), "{oops"], ":2: not valid JSON"),
         ([label(1, True), {"question": "?"}], ":2: answer, context, label missing"),
         ([label(1, True), {**label(2, False), "label": "maybe"}], ":2: label 'maybe'"),
         ([label(1, True), label(2, True)], "are the same"),

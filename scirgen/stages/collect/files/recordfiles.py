@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, TextIO, cast
 
 from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.jsonl import parse_lines
 from scirgen.core.records import Rejection
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import records_in
@@ -123,18 +124,12 @@ def _open(path: Path) -> TextIO:
 
 def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
     with _open(path) as file:
-        number = 0
-        while line := file.readline(_LONGEST_LINE):
-            number += 1
-            if not line.strip():
-                continue
-            where = f"{name}:{number}"
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield malformed(where, name, f"not valid JSON: {_problem(error)}", line)
-                continue
-            yield _mapping(value, where, name)
+        for line in parse_lines(iter(lambda: file.readline(_LONGEST_LINE), "")):
+            where = f"{name}:{line.number}"
+            if line.problem:
+                yield malformed(where, name, f"not valid JSON: {line.problem}", line.text)
+            else:
+                yield _mapping(line.value, where, name)
 
 
 def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Rejection]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest
+from scirgen.core.jsonl import write_rows
 from scirgen.qa.release import SPLITS, Release, ReleaseRow
 
 SAMPLE = 200
@@ -32,13 +33,7 @@ class RagFormat:
         with (folder / "ragas.jsonl").open("w", encoding="utf-8", newline="\n") as out:
             for row in rows:
                 held = reference_contexts(row, contexts, fallback)
-                out.write(
-                    json.dumps(
-                        {"user_input": row.question, "reference": row.answer, "reference_contexts": held},
-                        ensure_ascii=False,
-                    )
-                    + "\n"
-                )
+                write_rows(out, [{"user_input": row.question, "reference": row.answer, "reference_contexts": held}])
                 by = {"model_name": row.model or "unknown", "type": "ai"}
                 examples.append(
                     {

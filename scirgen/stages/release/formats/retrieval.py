@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 from xml.sax.saxutils import escape
 
-from scirgen.qa.release import SETTINGS, SPLITS, Release
+from scirgen.core.jsonl import write_rows
+from scirgen.qa.release import SETTINGS, SPLITS, CorpusDocument, Release, ReleaseRow
 
 
 class BeirFormat:
@@ -21,35 +23,10 @@ class BeirFormat:
         for setting in SETTINGS:
             base = folder / setting
             (base / "qrels").mkdir(parents=True)
-            _write(
-                base / "corpus.jsonl",
-                (
-                    json.dumps(
-                        {
-                            "_id": d.id,
-                            "title": d.title,
-                            "text": d.text,
-                            "metadata": {"licence": d.licence, "url": d.url or ""},
-                        },
-                        ensure_ascii=False,
-                    )
-                    for d in release.corpus(setting)
-                ),
-            )
-            _write(
-                base / "queries.jsonl",
-                (
-                    json.dumps(
-                        {
-                            "_id": r.id,
-                            "text": r.question,
-                            "metadata": {"question_type": r.question_type, "bloom": r.bloom or "", "split": r.split},
-                        },
-                        ensure_ascii=False,
-                    )
-                    for r in release.rows()
-                ),
-            )
+            with _writable(base / "corpus.jsonl") as out:
+                write_rows(out, (_document(d) for d in release.corpus(setting)))
+            with _writable(base / "queries.jsonl") as out:
+                write_rows(out, (_query(r) for r in release.rows()))
             for split in SPLITS:
                 lines = (f"{q}\t{d}\t{s}" for q, found in release.qrels(split).items() for d, s in found.items())
                 _write(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
@@ -119,6 +96,20 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def _document(document: CorpusDocument) -> dict[str, object]:
+    about = {"licence": document.licence, "url": document.url or ""}
+    return {"_id": document.id, "title": document.title, "text": document.text, "metadata": about}
+
+
+def _query(row: ReleaseRow) -> dict[str, object]:
+    about = {"question_type": row.question_type, "bloom": row.bloom or "", "split": row.split}
+    return {"_id": row.id, "text": row.question, "metadata": about}
+
+
+def _writable(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
 def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as out:
+    with _writable(path) as out:
         out.writelines(f"{line}\n" for line in lines)

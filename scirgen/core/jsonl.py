@@ -1,0 +1,110 @@
+"""JSON Lines, by `jsonlines`: one reader that names the line of a mistake, one writer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import jsonlines
+from pydantic import BaseModel
+
+from scirgen.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that is not blank.
+
+    Attributes:
+        number: counted from 1, blank lines included.
+        value: what the line says; None where there is a problem.
+        problem: why the line is not JSON; "" for a good line.
+        text: the line of a problem, as it stands in the file.
+    """
+
+    number: int
+    value: object
+    problem: str = ""
+    text: str = ""
+
+
+def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
+    """The lines of a JSON Lines text; a line that is not JSON is one with a problem, and the next follows."""
+    number = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal number
+        try:
+            for number, line in enumerate(lines, 1):  # noqa: B007
+                yield line
+        except EOFError as error:  # a gzip file that was cut off; the reader's own EOFError is the end
+            raise gzip.BadGzipFile(str(error)) from error
+
+    reader = jsonlines.Reader(counted(), loads=_loads)
+    while True:
+        try:
+            value = reader.read(allow_none=True, skip_empty=True)
+        except EOFError:
+            return
+        except jsonlines.InvalidLineError as error:
+            yield Line(number, None, _problem(error), str(error.line))
+        else:
+            yield Line(number, value)
+
+
+def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """(line number, object) of a JSON Lines file, gzipped or not.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a JSON object; file and line are named.
+    """
+    with open_text(path, hint=hint) as file:
+        for line in parse_lines(file):
+            if line.problem:
+                raise InputError(f"{path}:{line.number}: not valid JSON: {line.problem}", hint=hint)
+            if not isinstance(line.value, dict):
+                found = type(line.value).__name__
+                raise InputError(f"{path}:{line.number}: expected an object, found {found}", hint=hint)
+            yield line.number, line.value
+
+
+@contextmanager
+def open_text(path: Path, *, hint: str) -> Iterator[TextIO]:
+    """A UTF-8 file for reading, gzipped or not.
+
+    Raises:
+        InputError: it cannot be read, also while it is being read.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            yield cast(TextIO, file)
+    except (OSError, UnicodeDecodeError, EOFError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint=hint) from error
+
+
+def write_rows(file: TextIO, rows: Iterable[BaseModel | Mapping[str, object]]) -> None:
+    """Write one row a line: records as pydantic writes them, mappings with their keys in order; text stays UTF-8."""
+    writer = jsonlines.Writer(file, dumps=_dumps)
+    for row in rows:
+        writer.write(row)
+
+
+def _loads(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _problem(error: jsonlines.InvalidLineError) -> str:
+    cause = error.__cause__
+    return f"{cause.msg} (column {cause.colno})" if isinstance(cause, json.JSONDecodeError) else str(cause or error)
+
+
+def _dumps(row: object) -> str:
+    return row.model_dump_json() if isinstance(row, BaseModel) else json.dumps(row, ensure_ascii=False)
