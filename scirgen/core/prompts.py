@@ -1,67 +1,24 @@
-"""Prompts as data: strict YAML files rendered by sandboxed Jinja. Calling a model with them is left to `scirgen.llm`."""
+"""Prompts as data: strict YAML files, filled in by `sandbox`. `scirgen.llm` calls a model with them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, cast
 
 import jinja2
-import jinja2.meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.fingerprint import digest
 from scirgen.core.registry import suggest
-from scirgen.core.resources import Resources
+from scirgen.core.resources import Resource, Resources
+from scirgen.core.sandbox import PromptError, check, compiled, fill, marked
+from scirgen.core.sandbox import variables as named_in
+from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
 from scirgen.core.yamlfile import load_yaml, validate
-
-_ROLE_MARKERS = re.compile(r"<\|(?=[a-z_]+\|>)|\[(?=/?INST\])|<(?=/?(?:s|start_of_turn|end_of_turn)>)", re.I)
-
-
-def fence(text: object) -> str:
-    """Jinja filter for untrusted text: delimiters that the text cannot forge, chat control tokens broken up.
-
-    The delimiter is derived from the text itself, so rendering stays deterministic and the text cannot contain it.
-    """
-    body = _ROLE_MARKERS.sub(lambda m: m.group() + " ", str(text))
-    tag = f"data-{digest('fence', body)[:8]}"
-    return f"<{tag}>\n{body}\n</{tag}>"
-
-
-FENCE = re.compile(r"</?data-[0-9a-f]{6,}>")
-"""What `fence` puts around data."""
-
-
-def unfenced(text: str) -> str:
-    """A reply without the delimiters of `fence`, which small models copy along with what is between them."""
-    return FENCE.sub("", text).strip() or text
-
-
-class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, quicker for what templates are given: fields of records and keys of dicts are safe without its checks."""
-
-    def getattr(self, obj: object, attribute: str) -> object:
-        kind = type(obj)
-        if kind is dict and attribute in cast("dict[str, object]", obj) and not hasattr(dict, attribute):
-            return cast("dict[str, object]", obj)[attribute]
-        if issubclass(kind, BaseModel) and attribute in kind.__pydantic_fields__:
-            return getattr(obj, attribute)
-        return super().getattr(obj, attribute)
-
-
-_ENVIRONMENT = _Sandbox(
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=False,
-    autoescape=False,
-)
-_ENVIRONMENT.filters["fence"] = fence
-
 
 class SamplingDefaults(BaseModel):
     """Sampling parameters of a prompt; config may override them per stage."""
@@ -100,6 +57,11 @@ class PromptFile(BaseModel):
     description: str
     output: Literal["json", "text"] = "text"
     variables: dict[str, str] = Field(description="name -> what it is; using another one is an error")
+    trusted: tuple[str, ...] = Field(
+        default=(),
+        description="variables, or variable.field, that taxonomies or code write; all others hold text from outside and are "
+        "printed with | fence or | inert. A file that replaces a built-in one takes over its list",
+    )
     sampling: SamplingDefaults = SamplingDefaults()
     system: str = ""
     turns: Turns | None = None
@@ -139,22 +101,33 @@ class Prompt:
     @cached_property
     def hash(self) -> str:
         """Hash of everything in the file that can change a reply."""
-        # What a file leaves empty is left out, so that a new field changes the hash of no other prompt.
-        left_out = {"description"} | {name for name in ("turns", "choices") if not getattr(self.file, name)}
-        return digest(self.file.model_dump(mode="json", exclude=left_out))
+        # What a file leaves empty is left out, so that a new field changes the hash of no other prompt; `trusted` changes no reply.
+        left_out = {"description", "trusted"} | {name for name in ("turns", "choices") if not getattr(self.file, name)}
+        return digest(self.file.model_dump(mode="json", exclude=left_out), FENCE_VERSION)
 
     def render(self, **variables: object) -> RenderedPrompt:
-        """Fill the template.
+        """Fill the template. Strings are text from outside (`Untrusted`) unless the file names them under ``trusted``.
 
         Raises:
-            ResourceError: a variable is missing, or one is passed that the file does not declare.
+            ResourceError: a variable is missing, one is passed that the file does not declare, or the template fails.
         """
         declared = set(self.file.variables)
         missing, unknown = declared - variables.keys(), variables.keys() - declared
         if missing or unknown:
             what = f"needs {sorted(missing)}" if missing else f"does not declare {sorted(unknown)}"
             raise ResourceError(f"prompt {self.id}: {what}", hint=suggest(next(iter(missing or unknown)), declared))
-        values = {**variables, "examples": self.file.examples}
+        try:
+            return self.filled(variables)
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            raise ResourceError(f"{self.path}: {type(error).__name__}: {error}") from error
+
+    def filled(self, variables: Mapping[str, object]) -> RenderedPrompt:
+        """As `render`, for values that may not fit the template: placeholders, of which not all variables need one.
+
+        Raises:
+            ResourceError: the template fails; other exceptions come from a value that does not fit it.
+        """
+        values = {**marked(variables, self.file.trusted), "examples": self.file.examples}
         messages: list[tuple[Literal["system", "user", "assistant"], str]] = []
         if self.file.system.strip():
             text = self._system_text
@@ -168,20 +141,26 @@ class Prompt:
             self.id, self.file.version, self.hash, self.file.output, self.file.sampling, tuple(messages)
         )
 
-    def _fill(self, part: str, source: str, values: dict[str, object]) -> str:
-        if source not in self._compiled:
-            self._compiled[source] = _ENVIRONMENT.from_string(source)
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """The variables that the templates name, ``examples`` included."""
+        turns = self.file.turns
+        sources = [self.file.system, self.file.user] + ([turns.user, turns.assistant] if turns else [])
+        found = {name for source in sources for name in named_in(source)}
+        return frozenset((found - {"item"} if turns else found) | ({turns.each} if turns else set()))
+
+    def _fill(self, part: str, source: str, values: Mapping[str, object]) -> str:
         try:
-            return self._compiled[source].render(values).strip()
-        except jinja2.TemplateError as error:
+            if source not in self._compiled:
+                self._compiled[source] = compiled(source)
+            return fill(self._compiled[source], values)
+        except PromptError as error:
             raise ResourceError(f"{self.path}: {part}: {error.message}") from error
 
     @cached_property
     def _system_text(self) -> str | None:
         """The system message where it is the same for every item, as most are; rendered once."""
-        if jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(self.file.system)):
-            return None
-        return self._fill("system", self.file.system, {})
+        return None if named_in(self.file.system) else self._fill("system", self.file.system, {})
 
     @cached_property
     def _compiled(self) -> dict[str, jinja2.Template]:
@@ -216,25 +195,57 @@ class PromptLibrary:
         resource = self._resources.get("prompts", name)
         value, lines = load_yaml(resource.path)
         file = validate(value, PromptFile, str(resource.path), lines)
+        file = file.model_copy(update={"trusted": self._trusted(resource, file, lines.get(("trusted",), 1))})
+        trusted = {*file.trusted, "examples"}
         for part in ("system", "user"):
-            self._check_template(getattr(file, part), set(file.variables), f"{resource.path}", lines.get((part,), 1))
+            first_line = lines.get((part,), 1)
+            self._check_template(getattr(file, part), set(file.variables), str(resource.path), first_line, trusted)
         if file.turns:
             first_line = lines.get(("turns",), 1)
-            if file.turns.each not in {*file.variables, "examples"}:
-                hint = suggest(file.turns.each, file.variables)
-                raise ResourceError(f"{resource.path}:{first_line}: undefined variable {file.turns.each!r}", hint=hint)
+            each = file.turns.each
+            if each not in {*file.variables, "examples"}:
+                hint = suggest(each, file.variables)
+                raise ResourceError(f"{resource.path}:{first_line}: undefined variable {each!r}", hint=hint)
+            of_item = {"item" + t.removeprefix(each) for t in trusted if t == each or t.startswith(f"{each}.")}
             for source in (file.turns.user, file.turns.assistant):
-                self._check_template(source, {*file.variables, "item"}, f"{resource.path}", first_line)
+                self._check_template(
+                    source, {*file.variables, "item"}, str(resource.path), first_line, trusted | of_item
+                )
         return Prompt(name, resource.origin, str(resource.path), file)
 
     @staticmethod
-    def _check_template(source: str, declared: set[str], path: str, first_line: int) -> None:
+    def _trusted(resource: Resource, file: PromptFile, line: int) -> tuple[str, ...]:
+        """What a prompt trusts. A file that replaces one of scirgen's, or is a variant of it, trusts what that one does."""
+        if resource.origin == "scirgen":
+            return file.trusted
+        built_in = Resources().find("prompts")
+        replaced = built_in.get(resource.id) or built_in.get(resource.id.rpartition(".")[0])
+        if replaced is None:
+            return file.trusted
+        known = validate(load_yaml(replaced.path)[0], PromptFile, str(replaced.path)).trusted
+        for name in file.trusted:
+            if not any(name == k or name.startswith(f"{k}.") for k in known):
+                raise ResourceError(
+                    f"{resource.path}:{line}: {name!r} is text from outside; this prompt may not trust it",
+                    hint="Take it out of the list, and print it with | fence.",
+                )
+        return known
+
+    @staticmethod
+    def _check_template(source: str, declared: set[str], path: str, first_line: int, trusted: set[str]) -> None:
         try:
-            used = jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(source))
-        except jinja2.TemplateSyntaxError as error:
-            raise ResourceError(f"{path}:{first_line + error.lineno}: {error.message}") from error
+            check(source, trusted)
+            used = named_in(source)
+        except PromptError as error:
+            hint = "Write it with | fence, or with | inert for a few words in a line." if "bare" in error.message else ""
+            raise ResourceError(f"{path}:{first_line + error.line}: {error.message}", hint=hint) from error
         for name in sorted(used - declared - {"examples"}):
             offset = next((i for i, text in enumerate(source.splitlines(), 1) if re.search(rf"\b{name}\b", text)), 0)
             raise ResourceError(
                 f"{path}:{first_line + offset}: undefined variable {name!r}", hint=suggest(name, declared)
             )
+
+
+__all__ = [
+    "FENCE", "Prompt", "PromptFile", "PromptLibrary", "RenderedPrompt", "SamplingDefaults", "Turns", "fence", "unfenced",
+]  # fmt: skip

@@ -17,7 +17,7 @@ entries."""
 
 _NO: Final = re.compile(r"no|none|not\b.*|neither|other|irrelevant", re.I)
 
-_FENCE = re.compile(r"<(data-[0-9a-f]{8})>\n(.*?)\n</\1>", re.S)
+_FENCE = re.compile(r"<(data-[0-9a-f]{8,64})>\n(.*?)\n</\1>", re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'])|\n+")
 _NUMBERED = re.compile(r"^[ \t]*\[?(\d{1,4})[\]\).:][ \t]*(.*)$", re.M)
 _LABEL = re.compile(r"^\s*\[?\d{1,4}[\]\).:]\s*")

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import jinja2.meta
-
 from scirgen.core.errors import ResourceError
-from scirgen.core.prompts import _ENVIRONMENT, Prompt, PromptLibrary
+from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
+from scirgen.core.sandbox import Placeholder
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.core.text.language import language_name
 from scirgen.qa.conformance import answer_problem, question_problem
@@ -32,24 +31,6 @@ class Finding:
     level: Literal["error", "warning"]
     where: str
     message: str
-
-
-class Placeholder(str):
-    """Stands for a variable whose value is not at hand: its attributes and the two elements it iterates over are placeholders."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Placeholder:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Placeholder(f"{self[:-1]}.{name}>")
-
-    def __iter__(self) -> Iterator[Placeholder]:
-        yield Placeholder(f"{self[:-1]}[0]>")
-        yield Placeholder(f"{self[:-1]}[1]>")
-
-    def __len__(self) -> int:
-        return 2
 
 
 def sample_variables(
@@ -139,8 +120,7 @@ def lint_prompts(
 def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_tokens: int | None) -> Iterator[Finding]:
     where = f"prompts/{prompt.id}"
     turns = prompt.file.turns
-    source = prompt.file.system + prompt.file.user + (turns.user + turns.assistant if turns else "")
-    used = jinja2.meta.find_undeclared_variables(_ENVIRONMENT.parse(source)) | ({turns.each} if turns else set())
+    used = prompt.used
     # A variant for small models must declare what its standard prompt does, and may leave some of it out.
     for name in sorted(set(prompt.file.variables) - used) if not prompt.id.endswith(".small") else ():
         yield Finding("warning", where, f"declares {name!r} and does not use it")
@@ -152,7 +132,7 @@ def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_to
     except ResourceError as error:
         yield Finding("error", where, error.message)
         return
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         yield Finding("warning", where, f"could not be rendered with placeholders: {error}")
         return
     longest = max(sizes, key=lambda k: sizes[k])
@@ -170,5 +150,5 @@ def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_to
 
 
 def _tokens(prompt: Prompt, variables: Mapping[str, Any]) -> int:
-    rendered = prompt.render(**variables)
+    rendered = prompt.filled(variables)
     return sum(len(text) for _, text in rendered.messages) // CHARS_PER_TOKEN

@@ -1,31 +1,134 @@
-"""Does a sentence of a paper or catalogue talk to a machine rather than to its readers? The fence in prompts is the first guard
-against such text, exact quotation the second; sentences found here are not even shown, and are no evidence.
+"""Text from outside: papers, catalogues, servers. How it goes into a prompt, and which of it addresses a machine.
+
+`fence` puts it between delimiters that it cannot forge, and breaks up what a tokenizer would read as control. Exact
+quotation is the second guard, and sentences found by `talks_to_machine` are not even shown.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, cast
 
-_PATTERNS = re.compile(
-    r"""
-    \b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:above|previous|prior|earlier|all|any|system|your)\b.{0,30}
-        \b(?:instructions?|prompts?|rules?|messages?|text|context)\b
-    | \b(?:system|hidden|developer)\ prompt\b | \byour\ (?:system\ )?(?:prompt|instructions)\b
-    | \b(?:new|following|updated)\ instructions?\ (?:follow|are|is|:)
-    | \byou\ (?:are|must|should)\ (?:now\ )?(?:an?\ AI|a\ language\ model|act|answer|reply|respond|output|always)\b | \byou\ are\ now\b
-    | \b(?:always|only|then|and|must|please)\ (?:answer|reply|respond|output|say)\b.{0,20}(?:\byes\b|\bno\b|\btrue\b|\bjson\b|\bused\b|[:"'{])
-    | \b(?:answer|reply|respond)\ (?:with|only|used)\b.{0,30}(?:yes|true|json|:|\{)
-    | \bmark\ (?:this|the)\ (?:paper|dataset|sentence)\ as\b
-    | <\|[a-z_]+\|> | \[/?INST\] | <</?SYS>> | </?(?:system|assistant|user)> | </?data-[0-9a-f]{4,}>
-    | \{\{\ [\w.]+(?:\ ?\|[^}]{0,80})?\ \}\} | \{%-?\s*(?:for|if|set|include|import|macro|block|raw|call)\b
-    | [{,]\s*["'][A-Za-z_]+["']\s*:\s*(?:["'\[{]|true|false|null|-?\d)
-    | \bkeep\ (?:numbers?|sentences?)\ \d+\b | \bkeep\ every\ sentence\b
-    | ^\s*(?:system|assistant|user)\s*:\s
-    """,
-    re.I | re.X | re.S,
-)
+import re2
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.resources import builtin_root
+from scirgen.core.yamlfile import load_model
+
+FENCE_VERSION = 2
+"""Part of every prompt's hash: another fence is another prompt."""
+
+FENCE = re.compile(r"</?data-[0-9a-f]{6,64}>")
+"""What `fence` puts around data."""
+
+
+class Untrusted(str):
+    """A string from outside. A template that prints one without `fence` or `inert` is refused.
+
+    What is cut or put together from it is untrusted too.
+    """
+
+    __slots__ = ()
+
+
+def _keeping(name: str) -> Callable[..., Any]:
+    plain = getattr(str, name)
+
+    def method(self: str, *args: Any, **options: Any) -> Any:
+        return _marked(plain(self, *args, **options))
+
+    method.__name__ = name
+    return method
+
+
+def _marked(value: object) -> object:
+    if type(value) is str:
+        return Untrusted(value)
+    if type(value) in (list, tuple):
+        return cast("type[list[object]]", type(value))(_marked(v) for v in cast("Iterable[object]", value))
+    return value
+
+
+_DUNDER = ("__add__", "__mod__", "__mul__", "__rmul__", "__getitem__", "__format__")
+for _name in [n for n in dir(str) if not n.startswith("_")] + list(_DUNDER):
+    if _name not in ("encode", "maketrans"):
+        setattr(Untrusted, _name, _keeping(_name))
+Untrusted.__radd__ = lambda self, left: Untrusted(str.__add__(left, self))  # type: ignore[attr-defined]
+Untrusted.__iter__ = lambda self: iter([Untrusted(c) for c in str.__iter__(self)])  # type: ignore[method-assign]
+
+
+def fence(text: object) -> str:
+    """Untrusted text between delimiters that it cannot forge, with control tokens broken up.
+
+    The delimiter is 128 bits of a digest of the text, derived again while the text holds it: prompts stay reproducible.
+    """
+    body = inert(text)
+    tag = f"data-{digest('fence', body)}"
+    while tag in body:
+        tag = f"data-{digest('fence', tag, body)}"
+    return f"<{tag}>\n{body}\n</{tag}>"
+
+
+def inert(text: object) -> str:
+    """Untrusted text without delimiters, its control tokens broken up: for a line of its own, and where nothing is generated."""
+    body = str.__str__(text) if isinstance(text, str) else str(text)
+    if "<" not in body and "[" not in body and "＜" not in body:
+        return body
+    while _control_tokens().search(body):  # a token may hide in another; each pass leaves fewer
+        body = _control_tokens().sub(_broken, body)
+    return body
+
+
+def unfenced(text: str) -> str:
+    """A reply without the delimiters of `fence`, which small models copy along with what is between them."""
+    return FENCE.sub("", text).strip() or text
 
 
 def talks_to_machine(text: str) -> bool:
-    """Whether a text holds orders to a model, ready-made replies, role markers or template code."""
-    return _PATTERNS.search(text) is not None
+    """Whether a text holds orders to a model, ready-made replies, control tokens or template code."""
+    if not text.isascii():  # letters of other widths, and characters that nobody sees
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return _control_tokens().search(text) is not None or _orders().search(text) is not None
+
+
+class _Patterns(BaseModel):
+    """``taxonomies/untrusted.yaml``. Not overridable: a domain pack cannot loosen it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    version: int
+    sources: tuple[str, ...]
+    control_tokens: tuple[str, ...]
+    orders: dict[str, tuple[str, ...]]
+
+
+def _broken(match: Any) -> str:
+    found: str = match.group()
+    return f"{found[0]} {found[1:]}"
+
+
+@cache
+def _patterns() -> _Patterns:
+    return load_model(builtin_root() / "taxonomies" / "untrusted.yaml", _Patterns, shipped=True)
+
+
+@cache
+def _control_tokens() -> Any:
+    return _linear(_patterns().control_tokens)
+
+
+@cache
+def _orders() -> Any:
+    return _linear([p for patterns in _patterns().orders.values() for p in patterns])
+
+
+def _linear(patterns: Iterable[str]) -> Any:
+    """One RE2 automaton: its time is linear in the text, whatever the text."""
+    options = re2.Options()
+    options.case_sensitive = False
+    options.dot_nl = True
+    options.max_mem = 64 << 20
+    return re2.compile("|".join(f"(?:{p})" for p in patterns), options)

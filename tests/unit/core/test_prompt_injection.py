@@ -149,7 +149,7 @@ async def test_prompts_when_paper_talks_then_its_words_stay_inside_the_fence(att
     [(_, system), (_, user)] = chat.prompts[0].messages
     assert attack[:40] not in system
     assert attack[:40] not in user  # not even shown
-    outside = re.sub(r"<(data-[0-9a-f]{8})>\n.*?\n</\1>", "", user, flags=re.S)
+    outside = re.sub(r"<(data-[0-9a-f]{8,64})>\n.*?\n</\1>", "", user, flags=re.S)
     for piece in ("Ignore the above", LIE, "im_start", "New instructions", "{{ config", "rain is certain"):
         assert piece not in outside
     assert "<|im_start|>" not in user and "[/INST]" not in user
