@@ -15,10 +15,11 @@ from scirgen.core.errors import ResourceError
 from scirgen.core.fingerprint import digest
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resource, Resources
-from scirgen.core.sandbox import PromptError, check, compiled, fill, marked
+from scirgen.core.sandbox import PromptError, check, check_printed, compiled, fill, marked
 from scirgen.core.sandbox import variables as named_in
 from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
 from scirgen.core.yamlfile import load_yaml, validate
+
 
 class SamplingDefaults(BaseModel):
     """Sampling parameters of a prompt; config may override them per stage."""
@@ -234,16 +235,20 @@ class PromptLibrary:
     @staticmethod
     def _check_template(source: str, declared: set[str], path: str, first_line: int, trusted: set[str]) -> None:
         try:
-            check(source, trusted)
+            check(source)
             used = named_in(source)
         except PromptError as error:
-            hint = "Write it with | fence, or with | inert for a few words in a line." if "bare" in error.message else ""
-            raise ResourceError(f"{path}:{first_line + error.line}: {error.message}", hint=hint) from error
+            raise ResourceError(f"{path}:{first_line + error.line}: {error.message}") from error
         for name in sorted(used - declared - {"examples"}):
             offset = next((i for i, text in enumerate(source.splitlines(), 1) if re.search(rf"\b{name}\b", text)), 0)
             raise ResourceError(
                 f"{path}:{first_line + offset}: undefined variable {name!r}", hint=suggest(name, declared)
             )
+        try:
+            check_printed(source, trusted)
+        except PromptError as error:
+            hint = "Text from outside: write it with | fence, or with | inert for a few words in a line."
+            raise ResourceError(f"{path}:{first_line + error.line}: {error.message}", hint=hint) from error
 
 
 __all__ = [

@@ -31,9 +31,10 @@ MAX_DEPTH = 100
 _BUDGET = "scirgen budget"  # holds a blank, so that no template can name it
 _GUARDS = frozenset({"fence", "inert"})
 _FILTERS = (
-    "abs capitalize count d default dictsort first float int items join last length list lower map max min reject "
-    "rejectattr replace reverse round select selectattr sort string sum title trim truncate unique upper wordcount"
-).split()
+    "abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "int", "items", "join", "last", "length",
+    "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr",
+    "sort", "string", "sum", "title", "trim", "truncate", "unique", "upper", "wordcount",
+)  # fmt: skip
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Assign, nodes.Name, nodes.Const,
     nodes.Tuple, nodes.List, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.CondExpr, nodes.Filter, nodes.Test,
@@ -192,22 +193,29 @@ def variables(source: str) -> set[str]:
         return jinja2.meta.find_undeclared_variables(_environment.parse(source))
 
 
-def check(source: str, trusted: Iterable[str]) -> None:
+def check(source: str) -> None:
     """Read a template before it is rendered.
 
-    Args:
-        source: the template.
-        trusted: ``name`` or ``name.field`` of variables that scirgen's own code or files write.
-
     Raises:
-        PromptError: it is no template, uses what prompts do not need, or prints another variable bare.
+        PromptError: it is not a template, or uses what prompts do not need.
     """
     if len(source) > MAX_SOURCE:
         raise PromptError(f"a template of {len(source)} characters; at most {MAX_SOURCE} are read")
     with _errors_of_the_file():
-        tree = jinja2.Environment.parse(_plain, source)
-        _check_nodes(tree, 0)
-        _Bare(frozenset(trusted)).body(tree.body, {})
+        _check_nodes(_plain.parse(source), 0)
+
+
+def check_printed(source: str, trusted: Iterable[str]) -> None:
+    """Look for text from outside that a template prints bare, in every branch.
+
+    Args:
+        source: a template that passed `check`.
+        trusted: ``name`` or ``name.field`` of variables that scirgen's own code or files write.
+
+    Raises:
+        PromptError: it prints another variable bare.
+    """
+    _Bare(frozenset(trusted)).body(_plain.parse(source).body, {})
 
 
 class _errors_of_the_file:
