@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from scirgen.cli.status import status
+from scirgen.cli.run.status import status
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.cli.calibrate import calibrate
+from scirgen.cli.measure.calibrate import calibrate
 from scirgen.commands.calibrate.calibrate import read_labels
 from scirgen.commands.calibrate.quality import (
     Judged,

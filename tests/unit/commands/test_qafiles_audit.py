@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.api import find_domain
-from scirgen.cli.audit import audit as audit_command
-from scirgen.cli.gates import gates as gates_command
+from scirgen.cli.adapt.gates import gates as gates_command
+from scirgen.cli.measure.audit import audit as audit_command
 from scirgen.commands.audit import Audit, audit
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError

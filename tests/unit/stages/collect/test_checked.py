@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import scirgen
 from scirgen import Candidate, Cursor, Dataset, Fetched, Paper, SourceError
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.cli.status import status
+from scirgen.cli.run.status import status
 from scirgen.core.errors import InputError, PluginError
 from scirgen.pipeline.observer import Silent
 from scirgen.stages.collect.validated_source import CheckedSource, checked

@@ -91,7 +91,7 @@ def retrieval(
     if task:
         from scirgen.benchmark.tasks.cut import parse_cut
         from scirgen.benchmark.tasks.evaluate import DEPTH, TaskSettings
-        from scirgen.cli.tasks import measure
+        from scirgen.cli.measure.tasks import measure
 
         if qrels or by or limit:
             raise click.UsageError("--qrels, --by and --limit are for the release's questions, not for a --task")

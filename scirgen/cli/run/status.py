@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.inspect import warn_of_changes
+from scirgen.cli.run.inspect import warn_of_changes
 from scirgen.core.records import Failure, Paper, Rejection
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.views.opening import open_view

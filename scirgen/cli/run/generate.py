@@ -12,7 +12,7 @@ import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import run_options, settings_of
-from scirgen.cli.progress import make_observer
+from scirgen.cli.run.progress import make_observer
 from scirgen.commands.estimate.preview import Preview, preview
 from scirgen.core.records import Dataset
 from scirgen.core.registry import load_registry

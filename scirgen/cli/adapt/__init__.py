@@ -1,0 +1,1 @@
+"""Commands for settings, prompts, domains and plugins."""

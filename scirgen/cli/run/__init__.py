@@ -1,0 +1,1 @@
+"""Commands that make, show and publish a run."""
