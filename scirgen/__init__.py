@@ -28,6 +28,43 @@ _EXPORTS = {
     "Paper": "scirgen.core.records",
     "Rejection": "scirgen.core.records",
     "QAPair": "scirgen.core.records",
+    "ACCEPT": "scirgen.stages.filter.base",
+    "Backend": "scirgen.llm.base",
+    "BlockKind": "scirgen.core.records",
+    "Capabilities": "scirgen.llm.base",
+    "ChatReply": "scirgen.llm.base",
+    "ChatRequest": "scirgen.llm.base",
+    "Config": "scirgen.core.config",
+    "Discard": "scirgen.stages.generate.strategy",
+    "Draft": "scirgen.stages.generate.strategy",
+    "Entailment": "scirgen.llm.encoders.entailment",
+    "Gate": "scirgen.stages.filter.base",
+    "Judgement": "scirgen.stages.match.base",
+    "Material": "scirgen.stages.filter.base",
+    "ModelError": "scirgen.core.errors",
+    "ModelIdentity": "scirgen.llm.base",
+    "ModelURI": "scirgen.llm.uri",
+    "PairGate": "scirgen.stages.filter.base",
+    "PaperError": "scirgen.core.errors",
+    "ParsedBlock": "scirgen.stages.parse.base",
+    "ParsedPaper": "scirgen.stages.parse.base",
+    "ParserOptions": "scirgen.stages.parse.base",
+    "Place": "scirgen.stages.match.base",
+    "Ranking": "scirgen.benchmark.retriever",
+    "Release": "scirgen.qa.release",
+    "ReleaseRow": "scirgen.qa.release",
+    "Score": "scirgen.core.records",
+    "ScoreReply": "scirgen.llm.base",
+    "ScoreRequest": "scirgen.llm.base",
+    "Span": "scirgen.core.records",
+    "Stage": "scirgen.stages.base",
+    "StageContext": "scirgen.stages.base",
+    "StageResult": "scirgen.stages.base",
+    "Usage": "scirgen.llm.base",
+    "Verdict": "scirgen.stages.filter.base",
+    "WorkItem": "scirgen.stages.base",
+    "GenerationTask": "scirgen.stages.generate.strategy:Task",
+    "MatchPair": "scirgen.stages.match.base:Pair",
     "ScirgenError": "scirgen.core.errors",
     "ConfigError": "scirgen.core.errors",
     "InputError": "scirgen.core.errors",
@@ -35,18 +72,41 @@ _EXPORTS = {
 }
 
 if TYPE_CHECKING:
+    from scirgen.benchmark.retriever import Ranking as Ranking
+    from scirgen.core.config import Config as Config
     from scirgen.core.errors import ConfigError as ConfigError
     from scirgen.core.errors import InputError as InputError
+    from scirgen.core.errors import ModelError as ModelError
+    from scirgen.core.errors import PaperError as PaperError
     from scirgen.core.errors import ScirgenError as ScirgenError
     from scirgen.core.errors import SourceError as SourceError
+    from scirgen.core.records import BlockKind as BlockKind
     from scirgen.core.records import Dataset as Dataset
     from scirgen.core.records import Paper as Paper
     from scirgen.core.records import QAPair as QAPair
     from scirgen.core.records import Rejection as Rejection
+    from scirgen.core.records import Score as Score
+    from scirgen.core.records import Span as Span
     from scirgen.core.registry import Plugin as Plugin
     from scirgen.core.registry import Provided as Provided
     from scirgen.core.resources import Domain as Domain
     from scirgen.core.text.markup import plain_text as plain_text
+    from scirgen.llm.base import Backend as Backend
+    from scirgen.llm.base import Capabilities as Capabilities
+    from scirgen.llm.base import ChatReply as ChatReply
+    from scirgen.llm.base import ChatRequest as ChatRequest
+    from scirgen.llm.base import ModelIdentity as ModelIdentity
+    from scirgen.llm.base import ScoreReply as ScoreReply
+    from scirgen.llm.base import ScoreRequest as ScoreRequest
+    from scirgen.llm.base import Usage as Usage
+    from scirgen.llm.encoders.entailment import Entailment as Entailment
+    from scirgen.llm.uri import ModelURI as ModelURI
+    from scirgen.qa.release import Release as Release
+    from scirgen.qa.release import ReleaseRow as ReleaseRow
+    from scirgen.stages.base import Stage as Stage
+    from scirgen.stages.base import StageContext as StageContext
+    from scirgen.stages.base import StageResult as StageResult
+    from scirgen.stages.base import WorkItem as WorkItem
     from scirgen.stages.collect.files.folder import FolderSource as FolderSource
     from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate
@@ -57,6 +117,23 @@ if TYPE_CHECKING:
     from scirgen.stages.collect.source import SourceSetup as SourceSetup
     from scirgen.stages.collect.web.http import Http as Http
     from scirgen.stages.collect.web.http import open_http as open_http
+    from scirgen.stages.filter.base import ACCEPT as ACCEPT
+    from scirgen.stages.filter.base import Gate as Gate
+    from scirgen.stages.filter.base import Material as Material
+    from scirgen.stages.filter.base import PairGate as PairGate
+    from scirgen.stages.filter.base import Verdict as Verdict
+    from scirgen.stages.generate.strategy import Discard as Discard
+    from scirgen.stages.generate.strategy import Draft as Draft
+    from scirgen.stages.generate.strategy import Task
+    from scirgen.stages.match.base import Judgement as Judgement
+    from scirgen.stages.match.base import Pair
+    from scirgen.stages.match.base import Place as Place
+    from scirgen.stages.parse.base import ParsedBlock as ParsedBlock
+    from scirgen.stages.parse.base import ParsedPaper as ParsedPaper
+    from scirgen.stages.parse.base import ParserOptions as ParserOptions
+
+    GenerationTask = Task
+    MatchPair = Pair
 
 __all__ = [*_EXPORTS, "__version__"]
 
@@ -66,5 +143,6 @@ def __getattr__(name: str) -> object:
     if name in _EXPORTS:
         import importlib
 
-        return getattr(importlib.import_module(_EXPORTS[name]), name)
+        module, _, attribute = _EXPORTS[name].partition(":")
+        return getattr(importlib.import_module(module), attribute or name)
     raise AttributeError(f"module 'scirgen' has no attribute {name!r}")

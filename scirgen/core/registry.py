@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import traceback
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
@@ -19,6 +21,26 @@ KINDS: Final = (
     "generation_strategy", "gate", "faithfulness", "entailment", "release_format", "retriever", "engine",
 )  # fmt: skip
 """What can be plugged in. A name is unique within its kind."""
+
+
+_WANTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "stage": ("name", "uses(config)", "items(scope, ctx)", "async process(item, ctx)"),
+    "source": ("name", "revision(cursor)", "datasets(cursor)", "papers(dataset)", "fetch(paper)"),
+    "papers": ("name", "papers(dataset)", "fetch(paper)"),
+    "domain": ("name", "title", "root"),
+    "chat_model": ("async start()", "async chat(request)", "async aclose()"),
+    "scoring_model": ("async start()", "async score(requests)", "async aclose()"),
+    "parser": ("parse(path, options)",),
+    "match_strategy": ("name", "async judge(pair, ctx)"),
+    "generation_strategy": ("name", "version", "prompts", "async generate(task, ctx)"),
+    "gate": ("code", "explanation", "async check(pairs, material, ctx)"),
+    "faithfulness": ("name", "async score(pairs, material, ctx)"),
+    "entailment": ("identity", "async entail(pairs)"),
+    "release_format": ("write(release, folder)",),
+    "retriever": ("parameters", "index(documents)", "search(queries, depth)"),
+    "engine": ("async start(ctx, sessions, replies)", "async execute(stage, item, ctx)", "async aclose()"),
+}
+"""Members that each kind must have, with the arguments of methods; docs/plugins.md has an example of each."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +129,67 @@ class Registry:
                 hint=suggest(attribute, [n for n in vars(loaded) if not n.startswith("_")]),
             )
         found: object = getattr(loaded, attribute)
+        if item.target.partition(".")[0] != "scirgen" and (problems := shape_problems(item.kind, item.name, found)):
+            raise PluginError(
+                f"plugin {plugin!r}: {item.kind} {name!r} ({item.target} in {getattr(loaded, '__file__', '?')}): "
+                + "; ".join(problems),
+                hint=f"A {item.kind} needs: {', '.join(_WANTED[item.kind])}. docs/plugins.md has a complete example.",
+            )
         return found
+
+    def verify(self) -> None:
+        """Import all that other plugins provide, so that a wrong one is an error before any work is done.
+
+        Raises:
+            PluginError: one cannot be imported, or lacks a member of its kind; it is named, with its file.
+        """
+        for (kind, name), (_, item) in self._entries.items():
+            if item.target.partition(".")[0] != "scirgen":
+                with suppress(MissingExtraError):
+                    self.get(kind, name)
+
+
+def shape_problems(kind: str, name: str, found: object) -> list[str]:
+    """What a plugin's object lacks of its kind. A function that makes the object can be judged only by what it makes."""
+    if inspect.isfunction(found) or inspect.isbuiltin(found):
+        return []
+    problems = [
+        f"it lacks {member}" for member in _WANTED[kind] if not _has(found, member.split("(")[0].split(" ")[-1])
+    ]
+    if problems:
+        return problems
+    for member in _WANTED[kind]:
+        method = getattr(found, member.split("(")[0].split(" ")[-1], None)
+        if "(" not in member or not callable(method):
+            continue
+        if member.startswith("async ") and not inspect.iscoroutinefunction(inspect.unwrap(method)):
+            problems.append(f"{method.__name__}() must be async")
+        arguments = [a for a in member.split("(")[1].rstrip(")").split(", ") if a]
+        try:
+            inspect.signature(method).bind(
+                *arguments, *(["self"] if inspect.isclass(found) and _takes_self(found, method) else [])
+            )
+        except TypeError:
+            problems.append(f"{method.__name__}() must take ({', '.join(arguments)})")
+        except ValueError:
+            pass  # a method without a signature, written in C
+    code = getattr(found, "code", name) if kind == "gate" else name
+    if code != name:
+        problems.append(f"it is registered as {name!r}, and its code is {code!r}")
+    return problems
+
+
+def _has(found: object, member: str) -> bool:
+    """Whether an object has a member, or a class will have it once it is made (``self.name = ...``)."""
+    if hasattr(found, member):
+        return not (inspect.isclass(found) and member in getattr(found, "__abstractmethods__", ()))
+    code = getattr(getattr(found, "__init__", None), "__code__", None)
+    return inspect.isclass(found) and code is not None and member in code.co_names
+
+
+def _takes_self(kind: type, method: object) -> bool:
+    raw = inspect.getattr_static(kind, getattr(method, "__name__", ""), None)
+    return not isinstance(raw, (staticmethod, classmethod))
 
 
 def _place(error: Exception) -> str:

@@ -43,6 +43,7 @@ async def execute(
         ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
     """
     registry = load_registry()
+    registry.verify()
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
     stages = build_stages(registry)
     async with AsyncExitStack() as closing:

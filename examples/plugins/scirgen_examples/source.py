@@ -1,0 +1,22 @@
+"""A source: a catalogue of datasets. `FolderSource` reads the files; only what a record means is ours."""
+
+from collections.abc import Mapping
+
+from scirgen import Dataset, FolderSource, Rejection
+
+
+class StationSource(FolderSource):
+    """Rows of ``stations.csv``: number, place, height, first_year."""
+
+    name = "stations"
+
+    def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
+        place = str(record["place"])
+        text = f"Air temperature at {place} was measured every 10 minutes since {record['first_year']}."
+        return Dataset(
+            id=f"station-{record['number']}",
+            title=f"Air temperature at {place}",
+            description=text,
+            fields=(("Height above sea level", f"{record['height']} m"),),
+            licence="cc0-1.0",
+        )

@@ -1,0 +1,194 @@
+"""The plugins of docs/plugins.md, installed and run: one of each kind (``examples/plugins``)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import scirgen
+from scirgen import ModelURI
+from scirgen.api import resolve_config, run_pipeline
+from scirgen.benchmark.retriever import Retriever, make_retriever
+from scirgen.cli.main import cli
+from scirgen.core.registry import KINDS, Registry, load_registry, shape_problems
+from scirgen.pipeline.observer import Silent
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    """The example package as pip would install it: on the path, with its entry point."""
+    info = tmp_path / "site" / "scirgen_examples-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scirgen-examples\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[scirgen.plugins]\nscirgen-examples = scirgen_examples:PLUGIN\n")
+    for folder in (EXAMPLES, info.parent):
+        monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{EXAMPLES}:{info.parent}:" + ":".join(sys.path))
+    importlib.metadata.MetadataPathFinder().invalidate_caches()
+    load_registry.cache_clear()
+    yield load_registry()
+    load_registry.cache_clear()
+
+
+def write_stations(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "stations.csv").write_text(
+        "number,place,height,first_year\n7,Corviglia,2489,1981\n12,Piz Nair,3022,1994\n"
+    )
+    (folder / "papers").mkdir()
+    (folder / "notes").mkdir()
+    (folder / "notes" / "station-7.note").write_text(
+        "Winter at Corviglia\nMETHODS\nThe sensor of station-7 was read every 10 minutes at a height of 2 m.\n"
+    )
+    return folder
+
+
+def tagger_in(folder: Path) -> Path:
+    """A tagger of levels, trained on a few questions."""
+    asked = {
+        "C1": "How many metres deep is lake {}?",
+        "C2": "What is meant by the term drift {}?",
+        "C4": "How do ridge {} and valley differ?",
+    }
+    lines = [
+        json.dumps({"question": text.format(n), "question_type": "quantification", "level": level})
+        for n in range(12)
+        for level, text in asked.items()
+    ]
+    (folder / "labels.jsonl").write_text("\n".join(lines))
+    command = ["tagger", "train", "--labels", str(folder / "labels.jsonl"), "--out", str(folder / "tagger")]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.output
+    return folder / "tagger"
+
+
+async def test_examples_of_all_kinds_make_a_release_together(installed: Registry, tmp_path: Path) -> None:
+    records = write_stations(tmp_path / "in")
+    flags = {
+        "input": str(records),
+        "engine": "counting",
+        "models.generator": "echo:any",
+        "models.scorer": "letters:any",
+        "collect.source": "stations",
+        "collect.papers_from": ["notes"],
+        "collect.paper_options": {"notes": {"folder": str(records / "notes")}},
+        "parse.parser": "notes",
+        "match.strategy": "by-id",
+        "generate.strategy": "readings",
+        "generate.types": ["quantification"],
+        "generate.pairs_per_type": 3,
+        "filter.gates": ["schema", "not_verbatim", "shouting"],
+        "filter.faithfulness": ["overlap"],
+        "tag.tagger": str(tagger_in(tmp_path)),
+        "release.formats": ["csv"],
+    }
+    loaded, domain = resolve_config(domain="stations", flags=flags)
+    run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Silent())
+    assert run.outcome is not None and run.outcome.status in ("success", "partial")
+    rows = (run.release / "csv" / "questions.csv").read_text().splitlines()
+    assert rows[0] == "split,id,question,answer" and len(rows) > 1
+    assert any("10 minutes" in r for r in rows)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
+
+
+def test_every_kind_but_the_pipeline_s_own_stages_has_an_example(installed: Registry) -> None:
+    mine = {kind for (kind, _), (plugin, _) in installed.entries().items() if plugin == "scirgen-examples"}
+    assert mine == set(KINDS) - {"stage"}
+    installed.verify()
+
+
+def test_example_retriever_and_entailment_model_work(installed: Registry) -> None:
+    retriever = make_retriever(installed, "shortest")
+    assert isinstance(retriever, Retriever)
+    retriever.index(["a long document", "short"])
+    assert retriever.search(["anything"], 1).documents.tolist() == [[1]]
+    made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)  # type: ignore[operator]
+    yes, no = asyncio.run(made.entail([("Ice is thin.", "ice is thin"), ("Ice is thin.", "ice is thick")]))
+    assert yes.entails and not no.entails
+
+
+def test_docs_show_the_example_of_each_kind() -> None:
+    text = (EXAMPLES.parents[1] / "docs" / "plugins.md").read_text(encoding="utf-8")
+    for file in (EXAMPLES / "scirgen_examples").glob("*.py"):
+        assert f"examples/plugins/scirgen_examples/{file.name}" in text, file.name
+
+
+def test_examples_need_public_names_only() -> None:
+    for file in (EXAMPLES / "scirgen_examples").glob("*.py"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            assert not line.startswith(("from scirgen.", "import scirgen.")), f"{file.name}: {line}"
+
+
+class NoExplanation(scirgen.PairGate):
+    code = "mine"
+
+    def judge(self, pair, material, ctx):  # type: ignore[no-untyped-def]
+        return scirgen.ACCEPT
+
+
+class NotAsync:
+    code, explanation = "mine", "x"
+
+    def check(self, pairs, material, ctx):  # type: ignore[no-untyped-def]
+        return []
+
+
+class TooFew:
+    name = "mine"
+
+    async def judge(self, pair):  # type: ignore[no-untyped-def]
+        return None
+
+
+class WithName:
+    def __init__(self, setup) -> None:  # type: ignore[no-untyped-def]
+        self.name = "mine"
+
+    def revision(self, cursor): ...  # type: ignore[no-untyped-def]
+    def datasets(self, cursor=None): ...  # type: ignore[no-untyped-def]
+    def papers(self, dataset): ...  # type: ignore[no-untyped-def]
+    def fetch(self, paper): ...  # type: ignore[no-untyped-def]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "found", "problems"),
+    [
+        ("gate", "mine", NoExplanation, ["it lacks explanation"]),
+        ("gate", "mine", NotAsync, ["check() must be async"]),
+        ("gate", "other", type("G", (NoExplanation,), {"explanation": "x"}), ["it is registered as 'other', and its code is 'mine'"]),
+        ("match_strategy", "mine", TooFew, ["judge() must take (pair, ctx)"]),
+        ("release_format", "mine", type("F", (), {}), ["it lacks write(release, folder)"]),
+        ("parser", "mine", type("P", (), {"parse": lambda self, path: None}), ["<lambda>() must take (path, options)"]),
+        ("source", "mine", WithName, []),
+        ("domain", "mine", 7, ["it lacks name", "it lacks title", "it lacks root"]),
+        ("source", "mine", lambda setup: None, []),
+    ],
+)  # fmt: skip
+def test_shape_of_a_plugin_is_judged_before_it_is_used(
+    kind: str, name: str, found: object, problems: list[str]
+) -> None:
+    assert shape_problems(kind, name, found) == problems
+
+
+def test_plugin_of_the_wrong_shape_is_one_error_with_its_name_and_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd_gate.py").write_text("class Odd:\n    code = 'odd'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry()
+    registry.add(scirgen.Plugin("mine", "1", (scirgen.Provided("gate", "odd", "odd_gate:Odd"),)))
+    with pytest.raises(scirgen.ConfigError) as caught:
+        registry.verify()
+    said = caught.value.message
+    assert "plugin 'mine': gate 'odd' (odd_gate:Odd in " in said and "odd_gate.py)" in said
+    assert "it lacks explanation; it lacks async check(pairs, material, ctx)" in said
