@@ -13,13 +13,14 @@ from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedPaper
 from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references
 from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
-from scirgen.stages.parse.pdf.front import read_front, strip_label
+from scirgen.stages.parse.pdf.front import Front, read_front, strip_label
 from scirgen.stages.parse.pdf.furniture import without_furniture
-from scirgen.stages.parse.pdf.headings import Outline, mark_headings
+from scirgen.stages.parse.pdf.headings.candidates import Outline
+from scirgen.stages.parse.pdf.headings.mark import mark_headings
+from scirgen.stages.parse.pdf.linenumbers import without_line_numbers
 from scirgen.stages.parse.pdf.lines import Line, Style, page_lines
-from scirgen.stages.parse.pdf.order import reading_order
+from scirgen.stages.parse.pdf.order import common_gutter, reading_order
 from scirgen.stages.parse.pdf.paragraphs import Group, groups
-from scirgen.stages.parse.pdf.runin import level_run_ins, split_run_ins
 
 
 @dataclass(frozen=True)
@@ -30,28 +31,47 @@ class RawPage:
     height: float
 
 
-def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str) -> ParsedPaper:
-    """Blocks in reading order with title, abstract and language."""
-    raw = [page_lines(page.blocks, number) for number, page in enumerate(pages, 1)]
+@dataclass
+class Layout:
+    """The groups of a paper in reading order, before its headings are known."""
+
+    groups: list[Group]
+    body: Style
+    front: Front
+    vocabulary: Vocabulary
+    language: str
+
+
+def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
+    """From pages to groups: line numbers and furniture removed, columns in order, kinds and front matter marked."""
+    numbered = without_line_numbers([page.blocks for page in pages])
+    raw = [page_lines(blocks, number) for number, blocks in enumerate(numbered, 1)]
     body = body_style([line for lines in raw for line in lines])
     kept = without_furniture(raw, [page.height for page in pages])
-    found: list[Group] = []
-    for lines in kept:
-        found += groups(reading_order(lines), body.size)
+    regions = [reading_order(lines) for lines in kept]
+    gutter = common_gutter(regions)
+    if gutter is not None:
+        regions = [reading_order(lines, gutter) for lines in kept]
+    found = [group for columns in regions for group in groups(columns, body.size)]
     vocabulary = Vocabulary([line for lines in kept for line in lines])
     language = detect_language(" ".join(g.text for g in found[len(found) // 4 :] if g.style.font == body.font)[:20000])
     mark_kinds(found, body)
     front = read_front(found, body, title, language)
-    mark_headings(found, body, outline, front.body_start)
+    return Layout(found, body, front, vocabulary, language)
+
+
+def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str) -> ParsedPaper:
+    """Blocks in reading order with title, abstract and language."""
+    layout = lay_out(pages, title)
+    front, vocabulary = layout.front, layout.vocabulary
+    found = mark_headings(layout.groups, layout.body, outline, front.body_start)
     found = mark_references(found)
-    found = split_run_ins(found, body, front.body_start)
-    level_run_ins(found)
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []
     result = blocks(found, vocabulary)
     return ParsedPaper(
         title=clean(next((b.text for b in result if b.kind is BlockKind.TITLE), front.title)),
         abstract=strip_label(" ".join(b.text for b in abstract)).strip(),
-        language=language,
+        language=layout.language,
         pages=len(pages),
         parser=parser,
         blocks=tuple(result),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from scirgen.core.records import Box
+from scirgen.stages.parse.pdf.accents import composed, ends_in_accent
 
 _LIGATURES: Final = str.maketrans(
     {
@@ -133,7 +134,17 @@ class Line:
         elif self.runs:
             self.style = self.runs[0].style
         self.math = math / max(1, total)
+        self._open_small_capitals(weights)
         return self
+
+    def _open_small_capitals(self, weights: Counter[Style]) -> None:
+        """Small capitals count as type of the size of their full capitals: "I. INTRODUCTION" in 10 and 8 points is 10."""
+        if len(weights) < 2 or self.share > 0.97 or not self.text.isupper():
+            return
+        same = [s for s in weights if (s.font, s.bold, s.italic) == (self.style.font, self.style.bold, self.style.italic)]
+        largest = max(same, key=lambda s: s.size)
+        if 0.65 * largest.size <= self.style.size < 0.9 * largest.size:
+            self.style, self.share = largest, sum(weights[s] for s in same) / max(1, sum(weights.values()))
 
 
 def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
@@ -159,6 +170,9 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         if not text:
             continue
         raised = _raised(span, base, full)
+        if runs and ends_in_accent(runs[-1].text) and not raised:
+            text, runs[-1].text = runs[-1].text.rstrip()[-1] + text.lstrip(), runs[-1].text.rstrip()[:-1]
+        text = composed(text)
         before = runs[-1].text if runs else ""
         if raised and _CITATION.match(text) and _CITED.search(before):
             continue

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from scirgen.stages.parse.pdf.lines import Line
 
 _MIN_GUTTER = 7.0
-_MIN_SIDE = 0.15
+_MIN_SIDE = 0.12
 _MIN_LINES = 3
 
 Interval = tuple[float, float]
@@ -32,22 +33,41 @@ class Region:
         return self.x1 - self.x0
 
 
-def reading_order(lines: Sequence[Line]) -> list[Region]:
-    """Columns of a page in the order in which they are read."""
-    return _cut(list(lines), 0) if lines else []
+def reading_order(lines: Sequence[Line], known: Interval | None = None) -> list[Region]:
+    """Columns of a page in the order in which they are read.
+
+    Args:
+        lines: the page's lines, in any order.
+        known: the gutter that most pages of the paper share (`common_gutter`); it shows short bands of columns, too.
+    """
+    return _cut(list(lines), 0, known) if lines else []
 
 
-def _cut(lines: list[Line], depth: int) -> list[Region]:
+def common_gutter(pages: Sequence[Sequence[Region]]) -> Interval | None:
+    """The gutter between the two text columns of a paper, from its pages' columns; None where it has one column."""
+    found: list[Interval] = []
+    for regions in pages:
+        for a, b in pairwise(regions):
+            beside = a.x1 < b.x0 and min(a.lines[-1].y1, b.lines[-1].y1) > max(a.lines[0].y0, b.lines[0].y0)
+            if beside and min(len(a.lines), len(b.lines)) >= 8 and 0.6 < a.width / max(1.0, b.width) < 1.6:
+                found.append((a.x1, b.x0))
+    if len(found) < max(2, 0.3 * len(pages)):
+        return None
+    gutter = median(a for a, _ in found), median(b for _, b in found)
+    return gutter if gutter[1] - gutter[0] >= _MIN_GUTTER else None
+
+
+def _cut(lines: list[Line], depth: int, known: Interval | None) -> list[Region]:
     x0, x1 = min(line.x0 for line in lines), max(line.x1 for line in lines)
-    whole = Region(sorted(lines, key=lambda line: (round(line.middle), line.x0)), x0, x1)
-    if depth > 4 or len(lines) < 2 * _MIN_LINES:
-        return [whole]
+    inside = known if known and x0 < known[0] and x1 > known[1] else None
+    if depth > 4 or len(lines) < (2 if inside else 2 * _MIN_LINES):
+        return [Region(_by_rows(lines), x0, x1)]
     strips = _strips(lines)
     regions: list[Region] = []
     plain: list[Line] = []
     index = 0
     while index < len(strips):
-        end, gutter = _band(strips, index, x0, x1)
+        end, gutter = _band(strips, index, (x0, x1), inside)
         if gutter is None:
             plain += strips[index]
             index += 1
@@ -58,7 +78,7 @@ def _cut(lines: list[Line], depth: int) -> list[Region]:
         band = [line for strip in strips[index:end] for line in strip]
         middle = (gutter[0] + gutter[1]) / 2
         for side in ([b for b in band if b.x1 <= middle], [b for b in band if b.x1 > middle]):
-            regions += _cut(side, depth + 1)
+            regions += _cut(side, depth + 1, known)
         index = end
     if plain:
         regions.append(_plain(plain))
@@ -66,8 +86,19 @@ def _cut(lines: list[Line], depth: int) -> list[Region]:
 
 
 def _plain(lines: list[Line]) -> Region:
-    ordered = sorted(lines, key=lambda line: (round(line.middle), line.x0))
-    return Region(ordered, min(line.x0 for line in lines), max(line.x1 for line in lines))
+    return Region(_by_rows(lines), min(line.x0 for line in lines), max(line.x1 for line in lines))
+
+
+def _by_rows(lines: list[Line]) -> list[Line]:
+    """The lines from top to bottom, those of one row (middles less than a third of a line apart) from left to right."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: line.middle):
+        first = rows[-1][0] if rows else None
+        if first is not None and line.middle - first.middle < 0.3 * min(line.y1 - line.y0, first.y1 - first.y0):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [line for row in rows for line in sorted(row, key=lambda line: line.x0)]
 
 
 def _strips(lines: list[Line]) -> list[list[Line]]:
@@ -84,9 +115,11 @@ def _strips(lines: list[Line]) -> list[list[Line]]:
     return strips
 
 
-def _band(strips: list[list[Line]], start: int, x0: float, x1: float) -> tuple[int, Interval | None]:
+def _band(
+    strips: list[list[Line]], start: int, page: Interval, known: Interval | None
+) -> tuple[int, Interval | None]:
     """The longest run of strips from ``start`` that share a gutter with text columns on both sides, and the gutter."""
-    free: list[Interval] = [(x0, x1)]
+    free: list[Interval] = [page]
     stages: list[tuple[int, list[Interval]]] = []
     for end in range(start, len(strips)):
         left = [f for f in _without(free, strips[end]) if f[1] - f[0] >= _MIN_GUTTER]
@@ -98,7 +131,7 @@ def _band(strips: list[list[Line]], start: int, x0: float, x1: float) -> tuple[i
             stages.append((end + 1, left))
         free = left
     for end, left in reversed(stages):
-        gutter = _gutter([line for strip in strips[start:end] for line in strip], left, x0, x1)
+        gutter = _gutter([line for strip in strips[start:end] for line in strip], left, page, known)
         if gutter is not None:
             return end, gutter
     return start, None
@@ -119,18 +152,26 @@ def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
     return free
 
 
-def _gutter(lines: list[Line], free: list[Interval], x0: float, x1: float) -> Interval | None:
-    """The widest free interval that has a text column on either side."""
-    if len(lines) < 2 * _MIN_LINES:
-        return None
+def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Interval | None) -> Interval | None:
+    """The widest free interval that has a text column on either side; beside the paper's own gutter a single one is enough."""
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
-        if a <= x0 or b >= x1:
+        if a <= page[0] or b >= page[1]:
             continue
         left = [line for line in lines if line.x1 <= a + 0.5]
         right = [line for line in lines if line.x0 >= b - 0.5]
-        if _is_column(left, x1 - x0) and _is_column(right, x1 - x0):
+        if len(lines) >= 2 * _MIN_LINES and all(_is_column(side, page[1] - page[0]) for side in (left, right)):
             return (a, b)
+        if known and left and right and a < (known[0] + known[1]) / 2 < b:
+            width = min(known[0] - page[0], page[1] - known[1])
+            if any(_is_prose(side, width) for side in (left, right)):
+                return (a, b)
     return None
+
+
+def _is_prose(lines: list[Line], width: float) -> bool:
+    """Whether most lines fill a column of this width, as those of a paragraph do and those of a table do not."""
+    wide = [line for line in lines if line.x1 - line.x0 > 0.8 * width and len(line.text) > 20]
+    return len(wide) >= 2 and len(wide) > 0.55 * len(lines)
 
 
 def _is_column(lines: list[Line], width: float) -> bool:

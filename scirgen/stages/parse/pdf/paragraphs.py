@@ -18,6 +18,9 @@ _END = re.compile(r"[.!?:;。？！：；][\"'”’)\]]*$")
 _BULLET = re.compile(r"^(?:[•·▪◦‣●○■□–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|\d{1,2}\.)$")
 _ENTRY = re.compile(r"^\[?\d{1,3}[\].]\s+\S")
 _SUBSECTION = re.compile(r"^\d{1,2}(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
+_NUMBERED = re.compile(
+    r"^(?:(?:Appendix|Section)\s+)?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z](?:\.?\d{1,2})*|[IVX]{1,5}|[a-z]|[IVX]+-[A-Z]\d?)[.):]?\s+\S"
+)
 _LABEL = re.compile(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.?|[A-Z]\.)$")
 
 
@@ -96,7 +99,7 @@ def _column(region: Region, number: int, body_size: float) -> list[Group]:
 
 def _part(lines: list[Line], region: Region, number: int, body_size: float) -> list[Group]:
     left, right = _edges(lines, region, body_size)
-    shape = _Shape(left, right, _pitches(lines), _hanging(lines, left))
+    shape = _Shape(left, right, _pitches(lines), _hanging(lines, left), _usual_style(lines))
     result: list[Group] = [Group([lines[0]], number, left, right)]
     for before, line in pairwise(lines):
         gap = line.y0 - before.y1
@@ -111,12 +114,13 @@ def _part(lines: list[Line], region: Region, number: int, body_size: float) -> l
 
 @dataclass(frozen=True)
 class _Shape:
-    """A column's edges, the distance of its lines by size, and whether its entries hang."""
+    """A column's edges, the distance of its lines by size, whether its entries hang, the style of most of its text."""
 
     left: float
     right: float
     pitches: dict[float, float]
     hanging: bool
+    style: Style
 
 
 def _rows(lines: list[Line]) -> list[Line]:
@@ -240,6 +244,8 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
         return True
     if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
         return True
+    if _wraps(a, b, shape):
+        return False
     if shape.hanging:
         return abs(b.x0 - left) < 2.5 and (a.x0 - b.x0 > 3 or _END.search(a.text) is not None)
     if _ENTRY.match(a.text) and b.x0 > a.x0 + 3:
@@ -250,6 +256,25 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     if indent > 0.7 * size and abs(b.x0 - a.x0) < 2 and a.x1 < right - 2 * size and _END.search(a.text):
         return True
     return bool(short and _END.search(a.text) and not b.text[:1].islower() and b.x0 <= left + 4 * size)
+
+
+def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
+    """Whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a rare type."""
+    if a.style != b.style or min(a.share, b.share) < 0.9 or a.style == shape.style or _END.search(a.text):
+        return False
+    if a.style.size < shape.style.size - 0.6 or a.x1 - a.x0 < 0.5 * (shape.right - shape.left):
+        return False
+    hangs = 5 < b.x0 - a.x0 < 4.5 * a.size and bool(_NUMBERED.match(a.text)) and not _NUMBERED.match(b.text)
+    centre = (shape.left + shape.right) / 2
+    centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b)) and b.x0 > a.x0 + 5
+    return hangs or centred
+
+
+def _usual_style(lines: Sequence[Line]) -> Style:
+    styles: Counter[Style] = Counter()
+    for line in lines:
+        styles[line.style] += len(line.text)
+    return styles.most_common(1)[0][0]
 
 
 def _stacked(a: Line, b: Line) -> bool:

@@ -13,7 +13,7 @@ import pymupdf
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import RawPage, analyse
-from scirgen.stages.parse.pdf.headings import Outline
+from scirgen.stages.parse.pdf.headings.candidates import Outline
 
 LAYOUT_VERSION = 2
 _MAX_PAGES = 2000

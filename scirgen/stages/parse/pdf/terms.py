@@ -12,19 +12,20 @@ def plain(text: str) -> str:
     text = unicodedata.normalize("NFKD", text)
     text = "".join(c for c in text if not unicodedata.combining(c)).lower().replace("’", "'")
     text = re.sub(r"\b(?:\w ){3,}\w\b", lambda m: m.group().replace(" ", ""), text)
+    text = re.sub(r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff])", "", text)
     text = NUMBERING.sub("", text)
     return re.sub(r"\s+", " ", re.sub(r"[^\w\s'&/-]", " ", text)).strip(" -'")
 
 
 NUMBERING: Final = re.compile(
-    r"^\s*(?:(?:section|appendix|chapter)\s+)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s"
+    r"^\s*(?:(?:section|appendix|chapter)\s+)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}-[a-z]\d?\.?\s|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s"
     r"|\(?[a-h1-9]\)\s|[一二三四五六七八九十]{1,3}[、.．])\s*",
     re.I,
 )
 DEPTH: Final = re.compile(r"^\s*(\d{1,2}(?:\.\d{1,2}){0,4})\.?(?:\s+|(?=[^\W\d_]))")
 
 ABSTRACT: Final = frozenset(
-    ["abstract", "summary", "resumo", "resumen", "摘要", "executive summary", "abstract and figures", "synopsis"]
+    ["abstract", "summary", "resumo", "resumen", "resume", "sommaire", "zusammenfassung", "kurzfassung", "riassunto", "sommario", "摘要", "内容提要", "executive summary", "abstract and figures", "synopsis"]
 )
 OTHER_ABSTRACTS: Final = frozenset(
     [
@@ -36,16 +37,36 @@ OTHER_ABSTRACTS: Final = frozenset(
         "significance statement",
         "short summary",
         "lay summary",
-        "resume",
-        "zusammenfassung",
-        "riassunto",
         "capsule",
+        "plain text summary",
+        "key messages",
+        "in brief",
+        "author summary",
+        "editor's summary",
+        "graphic abstract",
+        "significance and impact statement",
+        "teaser",
+        "research highlights",
+        "contribution to health promotion",
     ]
 )
-ABSTRACT_LANGUAGE: Final = {"abstract": "en", "summary": "en", "resumo": "pt", "resumen": "es", "摘要": "zh"}
+ABSTRACT_LANGUAGE: Final = {
+    "abstract": "en",
+    "summary": "en",
+    "resumo": "pt",
+    "resumen": "es",
+    "resume": "fr",
+    "sommaire": "fr",
+    "zusammenfassung": "de",
+    "kurzfassung": "de",
+    "riassunto": "it",
+    "sommario": "it",
+    "摘要": "zh",
+    "内容提要": "zh",
+}
 KEYWORDS: Final = re.compile(
     r"^(?:key\s*-?\s*words?|keywords? and phrases|index terms|palavras?[- ]chaves?|palabras?[- ]claves?|descriptores"
-    r"|关键词|jel codes?|jel classification|abbreviations)\b",
+    r"|mots[- ]cl[ée]s?|schl[üu]sselw[öo]rter|schlagw[öo]rter|parole chiave|关\s*键\s*词|jel codes?|jel classification|abbreviations)\b",
     re.I,
 )
 REFERENCES: Final = frozenset(
@@ -65,6 +86,13 @@ REFERENCES: Final = frozenset(
         "literatura citada",
         "bibliografia",
         "参考文献",
+        "bibliographie",
+        "references bibliographiques",
+        "literaturverzeichnis",
+        "literatur",
+        "quellen",
+        "quellenverzeichnis",
+        "riferimenti bibliografici",
     ]
 )
 MAIN: Final = frozenset(
@@ -133,6 +161,83 @@ MAIN: Final = frozenset(
         "online methods",
         "methods summary",
         "statement of need",
+        "summary and outlook",
+        "general discussion",
+        "problem statement",
+        "preliminaries",
+        "experimental section",
+        "experimental setup",
+        "theoretical background",
+        "implications",
+        "future work",
+        "case study",
+        "methodes",
+        "methodologie",
+        "materiel et methodes",
+        "materiels et methodes",
+        "resultats",
+        "resultats et discussion",
+        "etat de l'art",
+        "theorie",
+        "la theorie",
+        "conclusions et perspectives",
+        "conclusion et perspectives",
+        "perspectives",
+        "einleitung",
+        "einfuhrung",
+        "hintergrund",
+        "stand der forschung",
+        "stand der technik",
+        "grundlagen",
+        "methoden",
+        "methodik",
+        "material und methoden",
+        "daten und methoden",
+        "ergebnisse",
+        "ergebnisse und diskussion",
+        "diskussion",
+        "fazit",
+        "schlussfolgerung",
+        "schlussfolgerungen",
+        "ausblick",
+        "fazit und ausblick",
+        "zusammenfassung und ausblick",
+        "introduzione",
+        "metodi",
+        "materiali e metodi",
+        "risultati",
+        "discussione",
+        "conclusioni",
+        "metodos y materiales",
+        "antecedentes",
+        "analisis de resultados",
+        "revisao da literatura",
+        "referencial teorico",
+        "fundamentacao teorica",
+        "绪言",
+        "导言",
+        "研究背景",
+        "研究方法",
+        "材料和方法",
+        "数据与方法",
+        "相关工作",
+        "研究现状",
+        "实验",
+        "实验方法",
+        "实验结果",
+        "结果与分析",
+        "结果分析",
+        "结果和讨论",
+        "分析与讨论",
+        "总结",
+        "总结与展望",
+        "结论与展望",
+        "结论与建议",
+        "结束语",
+        "问题重述",
+        "问题分析",
+        "模型假设",
+        "符号说明",
     ]
 )
 BACK: Final = frozenset(
@@ -211,6 +316,45 @@ BACK: Final = frozenset(
         "colaboradores",
         "contribuciones",
         "inclusion and ethics",
+        "remerciements",
+        "financement",
+        "annexe",
+        "annexes",
+        "contributions des auteurs",
+        "danksagung",
+        "anhang",
+        "finanzierung",
+        "interessenkonflikt",
+        "ringraziamenti",
+        "anexo",
+        "anexos",
+        "apendice",
+        "apendices",
+        "datos biograficos",
+        "biography",
+        "biographies",
+        "about the authors",
+        "conflicts of interests",
+        "declaration of interest",
+        "ethics",
+        "ethics approval and consent to participate",
+        "availability of data and material",
+        "availability",
+        "data statement",
+        "author details",
+        "authors",
+        "corresponding author",
+        "corresponding authors",
+        "appendixes",
+        "supplemental information",
+        "supplemental material",
+        "online content",
+        "code and data availability statement",
+        "artificial intelligence",
+        "use of ai",
+        "作者简介",
+        "基金项目",
+        "感谢",
     ]
 )
 CAPTION: Final = re.compile(

@@ -1,0 +1,1 @@
+"""Headings: candidates, the classifier that accepts them, their numbers and levels."""

@@ -1,0 +1,156 @@
+"""What may be a heading: short groups that stand alone, and the beginnings of paragraphs that are set in another type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rapidfuzz import fuzz
+
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.pdf.headings.numbering import Number, in_sequence, number_of
+from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.paragraphs import Group
+from scirgen.stages.parse.pdf.terms import kind_of_heading, plain
+
+_MAX_CHARS, _MAX_LINES, _MAX_WORDS = 260, 5, 36
+_MAX_LEAD, _MIN_REST = 140, 2
+_LEAD_END: Final = ".:—–：。"
+
+StyleKey = tuple[bool, str, float, bool, bool, bool, int]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Entries of the PDF's own outline: (level, text, page)."""
+
+    entries: tuple[tuple[int, str, int], ...] = ()
+
+
+@dataclass
+class Candidate:
+    """A group, or the first ``length`` characters of one (a run-in), that may be a heading.
+
+    ``name``: its kind among the usual headings; ``number``: the number that goes on from an earlier one; ``outline``: its
+    level in the PDF's outline; ``score``: how sure the classifier is, from 0 to 1.
+    """
+
+    index: int
+    group: Group
+    text: str
+    style: Style
+    share: float
+    length: int = 0
+    ended: bool = False
+    name: str = ""
+    numbers: Sequence[Number] = ()
+    number: Number | None = None
+    outline: int | None = None
+    score: float = 0.0
+    level: int = field(default=0)
+
+    @property
+    def run_in(self) -> bool:
+        """Whether the paragraph goes on in the same line."""
+        return self.length > 0
+
+    @property
+    def key(self) -> StyleKey:
+        """What headings of one level have in common: the type they are set in."""
+        letters = [c for c in self.text if c.isalpha()]
+        capitals = len(letters) > 3 and sum(c.isupper() for c in letters) > 0.85 * len(letters)
+        s = self.style
+        return (self.run_in, s.font, s.size, s.bold, s.italic, capitals, s.colour)
+
+
+def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: int) -> list[Candidate]:
+    """All candidates from index ``first`` on, in order of reading."""
+    found: list[Candidate] = []
+    for index, group in enumerate(groups[first:], first):
+        if _stands_alone(group, body):
+            found.append(Candidate(index, group, group.text, group.style, group.share))
+        elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            lead = _lead(index, group, body)
+            if lead is not None:
+                found.append(lead)
+    for candidate in found:
+        candidate.name = kind_of_heading(candidate.text)
+        candidate.numbers = number_of(candidate.text)
+    for candidate, number in zip(found, in_sequence([c.numbers for c in found]), strict=True):
+        candidate.number = number
+    _match_outline(found, outline)
+    return found
+
+
+def _stands_alone(group: Group, body: Style) -> bool:
+    if group.kind in (BlockKind.TITLE, BlockKind.CAPTION, BlockKind.REFERENCE, BlockKind.HEADING):
+        return False
+    text = group.text
+    if len(group.lines) > _MAX_LINES or len(text) > _MAX_CHARS or len(text.split()) > _MAX_WORDS:
+        return False
+    letters = sum(c.isalpha() for c in text)
+    if letters < 2 or letters < 0.45 * len(text.replace(" ", "")) or text[-1:] in ",;，；、":
+        return False
+    return group.share > 0.4 and group.style.size >= 0.7 * body.size
+
+
+def _lead(index: int, group: Group, body: Style) -> Candidate | None:
+    """The beginning of a paragraph that is set off from its rest by weight, slant or font."""
+    style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1 and not r.raised), None)
+    if style is None or not _set_off(style, body):
+        return None
+    text, done = "", False
+    for line in group.lines[:3]:
+        part, done = _same_type(line.runs, style)
+        text = f"{text} {part}".strip()
+        if done:
+            break
+    rest = group.text[len(text) :].lstrip()
+    if not done or not 3 <= len(text) <= _MAX_LEAD or len(rest) < _MIN_REST or not group.text.startswith(text):
+        return None
+    if sum(c.isalpha() for c in text) < 0.5 * len(text.replace(" ", "")) or len(text.split()) > 18:
+        return None
+    ended = text[-1] in _LEAD_END or rest[0] in _LEAD_END
+    length = len(text) + (1 if text[-1] not in _LEAD_END and rest[0] in _LEAD_END else 0)
+    return Candidate(index, group, text, style, 1.0, length=length, ended=ended)
+
+
+def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
+    """The text of a line up to where the type changes, and whether it changes; numbers and marks may be in another type."""
+    position, text = 0, ""
+    for run in runs:
+        piece, own = run.text, run.style  # type: ignore[attr-defined]
+        differs = (own.font, own.bold, own.italic) != (style.font, style.bold, style.italic)
+        marks = not re.search(r"[^\W\d_]{2}", piece)
+        if piece.strip() and differs and not (marks and position == 0) and not run.raised:  # type: ignore[attr-defined]
+            return " ".join(text.split()), True
+        text += piece
+        position += len(piece.strip())
+    return " ".join(text.split()), False
+
+
+def _set_off(style: Style, body: Style) -> bool:
+    if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < body.size - 0.6:
+        return False
+    return style.bold != body.bold or (style.italic and not body.italic) or style.font != body.font
+
+
+def _match_outline(found: Sequence[Candidate], outline: Outline) -> None:
+    used: set[int] = set()
+    names = [plain(c.text) for c in found]
+    for level, text, page in outline.entries:
+        name = plain(text)
+        if len(name) < 2:
+            continue
+        best, score = -1, 0.0
+        for i, candidate in enumerate(found):
+            if i in used or (page > 0 and abs(candidate.group.page - page) > 1):
+                continue
+            value = fuzz.ratio(name, names[i])
+            if value > score:
+                best, score = i, value
+        if best >= 0 and score >= 88:
+            found[best].outline = level
+            used.add(best)

@@ -1,0 +1,189 @@
+"""Line numbers in the margins of manuscripts, found by where they stand and removed before lines are put together.
+
+A column of line numbers is a set of integers that share an edge, rise down the page by a constant step (1, 2, 5 or 10), stand
+level with lines of text, and leave their strip of the page to themselves. A number inside the text block never qualifies,
+whatever its value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+_INTEGER: Final = re.compile(r"^\s*\d{1,4}\s*$")
+_GLUED: Final = (re.compile(r"^\s*(\d{1,4})\s+(?=\S)"), re.compile(r"(?<=\S)\s+(\d{1,4})\s*$"))
+_STEPS: Final = (1, 2, 5, 10)
+_TOLERANCE: Final = 2.5
+_MIN_ON_PAGE: Final = 5
+_MIN_IN_PAPER: Final = 8
+
+Blocks = Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Number:
+    page: int
+    x0: float
+    x1: float
+    y: float
+    height: float
+    value: int
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """The horizontal extent of a column of numbers, in points."""
+
+    x0: float
+    x1: float
+
+    def holds(self, x0: float, x1: float) -> bool:
+        return x0 >= self.x0 - _TOLERANCE and x1 <= self.x1 + _TOLERANCE
+
+
+def without_line_numbers(pages: Sequence[Blocks]) -> list[Blocks]:
+    """The pages' "dict" blocks without the spans that are line numbers; pages without any are returned as they are."""
+    numbers = [list(_numbers(blocks, page)) for page, blocks in enumerate(pages)]
+    strips = _strips(numbers, pages)
+    if not strips:
+        return list(pages)
+    return [_cleaned(blocks, strips) for blocks in pages]
+
+
+def _numbers(blocks: Blocks, page: int) -> Iterator[_Number]:
+    """Integers that are the whole, the beginning or the end of a printed line."""
+    for _, spans in _raw_lines(blocks):
+        for span in {id(s): s for s in (spans[0], spans[-1])}.values():
+            if _INTEGER.match(span["text"]):
+                x0, y0, x1, y1 = span["bbox"]
+                yield _Number(page, x0, x1, (y0 + y1) / 2, y1 - y0, int(span["text"]))
+
+
+def _raw_lines(blocks: Blocks) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    for block in blocks:
+        for line in block.get("lines", ()):
+            spans = [s for s in line["spans"] if s["text"].strip()]
+            if spans and abs(line["dir"][1]) <= 0.1:
+                yield line, spans
+
+
+def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_Strip]:
+    """The strips of the paper's columns of line numbers; a strip must rise on a page and be free of text on all of them."""
+    rising: dict[int, list[_Number]] = defaultdict(list)
+    for members in numbers:
+        for edge, column in _columns(members):
+            rising[edge].extend(column)
+    found: list[_Strip] = []
+    for edge in sorted(rising, key=lambda e: -len(rising[e])):
+        column = rising[edge]
+        if len(column) < _MIN_IN_PAPER:
+            continue
+        strip = _Strip(min(n.x0 for n in column), max(n.x1 for n in column))
+        if strip.x1 - strip.x0 > 30 or any(_overlap(strip, other) for other in found):
+            continue
+        touched = {n.page for n in column}
+        if _beside_text(strip, [pages[p] for p in sorted(touched)]):
+            found.append(strip)
+    return found
+
+
+def _columns(numbers: Sequence[_Number]) -> Iterator[tuple[int, list[_Number]]]:
+    """Numbers of one page that share their right or left edge and rise by one step: (which edge, numbers)."""
+    for side in (1, 0):
+        by_edge: dict[int, list[_Number]] = defaultdict(list)
+        for number in numbers:
+            by_edge[round((number.x1 if side else number.x0) / 3)].append(number)
+        for edge, own in by_edge.items():
+            near = sorted(own + by_edge.get(edge + 1, []), key=lambda n: n.y)
+            steps = Counter(b.value - a.value for a, b in pairwise(near))
+            step, times = max(steps.items(), key=lambda s: s[1], default=(0, 0))
+            if len(near) >= _MIN_ON_PAGE and step in _STEPS and times >= 0.7 * (len(near) - 1) and _spread(near):
+                yield (edge * 2 + side), near
+
+
+def _spread(column: Sequence[_Number]) -> bool:
+    """Whether the distances are those of lines of text and not of the rows of a small table."""
+    return column[-1].y - column[0].y > 12 * column[0].height
+
+
+def _overlap(a: _Strip, b: _Strip) -> bool:
+    return min(a.x1, b.x1) > max(a.x0, b.x0)
+
+
+def _beside_text(strip: _Strip, pages: Sequence[Blocks]) -> bool:
+    """Whether hardly any text enters the strip, and all text stands on one side of it or in columns on both."""
+    inside = total = left = right = 0
+    for blocks in pages:
+        for _, spans in _raw_lines(blocks):
+            words = [s for s in spans if not _INTEGER.match(s["text"])]
+            if not words:
+                continue
+            x0, x1 = words[0]["bbox"][0], words[-1]["bbox"][2]
+            size = sum(len(s["text"]) for s in words)
+            total += size
+            if x1 <= strip.x0 + _TOLERANCE:
+                left += size
+            elif x0 >= strip.x1 - _TOLERANCE:
+                right += size
+            else:
+                inside += size
+    if not total or inside > 0.06 * total:
+        return False
+    outside = max(left, right) > 0.9 * total
+    gutter = min(left, right) > 0.25 * total
+    return outside or gutter
+
+
+def _cleaned(blocks: Blocks, strips: Sequence[_Strip]) -> Blocks:
+    kept: list[dict[str, Any]] = []
+    for block in blocks:
+        if "lines" not in block:
+            kept.append(block)
+            continue
+        lines = [made for line in block["lines"] if (made := _line(line, strips))]
+        if lines:
+            kept.append({**block, "lines": lines})
+    return kept
+
+
+def _line(line: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any] | None:
+    """The raw line without its line number; None where nothing else is in it."""
+    spans = line["spans"]
+    solid = [s for s in spans if s["text"].strip()]
+    drop = {
+        id(s)
+        for s in (solid[:1] + solid[-1:] if solid else [])
+        if _INTEGER.match(s["text"]) and any(strip.holds(s["bbox"][0], s["bbox"][2]) for strip in strips)
+    }
+    rest = [s for s in spans if id(s) not in drop]
+    rest = [_unglued(s, strips) for s in rest]
+    if not any(s["text"].strip() for s in rest):
+        return None if drop else line
+    if not drop and rest == list(spans):
+        return line
+    boxes = [s["bbox"] for s in rest if s["text"].strip()]
+    x0, x1 = min(b[0] for b in boxes), max(b[2] for b in boxes)
+    return {**line, "spans": rest, "bbox": (x0, line["bbox"][1], x1, line["bbox"][3])}
+
+
+def _unglued(span: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any]:
+    """A span that begins or ends with a number in a strip, without the number; its box is estimated from the text's length."""
+    x0, y0, x1, y1 = span["bbox"]
+    text = span["text"]
+    for pattern, at_start in zip(_GLUED, (True, False), strict=True):
+        match = pattern.search(text)
+        if not match:
+            continue
+        edge = x0 if at_start else x1
+        strip = next((s for s in strips if s.x0 - _TOLERANCE <= edge <= s.x1 + _TOLERANCE), None)
+        reach = (x1 - x0) / max(1, len(text)) * len(match.group(1))
+        if strip is None or x1 - x0 < 2 * reach:
+            continue
+        if at_start:
+            return {**span, "text": text[match.end() :], "bbox": (strip.x1 + 2 * _TOLERANCE, y0, x1, y1)}
+        return {**span, "text": text[: match.start()], "bbox": (x0, y0, strip.x0 - 2 * _TOLERANCE, y1)}
+    return span
