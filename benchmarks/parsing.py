@@ -27,6 +27,7 @@ from rapidfuzz import fuzz
 
 from benchmarks._baselines import BASELINES, Extract
 from benchmarks._papers import Truth, load_truths
+from benchmarks._truth_text import NEUTRAL, normal
 from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -49,7 +50,6 @@ _GOLD = (
         r"^(?:acknowledg|appendix|reference|conflict|author contrib|funding|data avail|supp|publisher|generative ai|footnote|agrad)",
     ),
 )
-_NEUTRAL = {"abstract", "resumo", "resumen", "key points", "keywords", "plain language summary"}
 
 
 def main() -> None:
@@ -145,14 +145,6 @@ def measure(
     return overall, papers
 
 
-def normal(text: str) -> str:
-    """A heading without numbering, accents, case, punctuation."""
-    text = unicodedata.normalize("NFKD", text)
-    text = "".join(c for c in text if not unicodedata.combining(c)).lower()
-    text = re.sub(r"^\s*(?:\d{1,2}(?:\.\d{1,2})*\.?|[ivx]+\.)\s+(?=\S)", "", text)
-    return " ".join(re.sub(r"[^\w\s]|_", " ", text).split())
-
-
 def _headings(truth: Truth, got: Extract) -> tuple[Scores, list[tuple[int, int]]]:
     asked = [(level, normal(text)) for level, text in truth.headings if text not in truth.missing]
     given = [(level, normal(text)) for level, text in got.headings]
@@ -172,7 +164,7 @@ def _headings(truth: Truth, got: Extract) -> tuple[Scores, list[tuple[int, int]]
     for j, (_, name) in enumerate(given):
         if j in used:
             counted, right = counted + 1, right + 1
-        elif name not in _NEUTRAL:
+        elif name not in NEUTRAL:
             back = any(fuzz.ratio(name, b) >= 90 for b in allowed)
             counted, right = counted + 1, right + back
     order = sum(a[1] < b[1] for a, b in pairwise(pairs))

@@ -19,7 +19,9 @@ _MARKS: Final = {
     "˘": "\u0306",
     "¯": "\u0304",
 }
-_ACCENT: Final = re.compile(rf"(?P<before>\w?)(?P<gap> ?)(?P<mark>[{''.join(_MARKS)}])(?P<space> ?)(?P<after>[^\W\d_]?)")
+_ACCENT: Final = re.compile(
+    rf"(?P<before>\w?)(?P<gap> ?)(?P<mark>[{''.join(_MARKS)}])(?P<space> ?)(?P<after>[^\W\d_]?)"
+)
 _HAS: Final = re.compile(rf"[{''.join(_MARKS)}]")
 _VOWELS: Final = frozenset("aeiouyıAEIOUY")
 _DOTLESS: Final = {"ı": "i", "ȷ": "j"}
@@ -37,7 +39,12 @@ def composed(text: str) -> str:
 
 def ends_in_accent(text: str) -> bool:
     """Whether the last printed character is an accent without its letter."""
-    return text.rstrip()[-1:] in _MARKS
+    return text.rstrip()[-1:] in _MARKS and bool(text.strip())
+
+
+def begins_with_accent(text: str) -> bool:
+    """Whether the first printed character is an accent without its letter."""
+    return text.lstrip()[:1] in _MARKS and bool(text.strip())
 
 
 def _compose(match: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ from scirgen.stages.parse.pdf.front import Front, read_front, strip_label
 from scirgen.stages.parse.pdf.furniture import without_furniture
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.mark import mark_headings
+from scirgen.stages.parse.pdf.headings.trees import Classifier
 from scirgen.stages.parse.pdf.linenumbers import without_line_numbers
 from scirgen.stages.parse.pdf.lines import Line, Style, page_lines
 from scirgen.stages.parse.pdf.order import common_gutter, reading_order
@@ -40,6 +41,7 @@ class Layout:
     front: Front
     vocabulary: Vocabulary
     language: str
+    pages: int
 
 
 def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
@@ -57,14 +59,13 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     language = detect_language(" ".join(g.text for g in found[len(found) // 4 :] if g.style.font == body.font)[:20000])
     mark_kinds(found, body)
     front = read_front(found, body, title, language)
-    return Layout(found, body, front, vocabulary, language)
+    return Layout(found, body, front, vocabulary, language, len(pages))
 
 
-def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str) -> ParsedPaper:
+def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) -> ParsedPaper:
     """Blocks in reading order with title, abstract and language."""
-    layout = lay_out(pages, title)
     front, vocabulary = layout.front, layout.vocabulary
-    found = mark_headings(layout.groups, layout.body, outline, front.body_start)
+    found = mark_headings(layout.groups, layout.body, outline, front.body_start, model)
     found = mark_references(found)
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []
     result = blocks(found, vocabulary)
@@ -72,7 +73,7 @@ def analyse(pages: Sequence[RawPage], outline: Outline, title: str, parser: str)
         title=clean(next((b.text for b in result if b.kind is BlockKind.TITLE), front.title)),
         abstract=strip_label(" ".join(b.text for b in abstract)).strip(),
         language=layout.language,
-        pages=len(pages),
+        pages=layout.pages,
         parser=parser,
         blocks=tuple(result),
     )

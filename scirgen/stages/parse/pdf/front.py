@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rapidfuzz import fuzz
 
@@ -15,13 +15,20 @@ from scirgen.stages.parse.pdf.paragraphs import Group, split
 from scirgen.stages.parse.pdf.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
 
 _RUN_IN = re.compile(
-    r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|摘\s*要)\b\s*(?P<mark>[.:：—–|-]+)?\s*",
+    r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|r[ée]sum[ée]|sommaire|zusammenfassung|kurzfassung|riassunto"
+    r"|sommario|摘\s*要)(?:\b|(?<=要))\s*(?P<mark>[.:：—–|-]+)?\s*",
     re.I,
 )
 _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
 _MIN_ABSTRACT = 300
+_DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
+_PARTS = re.compile(
+    r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting|participants|materials? and methods|results?|findings"
+    r"|conclusions?|interpretation|significance|data sources|main outcomes?.*|antecedentes|objetivos?|metodos|resultados|conclusion(?:es)?|introducao|conclusao)$"
+)
+_OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
 
 
 @dataclass
@@ -54,11 +61,12 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
         _detach_label(groups, chosen)
         front.abstract = _extent(groups, chosen, body)
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
-    else:
-        front.abstract = _unlabelled(groups, head, title, intro, body) or []
+    if not front.abstract and not (labelled and intro == front.body_start):
+        intro = next((i for i in head if i > (title or 0) and _opens_body(groups[i])), intro)
+        front.abstract = _unlabelled(groups, head, title, intro, body) or _before(groups, head, title, intro) or []
         if front.abstract:
             front.body_start = groups.index(front.abstract[-1]) + 1
-        else:
+        elif not labelled:
             front.body_start = _first_prose(groups, head, title, body)
     _mark_rest(groups, front, title, body)
     return front
@@ -153,26 +161,81 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
     """The groups of the abstract that begins (with its label) at ``start``."""
     taken: list[Group] = []
     label = groups[start]
-    for group in groups[start + 1 :]:
-        name = kind_of_heading(group.text)
-        if name or KEYWORDS.match(group.text) or (DEPTH.match(group.text) and len(group.text) < 80):
-            break
-        if group.page > label.page + 1:
+    for index in range(start + 1, len(groups)):
+        group = groups[index]
+        if group.page > label.page + 1 or _ends_abstract(groups, index):
             break
         if group.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) or (
             is_publishers(group.text) and len(group.text) < 400
         ):
             continue
-        if _OTHER_RUN_IN.match(group.text):
+        if taken and (_other_setting(taken[-1], group) or _RUN_IN.match(group.text)):
             break
-        if taken and _other_setting(taken[-1], group):
-            break
-        if _RUN_IN.match(group.text) and taken:
-            break
-        taken.append(group)
-        if sum(len(g.text) for g in taken) > 6000:
+        whole = len(group.lines)
+        _cut_at_keywords(groups, index)
+        taken.append(groups[index])
+        if len(groups[index].lines) < whole or sum(len(g.text) for g in taken) > 6000:
             break
     return taken
+
+
+def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
+    """Whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels do not end it."""
+    text = groups[index].text
+    if KEYWORDS.match(text) or _OTHER_RUN_IN.match(text):
+        return True
+    name = plain(text)
+    if _PARTS.match(name) and not DEPTH.match(text):
+        later = [plain(g.text) for g in groups[index + 1 : index + 25] if g.page <= groups[index].page + 1]
+        return name == "introduction" or not ({"introduction", "introducao", "introduccion", name} & set(later))
+    return bool(kind_of_heading(text)) or bool(DEPTH.match(text) and len(text) < 80)
+
+
+def _cut_at_keywords(groups: list[Group], index: int) -> None:
+    """Make what follows the abstract in one group (citation, keywords) a group of its own."""
+    for number, line in enumerate(groups[index].lines):
+        keywords = (
+            KEYWORDS.match(line.text)
+            and line.text[0] != line.text[0].lower()
+            and re.search(r"^.{4,40}?[:：.—–]", line.text)
+        )
+        if number and (keywords or (_DOI_LINE.search(line.text) and len(line.text) < 120)):
+            rest = replace(groups[index], lines=groups[index].lines[number:], kind=BlockKind.OTHER).settle()
+            groups[index].lines = groups[index].lines[:number]
+            groups[index].settle()
+            groups.insert(index + 1, rest)
+            return
+
+
+def _opens_body(group: Group) -> bool:
+    """Whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
+    name = plain(group.text)
+    numbered = re.match(r"^\s*(?:1|I|一)[.、:\s]", group.text) and len(group.text) < 90 and group.share > 0.5
+    return (name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < 40) or bool(numbered)
+
+
+def _before(groups: list[Group], head: Sequence[int], title: int | None, intro: int | None) -> list[Group] | None:
+    """The last prose between title and introduction, where nothing but its place shows that it is the abstract."""
+    if title is None or intro is None:
+        return None
+    prose = [
+        i for i in head if title < i < intro and groups[i].kind is BlockKind.PARAGRAPH and _is_prose(groups[i].text)
+    ]
+    if not prose or intro - prose[-1] > 6:
+        return None
+    taken = [prose[-1]]
+    while taken[0] - 1 in prose and not _other_setting(groups[taken[0] - 1], groups[taken[0]]):
+        taken.insert(0, taken[0] - 1)
+    found = [groups[i] for i in taken]
+    return found if sum(len(g.text) for g in found) >= _MIN_ABSTRACT else None
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text is sentences, not affiliations, dates or a licence."""
+    words = re.findall(r"[^\W\d_]+", text)
+    if len(words) < 30 or (is_publishers(text) and len(text) < 400):
+        return False
+    return sum(w[0].isupper() for w in words) < 0.3 * len(words) and len(re.findall(r"[a-z)]\. ", text)) >= 1
 
 
 def _other_setting(last: Group, group: Group) -> bool:
@@ -195,7 +258,7 @@ def _unlabelled(
         group = groups[i]
         if i <= title or group.page != groups[title].page or (intro is not None and i > intro):
             continue
-        if len(group.text) < _MIN_ABSTRACT or group.kind is not BlockKind.PARAGRAPH or is_publishers(group.text):
+        if len(group.text) < _MIN_ABSTRACT or group.kind is not BlockKind.PARAGRAPH or not _is_prose(group.text):
             continue
         set_apart = (
             abs(group.style.size - body.size) >= 0.5
@@ -243,5 +306,6 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
 
 
 def strip_label(text: str) -> str:
-    """The abstract's text without its label."""
-    return _RUN_IN.sub("", text, count=1) if _RUN_IN.match(text) else text
+    """The abstract's text without its label and without the paper's title in brackets."""
+    text = _RUN_IN.sub("", text, count=1) if _RUN_IN.match(text) else text
+    return _OWN_TITLE.sub("", text, count=1)

@@ -20,6 +20,7 @@ _STEPS: Final = (1, 2, 5, 10)
 _TOLERANCE: Final = 2.5
 _MIN_ON_PAGE: Final = 5
 _MIN_IN_PAPER: Final = 8
+_MANY: Final = 30
 
 Blocks = Sequence[dict[str, Any]]
 
@@ -86,7 +87,7 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_
         if strip.x1 - strip.x0 > 30 or any(_overlap(strip, other) for other in found):
             continue
         touched = {n.page for n in column}
-        if _beside_text(strip, [pages[p] for p in sorted(touched)]):
+        if _beside_text(strip, [pages[p] for p in sorted(touched)], len(column) >= _MANY):
             found.append(strip)
     return found
 
@@ -114,8 +115,11 @@ def _overlap(a: _Strip, b: _Strip) -> bool:
     return min(a.x1, b.x1) > max(a.x0, b.x0)
 
 
-def _beside_text(strip: _Strip, pages: Sequence[Blocks]) -> bool:
-    """Whether hardly any text enters the strip, and all text stands on one side of it or in columns on both."""
+def _beside_text(strip: _Strip, pages: Sequence[Blocks], many: bool) -> bool:
+    """Whether hardly any text enters the strip, and all text stands on one side of it or in columns on both.
+
+    Beyond ``many`` numbers, what stands on the other side may be anything, like the notes in a margin.
+    """
     inside = total = left = right = 0
     for blocks in pages:
         for _, spans in _raw_lines(blocks):
@@ -135,7 +139,7 @@ def _beside_text(strip: _Strip, pages: Sequence[Blocks]) -> bool:
         return False
     outside = max(left, right) > 0.9 * total
     gutter = min(left, right) > 0.25 * total
-    return outside or gutter
+    return outside or gutter or (many and inside < 0.02 * total)
 
 
 def _cleaned(blocks: Blocks, strips: Sequence[_Strip]) -> Blocks:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from scirgen.core.records import Box
-from scirgen.stages.parse.pdf.accents import composed, ends_in_accent
+from scirgen.stages.parse.pdf.accents import begins_with_accent, composed, ends_in_accent
 
 _LIGATURES: Final = str.maketrans(
     {
@@ -56,6 +56,7 @@ class Run:
     text: str
     style: Style
     raised: bool = False
+    x0: float = 0.0
 
 
 @dataclass(slots=True)
@@ -141,10 +142,14 @@ class Line:
         """Small capitals count as type of the size of their full capitals: "I. INTRODUCTION" in 10 and 8 points is 10."""
         if len(weights) < 2 or self.share > 0.97 or not self.text.isupper():
             return
-        same = [s for s in weights if (s.font, s.bold, s.italic) == (self.style.font, self.style.bold, self.style.italic)]
+        same = [
+            s for s in weights if (s.font, s.bold, s.italic) == (self.style.font, self.style.bold, self.style.italic)
+        ]
         largest = max(same, key=lambda s: s.size)
         if 0.65 * largest.size <= self.style.size < 0.9 * largest.size:
             self.style, self.share = largest, sum(weights[s] for s in same) / max(1, sum(weights.values()))
+            for run in self.runs:
+                run.style = largest if run.style in same else run.style
 
 
 def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
@@ -153,7 +158,57 @@ def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
     for number, block in enumerate(blocks):
         lines = [line for raw in block.get("lines", ()) if (line := _line(raw, page, number)) is not None]
         found += _stitched(lines)
-    return [line.settle() for line in found if any(r.text.strip() for r in line.runs)]
+    return with_drop_capitals(
+        with_scripts_inside([line.settle() for line in found if any(r.text.strip() for r in line.runs)])
+    )
+
+
+def with_drop_capitals(lines: list[Line]) -> list[Line]:
+    """The lines with each drop capital put before the line that it begins: the one beside its top."""
+    capitals = [line for line in lines if len(line.text) == 1 and line.text.isupper()]
+    for capital in capitals:
+        beside = [
+            line
+            for line in lines
+            if line.size < 0.6 * capital.size
+            and -2 < line.x0 - capital.x1 < 0.6 * capital.size
+            and capital.y0 - 0.3 * capital.size < line.middle < capital.y1
+        ]
+        if len(beside) >= 2:
+            first = min(beside, key=lambda line: line.middle)
+            glue = "" if first.text[:1].islower() or first.text[1:2].isupper() or first.text[1:2] == " " else " "
+            letter = Run(capital.text + glue, first.runs[0].style, x0=capital.x0)
+            place = lines.index(first)
+            box = (capital.x0, first.y0, first.x1, first.y1)
+            lines[place] = Line(first.page, box, [letter, *first.runs], first.block).settle()
+            lines = [line for line in lines if line is not capital]
+    return lines
+
+
+def with_scripts_inside(lines: list[Line]) -> list[Line]:
+    """The lines with stray indices and exponents ("3" of CO3) put back into the lines that they stand in."""
+    small = [line for line in lines if len(line.text) <= 6 and " " not in line.text]
+    if not small:
+        return lines
+    inside: set[int] = set()
+    for piece in small:
+        for line in lines:
+            if line is piece or id(line) in inside or not _holds(line, piece):
+                continue
+            at = next((i for i, run in enumerate(line.runs) if run.x0 > piece.x0 + 0.5), len(line.runs))
+            line.runs[at:at] = [replace(run, raised=True) for run in piece.runs]
+            line.settle()
+            inside.add(id(piece))
+            break
+    return [line for line in lines if id(line) not in inside]
+
+
+def _holds(line: Line, piece: Line) -> bool:
+    """Whether a piece is an index or exponent within a line: smaller, between its ends, and overlapping it in height."""
+    if piece.size > 0.8 * line.size or len(line.text) < 20 or line.page != piece.page:
+        return False
+    overlap = min(line.y1, piece.y1) - max(line.y0, piece.y0)
+    return line.x0 < piece.x0 and piece.x1 < line.x1 + 0.8 * line.size and overlap > 0.25 * (piece.y1 - piece.y0)
 
 
 def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
@@ -170,13 +225,14 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         if not text:
             continue
         raised = _raised(span, base, full)
-        if runs and ends_in_accent(runs[-1].text) and not raised:
-            text, runs[-1].text = runs[-1].text.rstrip()[-1] + text.lstrip(), runs[-1].text.rstrip()[:-1]
+        if runs and not raised and (ends_in_accent(runs[-1].text) or begins_with_accent(text)):
+            runs[-1].text = composed(runs[-1].text + text)
+            continue
         text = composed(text)
         before = runs[-1].text if runs else ""
         if raised and _CITATION.match(text) and _CITED.search(before):
             continue
-        runs.append(Run(text, _run_style(span, text, runs), raised))
+        runs.append(Run(text, _run_style(span, text, runs), raised, span["bbox"][0]))
     _, y0, _, y1 = raw["bbox"]
     solid = [s["bbox"] for s in spans if s["text"].strip()]
     left, right = min(b[0] for b in solid), max(b[2] for b in solid)
@@ -222,7 +278,10 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
             if _is_line_number(last, line) or _is_line_number(line, last):
                 joined.append(line)
                 continue
-            if -0.3 * size < gap < 1.15 * size:
+            script = (
+                line.runs[0].style.size < 0.8 * size
+            )  # an index below an exponent: MuPDF goes back and begins a line
+            if (-2.5 if script else -0.3) * size < gap < 1.15 * size:
                 joined[-1] = join(last, line, " " if gap > 0.12 * size else "")
                 continue
         joined.append(line)

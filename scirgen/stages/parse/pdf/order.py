@@ -115,9 +115,7 @@ def _strips(lines: list[Line]) -> list[list[Line]]:
     return strips
 
 
-def _band(
-    strips: list[list[Line]], start: int, page: Interval, known: Interval | None
-) -> tuple[int, Interval | None]:
+def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval | None) -> tuple[int, Interval | None]:
     """The longest run of strips from ``start`` that share a gutter with text columns on both sides, and the gutter."""
     free: list[Interval] = [page]
     stages: list[tuple[int, list[Interval]]] = []

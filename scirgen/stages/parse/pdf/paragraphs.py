@@ -99,7 +99,7 @@ def _column(region: Region, number: int, body_size: float) -> list[Group]:
 
 def _part(lines: list[Line], region: Region, number: int, body_size: float) -> list[Group]:
     left, right = _edges(lines, region, body_size)
-    shape = _Shape(left, right, _pitches(lines), _hanging(lines, left), _usual_style(lines))
+    shape = _Shape(left, right, _pitches(lines), _hanging(lines, left), _usual_style(lines), _spacing(lines))
     result: list[Group] = [Group([lines[0]], number, left, right)]
     for before, line in pairwise(lines):
         gap = line.y0 - before.y1
@@ -121,6 +121,7 @@ class _Shape:
     pitches: dict[float, float]
     hanging: bool
     style: Style
+    spacing: float
 
 
 def _rows(lines: list[Line]) -> list[Line]:
@@ -234,10 +235,16 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     step = b.middle - a.middle
     size = max(a.size, b.size, 1.0)
     pitch = shape.pitches.get(a.size)
-    if same_row(a, b) or step < 0 or step > (max(1.32 * pitch, 1.25 * size) if pitch else 1.6 * size):
+    if (
+        same_row(a, b)
+        or step < 0
+        or step > (max(1.32 * pitch, 1.25 * size) if pitch else max(1.6, shape.spacing) * size)
+    ):
         return True
     brief = a.x1 < right - 0.25 * (right - left)
-    if _stacked(a, b) and step > (1.45 if brief else 1.9) * size:
+    if _stacked(a, b) and step > (1.45 if brief else max(1.9, shape.spacing)) * size:
+        return True
+    if _is_centred_title(a, b, shape):
         return True
     short = a.x1 < right - max(3 * size, 0.12 * (right - left))
     if _differs(a, b, short) or (short and _SUBSECTION.match(b.text)):
@@ -268,6 +275,22 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     centre = (shape.left + shape.right) / 2
     centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b)) and b.x0 > a.x0 + 5
     return hangs or centred
+
+
+def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:
+    """Whether ``a`` is a centred line or one in capitals above a paragraph that begins at the left edge."""
+    before, after = a.x0 - shape.left, shape.right - a.x1
+    centred = before > 2.5 * a.size and abs(before - after) < 1.2 * a.size
+    capitals = a.text.isupper() and len(a.text) > 4 and not b.text.isupper() and after > 2 * a.size
+    at_edge = b.x0 < shape.left + 2.5 * b.size and b.x1 > shape.right - 4 * b.size
+    return (centred or capitals) and at_edge and not _END.search(a.text) and a.math < 0.3
+
+
+def _spacing(lines: Sequence[Line]) -> float:
+    """A little more than the usual distance of the column's lines in terms of their size: 1.4 single, 2.3 double-spaced."""
+    steps = [(b.middle - a.middle) / a.size for a, b in pairwise(lines) if a.size and abs(a.size - b.size) < 0.6]
+    near = [step for step in steps if 0.8 < step < 2.8]
+    return 1.15 * median(near) if len(near) >= 5 else 1.0
 
 
 def _usual_style(lines: Sequence[Line]) -> Style:

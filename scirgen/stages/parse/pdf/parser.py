@@ -12,10 +12,11 @@ import pymupdf
 
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
-from scirgen.stages.parse.pdf.analyse import RawPage, analyse
+from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
+from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 _MAX_PAGES = 2000
 _MAY_COPY = 16  # ISO 32000-1, table 22, bit 5
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
@@ -24,7 +25,9 @@ _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf
 class PyMuPDFParser:
     """Parses PDF files."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Classifier | None = None) -> None:
+        """Use the heading classifier ``model`` (the shipped one where none is given)."""
+        self._model = model or classifier()
         tools: Any = pymupdf.TOOLS
         tools.mupdf_display_errors(False)
         tools.mupdf_display_warnings(False)
@@ -37,14 +40,8 @@ class PyMuPDFParser:
             PaperError: ``not_a_pdf``, ``damaged``, ``encrypted``, ``no_extract``, ``no_text``, ``too_large``, ``memory``.
         """
         try:
-            with _opened(path) as document:
-                _check(document, options)
-                pages = [_page(document[number], options) for number in range(document.page_count)]
-                if sum(_chars(page) for page in pages) < 10 * max(1, len(pages)):
-                    raise _no_text(options)
-                outline = Outline(tuple((e[0], str(e[1]), int(e[2])) for e in document.get_toc(simple=True)))
-                title = str((document.metadata or {}).get("title") or "")
-                return analyse(pages, outline, title, self._id)
+            layout, outline = read_layout(path, options)
+            return analyse(layout, outline, self._id, self._model)
         except (
             pymupdf.FileDataError,
             pymupdf.EmptyFileError,
@@ -57,6 +54,21 @@ class PyMuPDFParser:
             raise PaperError(
                 f"the PDF is damaged: {error}"[:300], hint="Fetch it again; it may be cut off.", code="damaged"
             ) from error
+
+
+def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
+    """The groups of a PDF in reading order, and its outline.
+
+    Raises:
+        PaperError: as `PyMuPDFParser.parse`.
+    """
+    with _opened(path) as document:
+        _check(document, options)
+        pages = [_page(document[number], options) for number in range(document.page_count)]
+        if sum(_chars(page) for page in pages) < 10 * max(1, len(pages)):
+            raise _no_text(options)
+        outline = Outline(tuple((e[0], str(e[1]), int(e[2])) for e in document.get_toc(simple=True)))
+        return lay_out(pages, str((document.metadata or {}).get("title") or "")), outline
 
 
 def _opened(path: Path) -> Any:

@@ -25,7 +25,23 @@ NUMBERING: Final = re.compile(
 DEPTH: Final = re.compile(r"^\s*(\d{1,2}(?:\.\d{1,2}){0,4})\.?(?:\s+|(?=[^\W\d_]))")
 
 ABSTRACT: Final = frozenset(
-    ["abstract", "summary", "resumo", "resumen", "resume", "sommaire", "zusammenfassung", "kurzfassung", "riassunto", "sommario", "摘要", "内容提要", "executive summary", "abstract and figures", "synopsis"]
+    [
+        "abstract",
+        "summary",
+        "resumo",
+        "resumen",
+        "resume",
+        "sommaire",
+        "zusammenfassung",
+        "kurzfassung",
+        "riassunto",
+        "sommario",
+        "摘要",
+        "内容提要",
+        "executive summary",
+        "abstract and figures",
+        "synopsis",
+    ]
 )
 OTHER_ABSTRACTS: Final = frozenset(
     [

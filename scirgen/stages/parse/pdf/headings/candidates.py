@@ -69,12 +69,11 @@ def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: in
     """All candidates from index ``first`` on, in order of reading."""
     found: list[Candidate] = []
     for index, group in enumerate(groups[first:], first):
-        if _stands_alone(group, body):
+        lead = _lead(index, group, body) if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) else None
+        if lead is not None and (_goes_on(group) or not _stands_alone(group, body)):
+            found.append(lead)
+        elif _stands_alone(group, body):
             found.append(Candidate(index, group, group.text, group.style, group.share))
-        elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
-            lead = _lead(index, group, body)
-            if lead is not None:
-                found.append(lead)
     for candidate in found:
         candidate.name = kind_of_heading(candidate.text)
         candidate.numbers = number_of(candidate.text)
@@ -82,6 +81,12 @@ def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: in
         candidate.number = number
     _match_outline(found, outline)
     return found
+
+
+def _goes_on(group: Group) -> bool:
+    """Whether a group fills its lines as running text does, or ends as a sentence does."""
+    full = group.lines[0].x1 - group.lines[0].x0 > 0.85 * (group.x1 - group.x0)
+    return group.share < 0.95 and (full or group.text[-1:] in ".。;；:：")
 
 
 def _stands_alone(group: Group, body: Style) -> bool:

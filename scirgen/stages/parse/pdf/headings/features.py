@@ -35,16 +35,32 @@ _STEMS = re.compile(
 )
 _CAP = 12.0
 
+_COLUMNS = (
+    "run_in size bold lighter italic upright font colour caps title_case share lines chars words width last_width "
+    "ends_stop ends_colon upper digit lower han ended number_depth number_fits above below page_top column_bottom "
+    "indent centred next_prose next_chars next_body next_upper prev_ended prev_prose outline outlined position "
+    "first_page after_references key_count key_share key_followed key_words key_named key_numbered key_of_text "
+    "named_number math digits letters column beside before_same after_same repeated commas equals brackets stem "
+    "rest numbered_names prev_heading_like next_heading_like leads "
+)
 NAMES: tuple[str, ...] = (
-    "run_in size bold lighter italic upright font colour caps title_case share lines chars words width last_width ends_stop ends_colon"
-    " upper digit lower han ended number_depth number_fits above below page_top column_bottom indent centred next_prose next_chars next_body"
-    " next_upper prev_ended prev_prose outline outlined position first_page after_references key_count key_share key_followed key_words key_named"
-    " key_numbered key_of_text named_number math digits letters column beside before_same after_same repeated commas equals brackets stem rest"
-    " numbered_names prev_heading_like next_heading_like leads"
-).split() + [f"kind_{k.value}" for k in _KINDS] + [f"name_{n}" for n in _NAMES] + [f"scheme_{s}" for s in SCHEMES]  # type: ignore[assignment]
+    *_COLUMNS.split(),
+    *(f"kind_{k.value}" for k in _KINDS),
+    *(f"name_{n}" for n in _NAMES),
+    *(f"scheme_{s}" for s in SCHEMES),
+)
 """The names of a row's columns, in order."""
 
-CONTEXT_NAMES: tuple[str, ...] = ("score", "key_mean", "key_max", "key_sum", "prev_score", "next_score", "scheme_mean", "above_mean")
+CONTEXT_NAMES: tuple[str, ...] = (
+    "score",
+    "key_mean",
+    "key_max",
+    "key_sum",
+    "prev_score",
+    "next_score",
+    "scheme_mean",
+    "above_mean",
+)
 """Further columns of the second pass, made from the first pass's scores."""
 
 
@@ -78,7 +94,9 @@ def rows(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> li
     return [_row(candidate, paper) for candidate in found]
 
 
-def context_rows(found: Sequence[Candidate], first: Sequence[Sequence[float]], scores: Sequence[float]) -> list[list[float]]:
+def context_rows(
+    found: Sequence[Candidate], first: Sequence[Sequence[float]], scores: Sequence[float]
+) -> list[list[float]]:
     """The rows with `CONTEXT_NAMES` added: how the first pass scored candidates of the same type and the neighbours."""
     by_key: dict[StyleKey, list[float]] = defaultdict(list)
     by_scheme: dict[str, list[float]] = defaultdict(list)
@@ -90,7 +108,9 @@ def context_rows(found: Sequence[Candidate], first: Sequence[Sequence[float]], s
         same = by_key[candidate.key]
         scheme = by_scheme[candidate.number.scheme] if candidate.number else []
         before, after = (scores[i - 1] if i else 0.0), (scores[i + 1] if i + 1 < len(scores) else 0.0)
-        bigger = [s for c, s in zip(found, scores, strict=True) if c.style.size > candidate.style.size + 0.4 and not c.run_in]
+        bigger = [
+            s for c, s in zip(found, scores, strict=True) if c.style.size > candidate.style.size + 0.4 and not c.run_in
+        ]
         made.append(
             [
                 *row,
@@ -116,7 +136,15 @@ def _row(c: Candidate, paper: _Paper) -> list[float]:
     kinds = [float(c.group.kind is kind) for kind in _KINDS]
     scheme = c.number.scheme if c.number else (c.numbers[0].scheme if c.numbers else "")
     schemes = [float(scheme == s) for s in SCHEMES]
-    return [*_type_part(c, paper), *_text_part(c), *_place_part(c, paper), *_paper_part(c, paper), *kinds, *names, *schemes]
+    return [
+        *_type_part(c, paper),
+        *_text_part(c),
+        *_place_part(c, paper),
+        *_paper_part(c, paper),
+        *kinds,
+        *names,
+        *schemes,
+    ]
 
 
 def _type_part(c: Candidate, paper: _Paper) -> list[float]:
@@ -166,8 +194,16 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
     before = groups[c.index - 1] if c.index else None
     after = groups[c.index + 1] if c.index + 1 < len(groups) else None
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
-    beside = after is not None and after.page == group.page and abs(after.lines[0].middle - group.lines[0].middle) < 0.4 * size
-    beside |= before is not None and before.page == group.page and abs(before.lines[-1].middle - group.lines[-1].middle) < 0.4 * size
+    beside = (
+        after is not None
+        and after.page == group.page
+        and abs(after.lines[0].middle - group.lines[0].middle) < 0.4 * size
+    )
+    beside |= (
+        before is not None
+        and before.page == group.page
+        and abs(before.lines[-1].middle - group.lines[-1].middle) < 0.4 * size
+    )
     same_region = after is not None and after.page == group.page and after.region == group.region
     prose = after is not None and (after.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM))
     follows = group if c.run_in else after

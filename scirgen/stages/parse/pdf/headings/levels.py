@@ -66,7 +66,9 @@ def _ranks(accepted: Sequence[Candidate], votes: dict[StyleKey, Counter[int]]) -
     for c in accepted:
         by_key[c.key].append(c)
     ranks = {key: votes[key].most_common(1)[0][0] for key in by_key if votes[key]}
-    main = {k for k, members in by_key.items() if k not in ranks and any(c.name in ("main", "references") for c in members)}
+    main = {
+        k for k, members in by_key.items() if k not in ranks and any(c.name in ("main", "references") for c in members)
+    }
     if main:
         strongest = max(_prominence(k)[0] for k in main)
         ranks |= {k: 1 for k in main if _prominence(k)[0] >= strongest - 0.5}
@@ -78,10 +80,10 @@ def _ranks(accepted: Sequence[Candidate], votes: dict[StyleKey, Counter[int]]) -
 def _rank_among(key: StyleKey, ranks: dict[StyleKey, int], by_key: dict[StyleKey, list[Candidate]]) -> int:
     """The level of a type among those whose level is known: one below the least of the more prominent ones."""
     back = all(c.name == "back" for c in by_key[key])
-    same = [ranks[k] for k in ranks if _prominence(k) == _prominence(key)]
-    if same:
-        return min(same)
-    above = [ranks[k] for k in ranks if _prominence(k) > _prominence(key)]
+    same = {k[1]: ranks[k] for k in ranks if _prominence(k) == _prominence(key)}
+    if key[1] in same:
+        return same[key[1]]
+    above = [ranks[k] for k in ranks if _prominence(k) >= _prominence(key)]
     below = [ranks[k] for k in ranks if _prominence(k) < _prominence(key)]
     if not above:
         return 1

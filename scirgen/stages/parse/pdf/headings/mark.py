@@ -8,24 +8,23 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.headings.candidates import Candidate, Outline, candidates
 from scirgen.stages.parse.pdf.headings.features import context_rows, rows
 from scirgen.stages.parse.pdf.headings.levels import set_levels
-from scirgen.stages.parse.pdf.headings.trees import classifier
+from scirgen.stages.parse.pdf.headings.trees import Classifier
 from scirgen.stages.parse.pdf.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group, split
 
 
-def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int) -> list[Group]:
+def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int, model: Classifier) -> list[Group]:
     """The groups with kind and level of headings set, from index ``first`` (after the front matter) on.
 
     A paragraph that begins with a run-in heading is returned as two groups.
     """
     found = candidates(groups, body, outline, first)
-    score(found, groups, body)
-    return apply(groups, [c for c in found if c.score >= classifier().threshold])
+    score(found, groups, body, model)
+    return apply(groups, [c for c in found if c.score >= model.threshold])
 
 
-def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> None:
+def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style, model: Classifier) -> None:
     """Set each candidate's ``score``."""
-    model = classifier()
     plain_rows = rows(found, groups, body)
     once = [model.first.probability(row) for row in plain_rows]
     for candidate, row in zip(found, context_rows(found, plain_rows, once), strict=True):

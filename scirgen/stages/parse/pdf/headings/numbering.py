@@ -14,17 +14,34 @@ _APPENDIX: Final = re.compile(
     re.I,
 )
 _PATTERNS: Final = (
-    ("arabic", re.compile(r"^(?P<n>\d{1,2}(?:\.\d{1,2}){0,4})(?:\.(?!\d)|．|、)?(?:\s+|(?=[A-ZÀ-Þ][a-zà-ÿ]{2}|[一-鿿]))")),
+    (
+        "arabic",
+        re.compile(r"^(?P<n>\d{1,2}(?:\.\d{1,2}){0,4})(?:\.(?!\d)|．|、)?(?:\s+|(?=[A-ZÀ-Þ][a-zà-ÿ]{2}|[一-鿿]))"),
+    ),
     ("roman_letter", re.compile(r"^(?P<n>[IVX]{1,5}[-.][A-Z](?:[-.]?\d{1,2})?)[.:)]?\s+(?=\S)")),
     ("letter_number", re.compile(r"^(?P<n>[A-H]\.?\d{1,2}(?:\.\d{1,2})*)[.:)]?\s+(?=\S)")),
     ("roman", re.compile(r"^(?P<n>[IVX]{1,5})(?:[.:)]\s*|\s+)(?=[^\W_])")),
     ("letter", re.compile(r"^(?P<n>[A-Z])[.)]\s+(?=\S)")),
     ("lower", re.compile(r"^\(?(?P<n>[a-h])[.)]\s+(?=\S)")),
     ("paren", re.compile(r"^[(（]?(?P<n>\d{1,2})[)）]\s*(?=\S)")),
-    ("han", re.compile(r"^(?:第(?P<c>[一二三四五六七八九十]{1,3})[章节]|(?P<n>[一二三四五六七八九十]{1,3})[、.．])\s*")),
+    (
+        "han",
+        re.compile(r"^(?:第(?P<c>[一二三四五六七八九十]{1,3})[章节]|(?P<n>[一二三四五六七八九十]{1,3})[、.．])\s*"),
+    ),
     ("han_paren", re.compile(r"^[(（](?P<n>[一二三四五六七八九十]{1,3})[)）]\s*")),
 )
-SCHEMES: Final = ("arabic", "roman", "letter", "lower", "paren", "roman_letter", "letter_number", "han", "han_paren", "appendix")
+SCHEMES: Final = (
+    "arabic",
+    "roman",
+    "letter",
+    "lower",
+    "paren",
+    "roman_letter",
+    "letter_number",
+    "han",
+    "han_paren",
+    "appendix",
+)
 
 
 @dataclass(frozen=True)
@@ -122,4 +139,6 @@ def _han(written: str) -> int:
     if "十" not in written:
         return _HAN.index(written[-1]) + 1 if written[-1] in _HAN else 0
     tens, _, ones = written.partition("十")
-    return 10 * (_HAN.index(tens) + 1 if tens and tens in _HAN else 1) + (_HAN.index(ones) + 1 if ones and ones in _HAN else 0)
+    return 10 * (_HAN.index(tens) + 1 if tens and tens in _HAN else 1) + (
+        _HAN.index(ones) + 1 if ones and ones in _HAN else 0
+    )
