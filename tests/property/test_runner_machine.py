@@ -94,7 +94,6 @@ class Runs(RuleBasedStateMachine):
     @rule()
     def add_a_dataset(self) -> None:
         self.world.count += 1
-        self.world.versions["collect"] = self.world.versions.get("collect", 1) + 1
         self.settled = False
 
     @rule(limit=st.none() | st.integers(1, 4))

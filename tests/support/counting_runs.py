@@ -38,7 +38,7 @@ class ListSource:
         self.count = count
 
     def revision(self, cursor: str | None) -> str | None:
-        return None
+        return str(self.count)
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
         for number in range(int(cursor or 0), self.count):
@@ -111,7 +111,7 @@ class World:
             ctx = StageContext(
                 config, resources, PromptLibrary(resources), Taxonomies(resources), Registry(), self.folder
             )
-            stages: dict[str, Stage] = {s.stage: Counting(s.stage, self) for s in PLAN}
+            stages: dict[str, Stage] = {s.stage: Counting(s.stage, self) for s in PLAN[1:]}
             self.runner = Runner(store, ctx, stages, LocalEngine(config), ListSource(self.folder, self.count), Silent())
             return asyncio.run(self.runner.run())
 
