@@ -1,13 +1,15 @@
-"""The two protocols through which all model access goes, and their plain data. Backends live beside this module."""
+"""The base classes through which all model access goes, and their plain data. Backends live beside this module."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Final, Literal
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
+from scirgen.core.writer import Writer
 from scirgen.llm.uri import ModelURI
 
 Schema = dict[str, object]
@@ -148,28 +150,52 @@ class ScoreReply:
 
 
 class Backend:
-    """How a backend is made; what the registry's kinds ``chat_model`` and ``scoring_model`` hold under a URI's scheme.
+    """How a model is reached. The registry's kinds ``chat_model`` and ``scoring_model`` hold subclasses under a URI's scheme.
 
     `scirgen.llm.open` calls ``cls(uri, models, limits)``, which must be cheap and touch neither network nor weights, and
     then awaits `start`, once, before anything else. ``identity`` and ``capabilities`` are right from then on. A backend
     that can put off loading weights until the first call should: a finished run is run again without loading them.
-    Deriving from this class is a convenience, not a duty.
+    Derive from `ChatModel` or `ScoringModel`, and override what does not fit.
 
     Attributes:
         OPTIONS: the keys of ``models.options`` it reads, and what they mean; a key no chosen backend reads is an error.
-
-    A backend may also have ``IN_FLIGHT`` (calls at a time, instead of ``limits.concurrency``), ``DATASETS`` (datasets in
-    flight it wants), ``OUTLIVES`` (what it was asked goes on without this process), ``LOCAL_ONLY`` (not for other engines) and
-    ``keep_journal_in(writer)``, called before `start`; see `openai_batch.BatchChat`.
+        IN_FLIGHT: calls it wants in flight; None: ``limits.concurrency``.
+        DATASETS: datasets it wants in flight; None: ``limits.datasets_in_flight``.
+        OUTLIVES: calls go on without this process, so that a stop need not wait for them.
+        LOCAL_ONLY: works with the local engine only.
+        PAID: calls cost money by token, so that a cap on the cost needs a price.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {}
+    IN_FLIGHT: ClassVar[int | None] = None
+    DATASETS: ClassVar[int | None] = None
+    OUTLIVES: ClassVar[bool] = False
+    LOCAL_ONLY: ClassVar[bool] = False
+    PAID: ClassVar[bool] = False
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         self.uri = uri
         self.options = models.options
         self.models = models
         self.limits = limits
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Which model answers."""
+        return ModelIdentity(self.uri.scheme, self.uri.name)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        return Capabilities()
+
+    @property
+    def retried(self) -> int:
+        """Calls it made again after a fault of the transport."""
+        return 0
+
+    def keep_journal_in(self, writer: Writer) -> None:
+        """Called before `start` with the run's file, for a backend that must remember something between processes."""
 
     async def start(self) -> None:
         """Check what can be checked before any work is done: the key, the model's name, that it can score.
@@ -181,46 +207,34 @@ class Backend:
             ConfigError: an option's value is not allowed.
         """
 
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Called with whom to tell what a person should know, e.g. that a server stopped responding."""
+
+    def drain(self) -> None:
+        """The run is stopping: calls in flight finish, nothing is tried again."""
+
     async def aclose(self) -> None:
-        """Let go of connections and threads."""
+        """Close connections and threads."""
 
 
-@runtime_checkable
-class ChatModel(Protocol):
+class ChatModel(Backend, ABC):
     """Generates replies. Implementations are safe for concurrent ``chat`` calls and do their own batching.
 
     They raise the `ModelError` subclasses of `scirgen.core.errors` and nothing else, never retry a reply's content, and may
     retry the transport a bounded number of times.
     """
 
-    @property
-    def identity(self) -> ModelIdentity: ...
-
-    @property
-    def capabilities(self) -> Capabilities: ...
-
+    @abstractmethod
     async def chat(self, request: ChatRequest) -> ChatReply:
         """One request, one reply. ``request.schema`` constrains decoding where ``capabilities.structured``."""
-        ...
-
-    async def aclose(self) -> None: ...
 
 
-@runtime_checkable
-class ScoringModel(Protocol):
+class ScoringModel(Backend, ABC):
     """Measures log-probabilities. The order and the company of requests never change a score (within float tolerance)."""
 
-    @property
-    def identity(self) -> ModelIdentity: ...
-
-    @property
-    def capabilities(self) -> Capabilities: ...
-
+    @abstractmethod
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """One reply a request, in order; what could not be scored is a `ModelError` in its place, never a default.
 
         Requests that share a prefix should be passed together: backends compute a shared prefix once.
         """
-        ...
-
-    async def aclose(self) -> None: ...

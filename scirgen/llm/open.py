@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Literal, cast
 
 from scirgen.core.config import Config
-from scirgen.core.errors import CannotScoreError, ConfigError
+from scirgen.core.errors import CannotScoreError, ConfigError, PluginError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, suggest
 from scirgen.core.resources import Resources
 from scirgen.core.writer import Writer
-from scirgen.llm.base import ChatModel, ScoringModel
+from scirgen.llm.base import Backend, ChatModel, ScoringModel
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.uri import FORMS, ModelURI
 from scirgen.llm.usage import UsageMeter
+
+Kind = Literal["chat_model", "scoring_model"]
 
 
 @dataclass
@@ -100,7 +102,9 @@ async def open_sessions(
     cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
     meter = UsageMeter(config.limits)
     scorer_uri = config.models.scorer or config.models.generator
-    used = [("chat_model", config.models.generator), *([("scoring_model", scorer_uri)] if needs_scores else [])]
+    used: list[tuple[Kind, str]] = [("chat_model", config.models.generator)]
+    if needs_scores:
+        used.append(("scoring_model", scorer_uri))
     _check_options(config, registry, used)
     prompts = prompts or PromptLibrary(Resources())
     scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
@@ -120,8 +124,7 @@ async def open_sessions(
         raise
     prices = config.models.prices
     meter.role("generator", prices.get(chat.identity.name))
-    in_flight: int = getattr(chat, "IN_FLIGHT", config.limits.concurrency)
-    limits = config.limits.model_copy(update={"concurrency": in_flight})
+    limits = config.limits.model_copy(update={"concurrency": chat.IN_FLIGHT or config.limits.concurrency})
     chat_session = CachedChatSession(
         chat, prompts=prompts, cache=cache, usage=meter, limits=limits, pack=config.models.pack
     )
@@ -129,9 +132,8 @@ async def open_sessions(
     if scoring is not None:
         meter.role("scorer", prices.get(scoring.identity.name))
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
-    datasets: int | None = getattr(chat, "DATASETS", None)
-    outlives = meter.slow = bool(getattr(chat, "OUTLIVES", False))
-    return Sessions(chat_session, score_session, meter, datasets, outlives)
+    meter.slow = chat.OUTLIVES
+    return Sessions(chat_session, score_session, meter, chat.DATASETS, chat.OUTLIVES)
 
 
 async def open_chat(uri: str, config: Config, registry: Registry, *, journal: Writer | None = None) -> ChatModel:
@@ -153,35 +155,52 @@ async def open_scoring(uri: str, config: Config, registry: Registry) -> ScoringM
     return cast(ScoringModel, await _open("scoring_model", uri, config, registry))
 
 
-def _backend(kind: str, uri: str, registry: Registry) -> tuple[ModelURI, Any]:
+def backend_of(kind: Kind, uri: str, registry: Registry) -> tuple[ModelURI, type[Backend]]:
+    """A URI's parts, and the backend's class.
+
+    Raises:
+        ConfigError: a malformed URI, or no backend of its scheme.
+        PluginError: a plugin registered something else than a `Backend`.
+    """
     parsed = ModelURI.parse(uri)
     if parsed.scheme not in registry.names(kind):
         raise ConfigError(
             f"{uri!r}: unknown backend {parsed.scheme!r}",
             hint=f"{suggest(parsed.scheme, registry.names(kind))} Write it as {FORMS}.",
         )
-    return parsed, registry.get(kind, parsed.scheme)
+    found = registry.get(kind, parsed.scheme)
+    if not (isinstance(found, type) and issubclass(found, Backend)):
+        raise PluginError(
+            f"{kind} {parsed.scheme!r} is not a Backend",
+            hint="Derive it from scirgen.llm.base.Backend; see docs/models.md.",
+        )
+    return parsed, found
 
 
-async def _open(kind: str, uri: str, config: Config, registry: Registry, journal: Writer | None = None) -> object:
-    parsed, factory = _backend(kind, uri, registry)
-    if getattr(factory, "LOCAL_ONLY", False) and config.engine != "local":
+async def _open(
+    kind: Kind,
+    uri: str,
+    config: Config,
+    registry: Registry,
+    journal: Writer | None = None,
+) -> Backend:
+    parsed, factory = backend_of(kind, uri, registry)
+    if factory.LOCAL_ONLY and config.engine != "local":
         raise ConfigError(f"{uri} does not go with engine {config.engine!r}", hint="Use --engine local.")
     backend = factory(parsed, config.models, config.limits)
-    if journal is not None and hasattr(backend, "keep_journal_in"):
+    if journal is not None:
         backend.keep_journal_in(journal)
     try:
-        if hasattr(backend, "start"):
-            await backend.start()
+        await backend.start()
     except BaseException:
         await backend.aclose()
         raise
-    return cast(object, backend)
+    return backend
 
 
-def _refuse_unpriced(config: Config, model: ChatModel | ScoringModel | None) -> None:
+def _refuse_unpriced(config: Config, model: Backend | None) -> None:
     """A cap on the cost needs prices. What runs in this process costs nothing that could be counted."""
-    if config.limits.max_cost is None or model is None or model.identity.backend != "openai":
+    if config.limits.max_cost is None or model is None or not model.PAID:
         return
     name = model.identity.name
     if name not in config.models.prices:
@@ -192,13 +211,13 @@ def _refuse_unpriced(config: Config, model: ChatModel | ScoringModel | None) -> 
         )
 
 
-def _check_options(config: Config, registry: Registry, used: list[tuple[str, str]]) -> None:
+def _check_options(config: Config, registry: Registry, used: Sequence[tuple[Kind, str]]) -> None:
     known: set[str] = set()
     for kind, uri in used:
         scheme = ModelURI.parse(uri).scheme
         if kind == "scoring_model" and scheme not in registry.names(kind):
             continue  # `open_scoring` says why it cannot be used
-        known |= set(getattr(_backend(kind, uri, registry)[1], "OPTIONS", {}))
+        known |= backend_of(kind, uri, registry)[1].OPTIONS.keys()
     for name in config.models.options:
         if name not in known:
             raise ConfigError(f"models.options: no chosen model reads {name!r}", hint=suggest(name, known))

@@ -119,17 +119,15 @@ class CachedScoreSession:
     @property
     def retried(self) -> int:
         """Calls the backend made again after a fault of the transport."""
-        return int(getattr(self._model, "retried", 0))
+        return self._model.retried
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told what a person waits for, where the backend has something to tell."""
-        if hasattr(self._model, "tell"):
-            self._model.tell(to)
+        """Who is told what a person waits for."""
+        self._model.tell(to)
 
     def drain(self) -> None:
-        """The run is stopping: where the backend can, nothing is tried again."""
-        if hasattr(self._model, "drain"):
-            self._model.drain()
+        """The run is stopping: nothing is tried again."""
+        self._model.drain()
 
     async def aclose(self) -> None:
         """Close the backend."""

@@ -27,7 +27,7 @@ from scirgen.pipeline.plan import PER_DATASET, RELEASE
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.merged_view import refuse_merged
-from scirgen.stages.base import Stage, StageContext
+from scirgen.stages.base import Stage, StageContext, roles_in
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
@@ -52,7 +52,8 @@ async def execute(
         refuse_merged(store)
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
-        sessions = await open_sessions(config, registry, replies, prompts=prompts)
+        needs_scores = "scorer" in roles_in(stages.values(), config)
+        sessions = await open_sessions(config, registry, replies, prompts=prompts, needs_scores=needs_scores)
         closing.push_async_callback(sessions.aclose)
         config = _wide_enough(config, sessions)
         log = JsonLog(folder / "log.jsonl")

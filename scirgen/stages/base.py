@@ -78,6 +78,11 @@ class Uses:
     extra: tuple[str, ...] = ()
 
 
+def roles_in(stages: Iterable[Stage], config: Config) -> frozenset[Role]:
+    """The models that the stages ask with these settings."""
+    return frozenset(role for stage in stages for role in stage.uses(config).roles)
+
+
 class Scope(Protocol):
     """All that is known so far about one dataset: the outputs of the stages before, of that dataset and its papers."""
 

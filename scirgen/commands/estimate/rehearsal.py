@@ -13,6 +13,7 @@ from scirgen.commands.estimate.stand_in import Lean, Plausible, word_logprobs
 from scirgen.core.fingerprint import digest
 from scirgen.llm.base import (
     Capabilities,
+    ChatModel,
     ChatReply,
     ChatRequest,
     Message,
@@ -20,6 +21,7 @@ from scirgen.llm.base import (
     Schema,
     ScoreReply,
     ScoreRequest,
+    ScoringModel,
     Usage,
 )
 
@@ -88,12 +90,12 @@ def _skeleton(node: object) -> object:
     return [_skeleton(v) for v in node] if isinstance(node, list) else node
 
 
-class StandInChat:
+class StandInChat(ChatModel):
     """A `ChatModel` that makes replies up."""
 
     def __init__(self, identity: ModelIdentity, capabilities: Capabilities, lean: Lean, log: CallLog) -> None:
-        self.identity = ModelIdentity(identity.backend, identity.name, f"stand-in-{lean}")
-        self.capabilities = capabilities
+        self._identity = ModelIdentity(identity.backend, identity.name, f"stand-in-{lean}")
+        self._capabilities = capabilities
         self._lean: Lean = lean
         self._log = log
 
@@ -122,8 +124,15 @@ class StandInChat:
         )  # fmt: skip
         return ChatReply(text, usage=usage)
 
-    async def aclose(self) -> None:
-        """Nothing to close."""
+    @property
+    def identity(self) -> ModelIdentity:
+        """The model it stands in for, marked as a stand-in."""
+        return self._identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the model it stands in for."""
+        return self._capabilities
 
 
 def _asked(messages: Sequence[Message]) -> str:
@@ -133,12 +142,12 @@ def _asked(messages: Sequence[Message]) -> str:
     return "\n".join(m.content for n, m in enumerate(messages) if n >= first or m.role == "system")
 
 
-class StandInScoring:
+class StandInScoring(ScoringModel):
     """A `ScoringModel` that counts words."""
 
     def __init__(self, identity: ModelIdentity, capabilities: Capabilities, log: CallLog) -> None:
-        self.identity = ModelIdentity(identity.backend, identity.name, "stand-in")
-        self.capabilities = capabilities
+        self._identity = ModelIdentity(identity.backend, identity.name, "stand-in")
+        self._capabilities = capabilities
         self._log = log
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
@@ -154,8 +163,15 @@ class StandInScoring:
         self._log.calls.append(Call(stage, key, "score", SCORE_SHAPE, len(prompt), before, after, after, request))
         return ScoreReply(tuple(tokens[first:]), tuple(logprobs[first:]), before)
 
-    async def aclose(self) -> None:
-        """Nothing to close."""
+    @property
+    def identity(self) -> ModelIdentity:
+        """The model it stands in for, marked as a stand-in."""
+        return self._identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the model it stands in for."""
+        return self._capabilities
 
 
 def message_tokens(messages: Sequence[Message]) -> int:

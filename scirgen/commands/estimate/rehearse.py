@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from scirgen.commands.estimate.rehearsal import AT, Call, CallLog, StandInChat, StandInScoring
 from scirgen.commands.estimate.stand_in import Lean
@@ -23,7 +22,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.chat_session import CachedChatSession
-from scirgen.llm.open import open_chat
+from scirgen.llm.open import backend_of, open_chat
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.uri import ModelURI
 from scirgen.pipeline.engines.local import LocalEngine
@@ -132,8 +131,7 @@ async def model_facts(config: Config, registry: Registry) -> ModelFacts:
         if error.exit_status == 2 and error.error_code != "model_access":
             raise
         notes.append(f"{uri} could not be asked what it is ({error.message}); its prompt pack is read from its name.")
-        backend: Any = registry.get("chat_model", parsed.scheme)
-        made = backend(parsed, config.models, config.limits)
+        made = backend_of("chat_model", uri, registry)[1](parsed, config.models, config.limits)
         generator = (made.identity, made.capabilities)
     scorer = ModelURI.parse(config.models.scorer or uri)
     separate = scorer.scheme not in ("hf", "vllm", "bundled")

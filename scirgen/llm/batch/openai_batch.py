@@ -50,8 +50,8 @@ class BatchChat(OpenAIChat):
         LOCAL_ONLY: the journal lives with the run; other machines' actors have none.
     """
 
-    IN_FLIGHT: ClassVar[int] = 200_000
-    DATASETS: ClassVar[int] = 2_000
+    IN_FLIGHT: ClassVar[int | None] = 200_000
+    DATASETS: ClassVar[int | None] = 2_000
     OUTLIVES: ClassVar[bool] = True
     LOCAL_ONLY: ClassVar[bool] = True
     OPTIONS: ClassVar[Mapping[str, str]] = {

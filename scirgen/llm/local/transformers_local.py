@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ContextTooLongError, ModelError, ScirgenError
-from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity
+from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity
 from scirgen.llm.local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 from scirgen.llm.uri import ModelURI
 
@@ -35,7 +35,7 @@ _GATHER_S: Final = 0.01
 _Waiting = tuple["Row", asyncio.AbstractEventLoop, "asyncio.Future[ChatReply]"]
 
 
-class TransformersChat(Backend):
+class TransformersChat(ChatModel):
     """A `ChatModel` over a causal language model in this process."""
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS

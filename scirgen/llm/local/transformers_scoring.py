@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
-from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel
 from scirgen.llm.local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 from scirgen.llm.tokens.encoding import Encoded, JointEncoder
 from scirgen.llm.uri import ModelURI
@@ -20,7 +20,7 @@ SCORING_OPTIONS: Final[Mapping[str, str]] = {
 """``config.models.options`` that this module reads beside those of loading. They change the speed, never a score."""
 
 
-class TransformersScoring(Backend):
+class TransformersScoring(ScoringModel):
     """Implements `scirgen.llm.base.ScoringModel` on a model that transformers runs in this process.
 
     A subclass that loads a model of its own overrides `load`.

@@ -16,7 +16,7 @@ from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, ReplyRefusedError, ServerUnavailableError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.llm.base import Backend, Capabilities, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
+from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
 from scirgen.llm.server.server_errors import RefusedRequestError
@@ -45,10 +45,11 @@ def parameters_in_name(name: str) -> int | None:
     return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
 
 
-class OpenAIChat(Backend):
+class OpenAIChat(ChatModel):
     """A `ChatModel` over one or more endpoints that serve the same model."""
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
+    PAID: ClassVar[bool] = True
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ModelError, ScirgenError
-from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
 from scirgen.llm.server.openai_compat import OPTIONS, parameters_in_name
@@ -32,7 +32,7 @@ Rows = list[tuple[str, float | None]]
 R = TypeVar("R")
 
 
-class OpenAIScoring(Backend):
+class OpenAIScoring(ScoringModel):
     """A `ScoringModel` over a server that gives a prompt's log-probabilities (vLLM and llama-cpp-python do, hosted APIs don't).
 
     A vLLM server started with ``--enable-scale-out --enable-prompt-tokens-details`` takes and returns token ids: then
@@ -41,6 +41,7 @@ class OpenAIScoring(Backend):
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
+    PAID: ClassVar[bool] = True
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)

@@ -14,12 +14,14 @@ from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.llm.base import (
     Backend,
     Capabilities,
+    ChatModel,
     ChatReply,
     ChatRequest,
     ModelIdentity,
     Sampling,
     ScoreReply,
     ScoreRequest,
+    ScoringModel,
     Usage,
 )
 from scirgen.llm.server.openai_compat import is_choice, parameters_in_name
@@ -71,7 +73,7 @@ class _VLLM(Backend):
             self._engine = None
 
 
-class VLLMChat(_VLLM):
+class VLLMChat(_VLLM, ChatModel):
     """A `ChatModel`: vLLM batches concurrent requests by itself."""
 
     OPTIONS: ClassVar[Mapping[str, str]] = VLLM_OPTIONS
@@ -93,7 +95,7 @@ class VLLMChat(_VLLM):
         )
 
 
-class VLLMScoring(_VLLM):
+class VLLMScoring(_VLLM, ScoringModel):
     """A `ScoringModel`: log-probabilities of the prompt's last tokens, the shared rest read from the prefix cache.
 
     vLLM leaves the prefix cache alone when a request wants ``prompt_logprobs``, for it has none for cached tokens. Those

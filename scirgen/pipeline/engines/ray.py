@@ -24,7 +24,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Usage
 from scirgen.llm.cache import CachedReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, roles_in
 
 ON_DRIVER = frozenset({"release"})
 """Stages that read or write what only the driver has: the source, the store, the run's folder."""
@@ -113,7 +113,11 @@ class Worker:
         async with self._opening:
             if self._sessions is None:
                 prompts = PromptLibrary(self._resources)
-                self._sessions = await open_sessions(self._config, self._registry, self._cache, prompts=prompts)
+                stages = [self._stage(name) for name in self._registry.names("stage")]
+                self._sessions = await open_sessions(
+                    self._config, self._registry, self._cache, prompts=prompts,
+                    needs_scores="scorer" in roles_in(stages, self._config),
+                )  # fmt: skip
         return StageContext(
             self._config, self._resources, PromptLibrary(self._resources), Taxonomies(self._resources), self._registry,
             self._folder, self._sessions.chat, self._sessions.score,
