@@ -34,5 +34,5 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def tls_fault(error: BaseException) -> ssl.SSLError | None:
-    """The TLS error behind a failed connection; None: it failed for another reason."""
-    return next((cause for cause in causes(error) if isinstance(cause, ssl.SSLError)), None)
+    """The TLS error behind a failed connection, the innermost; None: it failed for another reason."""
+    return next((cause for cause in reversed(list(causes(error))) if isinstance(cause, ssl.SSLError)), None)

@@ -30,7 +30,13 @@ async def test_a_run_that_scores_refuses_a_generator_without_log_probabilities(t
 
 
 class Stray:
-    """Not a backend."""
+    """Has what a backend has, and is none."""
+
+    async def start(self) -> None: ...
+
+    async def chat(self, request: object) -> None: ...
+
+    async def aclose(self) -> None: ...
 
 
 async def test_a_backend_of_another_kind_is_refused() -> None:

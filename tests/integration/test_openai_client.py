@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 from aiohttp import web
 
@@ -19,6 +20,7 @@ from scirgen.core.errors import ConfigError, ModelAccessError, ModelError, RateL
 from scirgen.core.registry import load_registry
 from scirgen.llm.base import ChatRequest, Message
 from scirgen.llm.open import open_chat
+from scirgen.llm.server import openai_client
 from scirgen.llm.server.openai_client import Access, OpenAIServer
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
@@ -36,6 +38,13 @@ async def served(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIter
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     await runner.cleanup()
+
+
+@pytest.fixture(autouse=True, params=["aiohttp", "httpx2"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both transports of the client behave alike."""
+    kind = openai.DefaultAioHttpClient if request.param == "aiohttp" else openai.DefaultAsyncHttpxClient
+    monkeypatch.setattr(openai_client, "HTTP_CLIENT", kind)
 
 
 class Noting:
@@ -159,6 +168,13 @@ async def test_a_certificate_of_ones_own_is_refused_then_trusted(monkeypatch: py
         assert "SSL_CERT_FILE" in caught.value.hint and caught.value.error_code == "tls"
         monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "localhost.pem"))
         assert await chatted(f"openai:m@{url}/v1") == "snow"
+
+
+async def test_a_server_that_is_not_there_is_not_called_slow() -> None:
+    server = OpenAIServer(Access("http://127.0.0.1:1/v1"), LimitsConfig(), where="openai:m")
+    with pytest.raises(ServerUnavailableError, match=r"no connection: .*[Cc]onnect"):
+        await server.get("/models")
+    await server.aclose()
 
 
 async def test_https_asked_of_a_plain_server_is_called_a_tls_failure() -> None:
