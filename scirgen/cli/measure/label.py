@@ -7,8 +7,11 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import parse_settings
+from scirgen.commands.label.agree import as_text, measure, verdicts, write
 from scirgen.commands.label.draw import Request
 from scirgen.commands.label.draw import draw as draw_sample
+from scirgen.commands.label.judge import ask_judge
 from scirgen.commands.label.merge import merge as merge_files
 from scirgen.commands.label.pages import MAILABLE, write_pages
 from scirgen.commands.label.plan import pilot_figures, plan_text
@@ -19,7 +22,7 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.opening import open_view
-from scirgen.qa.labels import TASKS, LabelSet, TaskName
+from scirgen.qa.labels import TASKS, LabelSet, Part, TaskName
 
 _TASK = click.Choice(list(TASKS))
 
@@ -179,3 +182,43 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
         click.echo(f"  scirgen label merge {folder} adjudicator.jsonl")
     else:
         click.echo(f"No item is disputed. Next: scirgen label agree {folder}")
+
+
+@label.command()
+@_folder
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    help="Judge to test: a model's URI, a score (shift), or labels:FILE. May be repeated.",
+)
+@click.option(
+    "--test", "open_test", is_flag=True, help="Test the judges on the test part, which is opened once; else on dev."
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Largest acceptable gap.  [default: that of the sample]",
+)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.threshold=0.1.")
+@_domain
+@_overrides
+def agree(
+    folder: Path, judges: tuple[str, ...], open_test: bool, margin: float | None, settings: tuple[str, ...], domain: str | None,
+    overrides: Path | None,
+) -> None:  # fmt: skip
+    """Measure how far the annotators agree, and whether a judge agrees with them as well as they do with each other.
+
+    Writes L/agreement.json, which `release.labels` and the dataset card read.
+    """
+    labels = LabelSet(folder)
+    found = measure(labels)
+    if judges:
+        loaded, pack = resolve_config(domain=domain, flags=parse_settings(settings))
+        part: Part = "test" if open_test else "dev"
+        items = labels.part(part)
+        registry = load_registry()
+        judged = [ask_judge(labels, j, items, loaded.config, Resources(pack, overrides), registry) for j in judges]
+        found["judges"] = verdicts(labels, judged, part, margin)
+    write(labels, found)
+    click.echo(as_text(found))

@@ -1,0 +1,204 @@
+"""`scirgen label agree`: agreement of the annotators, quality of what was labelled, and the verdict on judges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from scirgen.commands.label.judge import Judged
+from scirgen.core.errors import InputError
+from scirgen.qa.agreement import agreement, exact, kappa, macro_f1, mean_known, non_inferiority, share_interval
+from scirgen.qa.labels import Item, LabelSet, Part, write_text
+
+FILE: Final = "agreement.json"
+OPENED: Final = "opened.json"
+_YES: Final = "yes"
+
+
+def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
+    """Agreement of the annotators on all items and on each part, and how many items are settled how.
+
+    Raises:
+        InputError: fewer than two annotators' labels were merged.
+    """
+    people = labels.annotators
+    if len(people) < 2:
+        raise InputError(
+            f"{labels.folder} holds labels of {len(people)} annotator(s); agreement needs two",
+            hint=f"scirgen label merge {labels.folder} A.jsonl B.jsonl",
+        )
+    parts: dict[str, Any] = {}
+    for part in (None, "dev", "test"):
+        items = labels.part(part)  # type: ignore[arg-type]
+        columns = {a: labels.column(a, items) for a in people}
+        if sum(all(c[n] is not None for c in columns.values()) for n in range(len(items))) > 1:
+            found = agreement(
+                columns, [i.cluster for i in items], order=labels.task.scale, weights=[i.weight for i in items],
+                resamples=resamples,
+            )  # fmt: skip
+            parts[part or "all"] = found.as_json()
+    settled: dict[str, int] = {}
+    for item in labels.items:
+        how = labels.settled(item.id).how
+        settled[how] = settled.get(how, 0) + 1
+    seconds = [x.seconds for a in people for x in labels.labels[a].values() if x.seconds]
+    return {
+        "sample": labels.sample.id, "task": labels.sample.task, "guideline": labels.sample.guideline, "labels": labels.content_hash(),
+        "annotators": {a: len(labels.labels[a]) for a in people}, "items": len(labels.items), "margin": labels.sample.margin,
+        "settled": dict(sorted(settled.items())), "agreement": parts, "further": _further(labels),
+        "seconds_median": round(sorted(seconds)[len(seconds) // 2], 1) if seconds else None,
+        "faithful": _faithful(labels) if labels.sample.task == "faithful" else {}, "judges": [],
+    }  # fmt: skip
+
+
+def _further(labels: LabelSet) -> dict[str, Any]:
+    """Agreement on the further questions of the task."""
+    table: dict[str, Any] = {}
+    for name in labels.task.required:
+        columns = [[_field(labels, a, i, name) for i in labels.items] for a in labels.annotators]
+        pairs = [(a, b) for n, a in enumerate(columns) for b in columns[n + 1 :]]
+        values = {
+            "exact": mean_known(exact(a, b) for a, b in pairs),
+            "kappa": mean_known(kappa(a, b) for a, b in pairs),
+        }
+        table[name] = {k: None if v is None else round(v, 6) for k, v in values.items()}
+    return table
+
+
+def _field(labels: LabelSet, annotator: str, item: Item, name: str) -> str | None:
+    label = labels.labels[annotator].get(item.id)
+    return (label.fields.get(name) or None) if label else None
+
+
+def _faithful(labels: LabelSet) -> dict[str, Any]:
+    """Share of faithful answers by verdict: of the kept ones, that is the filter's precision."""
+    table: dict[str, Any] = {}
+    groups: dict[str, list[tuple[bool, float]]] = {}
+    for item in labels.items:
+        if (label := labels.settled(item.id).label) is not None:
+            groups.setdefault(item.hidden.verdict, []).append((label == _YES, item.weight))
+    for verdict, rows in sorted(groups.items()):
+        total = sum(w for _, w in rows)
+        share = sum(w for good, w in rows if good) / total
+        # Kish's effective size: unequal weights make a sample worth less.
+        effective = max(1, round(total**2 / sum(w * w for _, w in rows)))
+        low, high = share_interval(min(effective, round(share * effective)), effective)
+        table[verdict] = {
+            "items": len(rows), "effective": effective, "share": round(share, 6), "interval": [round(low, 6), round(high, 6)]
+        }  # fmt: skip
+    return table
+
+
+def verdicts(
+    labels: LabelSet, judged: Sequence[Judged], part: Part, margin: float | None = None
+) -> list[dict[str, Any]]:
+    """The verdict on judges: non-inferiority on a part, and how they compare with the settled labels.
+
+    The test part is opened once: judges that are tested on it are remembered with their identities, and another one, or
+    the same one after a change, is refused.
+
+    Raises:
+        InputError: the test part was opened for other judges, or too few items are labelled.
+    """
+    if part == "test":
+        _open_once(labels, judged)
+    items = labels.part(part)
+    humans = [labels.column(a, items) for a in labels.annotators]
+    settled = [labels.settled(i.id).label for i in items]
+    found = []
+    for judge in judged:
+        column = [judge.labels.get(i.id) for i in items]
+        result = non_inferiority(
+            humans, column, [i.cluster for i in items], margin=margin or labels.sample.margin, weights=[i.weight for i in items]
+        )  # fmt: skip
+        against = {
+            "exact": exact(settled, column),
+            "kappa": kappa(settled, column),
+            "macro_f1": macro_f1(settled, column),
+        }
+        found.append({
+            "judge": judge.judge, "identity": judge.identity, "hash": judge.hash, "part": part, "guideline": labels.sample.guideline,
+            "validated": part == "test" and result.passed, "result": result.as_json(), "failed": dict(judge.failed),
+            "against_settled": {k: None if v is None else round(v, 6) for k, v in against.items()},
+        })  # fmt: skip
+    return found
+
+
+def _open_once(labels: LabelSet, judged: Sequence[Judged]) -> None:
+    path = labels.folder / OPENED
+    now = {j.judge: j.identity for j in judged}
+    before: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else now
+    if strange := {k: v for k, v in now.items() if before.get(k) != v}:
+        name, identity = next(iter(strange.items()))
+        known = before.get(name)
+        what = f"{name} was {known!r} then and is {identity!r} now" if known else f"{name} was not among them"
+        raise InputError(
+            f"the test part was opened already, for {', '.join(sorted(before))}: {what}",
+            hint="A changed judge needs a new test part: scirgen label draw SOURCE --follow L/ --out L2/ (the old one joins dev).",
+        )
+    if not path.is_file():
+        write_text(path, json.dumps(before, indent=2, sort_keys=True) + "\n")
+
+
+def write(labels: LabelSet, found: Mapping[str, Any]) -> None:
+    """Write ``agreement.json``; the same labels give the same bytes."""
+    write_text(labels.folder / FILE, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """The findings as tables and sentences."""
+    people = ", ".join(f"{a} {n}" for a, n in found["annotators"].items())
+    settled = ", ".join(f"{n} {how}" for how, n in found["settled"].items())
+    lines = [f"{found['task']}: {found['items']} items; labels: {people}; {settled}"]
+    if found["seconds_median"] is not None:
+        lines.append(f"median time per item: {found['seconds_median']:g} s")
+    names = (
+        ("exact", "exact agreement"), ("exact_weighted", "  in the population"), ("kappa", "Cohen's kappa"),
+        ("kappa_quadratic", "  quadratic"), ("alpha_nominal", "Krippendorff's alpha"), ("alpha_ordinal", "  ordinal"),
+        ("macro_f1", "macro F1"), ("spearman", "Spearman's rho"),
+    )  # fmt: skip
+    lines += [
+        "",
+        f"{'':24}" + "".join(f"{part + ' (' + str(p['items']) + ')':24}" for part, p in found["agreement"].items()),
+    ]
+    for key, name in names:
+        cells = [p[key] for p in found["agreement"].values()]
+        if any(c["value"] is not None for c in cells):
+            lines.append(f"{name:24}" + "".join(f"{_cell(c['value'], c['interval']):24}" for c in cells))
+    for name, values in found["further"].items():
+        lines.append(f"{name}: exact {_cell(values['exact'])}, kappa {_cell(values['kappa'])}")
+    if found["faithful"]:
+        lines += ["", "Faithful, by what the run decided (weighted, 95 % interval):"]
+        lines += [
+            f"  {v:20}{_cell(g['share'], g['interval']):22}{g['items']} items" for v, g in found["faithful"].items()
+        ]
+    for judge in found["judges"]:
+        lines += ["", *_judge_lines(judge)]
+    return "\n".join(lines)
+
+
+def _judge_lines(judge: Mapping[str, Any]) -> list[str]:
+    r = judge["result"]
+    lines = [f"Judge {judge['judge']} on {judge['part']}: {judge['identity']}"]
+    lines.append(
+        f"  people agree with each other on {r['human_human']:.3f}, with the judge on {r['human_judge']:.3f} of {r['items']} items: "
+        f"gap {r['gap']:+.3f}, one-sided 95 % bound {r['bound']:+.3f}, margin {r['margin']:g}"
+    )
+    if judge["failed"]:
+        lines.append("  without a label: " + ", ".join(f"{n} {code}" for code, n in judge["failed"].items()))
+    if judge["part"] == "dev":
+        lines.append(
+            "  On dev items this is for improving the judge. It decides nothing: add --test when the judge is final."
+        )
+    elif judge["validated"]:
+        lines.append("  PASSED: the bound is below the margin. Its labels may be used as validated.")
+    else:
+        lines.append('  NOT PASSED: the bound is not below the margin. Its labels stay "unvalidated".')
+    return lines
+
+
+def _cell(value: float | None, interval: Sequence[float] | None = None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
