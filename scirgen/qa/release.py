@@ -65,6 +65,14 @@ class TranslationRow(Record):
     text: str
 
 
+class RevisionRow(Record):
+    """What a field said before people corrected it."""
+
+    field: str
+    before: str
+    by: str = Field(description="guideline that the people followed: id@version#hash")
+
+
 class ReleaseRow(Record):
     """One question of a split with its answer."""
 
@@ -89,6 +97,8 @@ class ReleaseRow(Record):
     translations: tuple[TranslationRow, ...] = ()
     model: str | None = Field(default=None, description="that wrote question and answer")
     prompt: str | None = Field(default=None, description="they were written with: id@version#hash")
+    checked: int = Field(default=0, description="people who looked at the row and left it in; 0: nobody did")
+    history: tuple[RevisionRow, ...] = Field(default=(), description="what people corrected")
 
 
 class CorpusDocument(Record):
@@ -200,6 +210,22 @@ class TaskInfo(Record):
     unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
 
 
+class LabelNote(Record):
+    """Labels by people that the release used: who agreed how far, by which guideline, and which judges passed."""
+
+    task: str
+    annotators: int
+    items: int
+    guideline: str
+    kappa: float | None = Field(default=None, description="Cohen's, mean over pairs of annotators")
+    kappa_interval: tuple[float, ...] = ()
+    alpha: float | None = Field(default=None, description="Krippendorff's, nominal")
+    alpha_interval: tuple[float, ...] = ()
+    margin: float
+    judges: tuple[str, ...] = ()
+    labels: str = Field(description="hash of the labels")
+
+
 class ReleaseInfo(Record):
     """``release.json``. Holds no clock time: the same results give the same bytes."""
 
@@ -221,6 +247,7 @@ class ReleaseInfo(Record):
     made: tuple[MadeRow, ...] = Field(default=(), description="which models and prompts each stage used")
     about: dict[str, str] = Field(default={}, description="what the publisher says of creator, funder, contact, ...")
     licences: dict[str, int] = Field(default={}, description="licence -> passages under it")
+    labels: tuple[LabelNote, ...] = Field(default=(), description="labels by people that were used")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
 

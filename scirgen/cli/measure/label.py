@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from scirgen.cli.options import parse_settings
-from scirgen.commands.label.agree import as_text, measure, verdicts, write
+from scirgen.commands.label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen.commands.label.draw import Request
 from scirgen.commands.label.draw import draw as draw_sample
 from scirgen.commands.label.judge import ask_judge
@@ -220,5 +220,6 @@ def agree(
         registry = load_registry()
         judged = [ask_judge(labels, j, items, loaded.config, Resources(pack, overrides), registry) for j in judges]
         found["judges"] = verdicts(labels, judged, part, margin)
+    keep_earlier(labels, found)
     write(labels, found)
     click.echo(as_text(found))

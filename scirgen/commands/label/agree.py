@@ -30,7 +30,7 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
         )
     parts: dict[str, Any] = {}
     for part in (None, "dev", "test"):
-        items = labels.part(part)  # type: ignore[arg-type]
+        items = labels.part(part)
         columns = {a: labels.column(a, items) for a in people}
         if sum(all(c[n] is not None for c in columns.values()) for n in range(len(items))) > 1:
             found = agreement(
@@ -139,6 +139,16 @@ def _open_once(labels: LabelSet, judged: Sequence[Judged]) -> None:
         )
     if not path.is_file():
         write_text(path, json.dumps(before, indent=2, sort_keys=True) + "\n")
+
+
+def keep_earlier(labels: LabelSet, found: dict[str, Any]) -> None:
+    """Add the verdicts of an earlier ``agreement.json`` on the same labels; a judge tested again replaces its own."""
+    path = labels.folder / FILE
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if earlier.get("labels") != found["labels"]:
+        return
+    now = {(j["hash"], j["part"]) for j in found["judges"]}
+    found["judges"] = [j for j in earlier["judges"] if (j["hash"], j["part"]) not in now] + found["judges"]
 
 
 def write(labels: LabelSet, found: Mapping[str, Any]) -> None:

@@ -291,4 +291,10 @@ class ReleaseConfig(Section):
     duplicates_similarity: float = Field(
         default=0.95, gt=0, le=1, description="cosine from which two questions of one type count as the same"
     )
+    # Not fingerprinted: the hash of the labels is, instead of their folders.
+    labels: tuple[str, ...] = Field(
+        default=(),
+        description="folders of labels by people (scirgen label): what they found unfaithful is left out, their corrections are used",
+        json_schema_extra={"fingerprint": False},
+    )
     about: AboutConfig = AboutConfig()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Record, SectionLabel
 from scirgen.qa.release import MadeRow, ReleaseInfo
+from scirgen.qa.reviews import Reviewed
 from scirgen.stages.base import RunView
 from scirgen.stages.release.tasks import TaskSet
 
@@ -26,6 +27,7 @@ class ReleaseContent:
         document_papers: document id -> paper id.
         splits: dataset id -> split where they were published already; None to make them.
         keep_all: somebody else's published questions: near-duplicates are not dropped.
+        reviewed: labels by people.
         writers: pair id -> (model, prompt) that wrote it; a pair's own provenance names what looked at it last.
         tasks: retrieval tasks beside the questions.
         same_as: dataset id -> id of the dataset that it repeats, where a published corpus has records twice.
@@ -41,6 +43,7 @@ class ReleaseContent:
     splits: Mapping[str, str] | None = None
     keep_all: bool = False
     writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    reviewed: Reviewed = field(default_factory=Reviewed)
     tasks: TaskSet = field(default_factory=TaskSet)
     same_as: Mapping[str, str] = field(default_factory=dict)
 

@@ -19,12 +19,13 @@ class Defects:
     Attributes:
         rows: rows seen.
         unanswered: rows without an answer.
+        checked: rows that people looked at.
         without_evidence: answered rows that cite nothing.
         verdicts: first words of the answers to yes/no questions ("yes", "no", "other").
     """
 
     def __init__(self) -> None:
-        self.rows = self.unanswered = self.without_evidence = 0
+        self.rows = self.unanswered = self.without_evidence = self.checked = 0
         self.verdicts: Counter[str] = Counter()
         self._gold: dict[str, str] = {}
         self._repeated: Counter[str] = Counter()
@@ -32,6 +33,7 @@ class Defects:
     def see(self, row: ReleaseRow) -> None:
         """Count a row."""
         self.rows += 1
+        self.checked += bool(row.checked)
         self.unanswered += not row.answer
         self.without_evidence += bool(row.answer) and not row.evidence
         if row.question_type == _VERIFICATION and row.answer:
@@ -49,7 +51,12 @@ class Defects:
 def known_limits(info: ReleaseInfo, found: Defects) -> Iterator[str]:
     """Sentences for the card, the general ones first; a figure is there only where it is not zero."""
     own = info.origin == "scirgen run"
-    yield "Questions and answers are synthetic" + (", and no person reviewed them." if own else ".")
+    reviewed = (
+        f", and people checked {found.checked:,} of {found.rows:,}."
+        if found.checked
+        else ", and no person reviewed them."
+    )
+    yield "Questions and answers are synthetic" + (reviewed if own else ".")
     yield (
         "One dataset is named as the answer to a question, or a few; others may answer it too, so that retrieval figures are "
         "lower bounds."

@@ -19,6 +19,7 @@ from scirgen.qa.neardup import resolve
 from scirgen.qa.quota_progress import progress, rejection_codes
 from scirgen.qa.quotas import select, shortfall
 from scirgen.qa.release import Release, ReleaseInfo
+from scirgen.qa.reviews import read_reviews, reviews_fingerprint
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
@@ -47,6 +48,7 @@ class ReleaseStage(Stage):
                 fingerprint(_benchmarks(config)),
                 model_fingerprint(config.release.decontaminate_model, _benchmarks(config)),
                 usable_model(config.release.duplicates_model, "release.duplicates_model"),
+                *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
             ),
         )
 
@@ -96,8 +98,10 @@ class ReleaseStage(Stage):
             note = f"Near-duplicates were also looked for by embeddings of {describe(settings.duplicates_model)}."
             info = info.model_copy(update={"notes": (*info.notes, note)})
         info = info.model_copy(update={"notes": (*ctx.run.notes(), *info.notes)})
+        reviewed = read_reviews(_labels(config))
+        info = info.model_copy(update={"labels": reviewed.notes})
         return write_release(
-            from_run(ctx.run, info),
+            replace(from_run(ctx.run, info), reviewed=reviewed),
             ctx.folder / _FOLDER,
             ratios=config.release.ratios,
             seed=config.seed,
@@ -119,6 +123,10 @@ def _resolver(settings: ReleaseConfig) -> Resolve:
         return resolve
     model = open_embedder(model_of(settings.duplicates_model))
     return partial(resolve, embed=model.embed, embed_threshold=settings.duplicates_similarity)
+
+
+def _labels(config: Config) -> list[Path]:
+    return [Path(f).expanduser() for f in config.release.labels]
 
 
 def _benchmarks(config: Config) -> list[Path]:

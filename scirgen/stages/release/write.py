@@ -186,6 +186,8 @@ def _write_rows(
             gold = settled.positives.get(pair.id, ())
             if gold:
                 row = row.model_copy(update={"dataset_ids": gold})
+            if people := content.reviewed.checked(pair.id):
+                row = row.model_copy(update={"checked": people, "history": content.reviewed.history.get(pair.id, ())})
             write_rows(files[split], [row])
             for dataset_id in gold or (row.dataset_id,):
                 qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from scirgen.qa.release import SPLITS, Release, ReleaseInfo
+from scirgen.qa.release import SPLITS, LabelNote, Release, ReleaseInfo
 from scirgen.stages.release.defects import Defects, known_limits
 from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
 
@@ -63,6 +63,7 @@ def render(template: str, **values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["cell"] = _cell
+    environment.filters["label_note"] = _label_note
     environment.filters["thousands"] = lambda n: f"{n:,}"
     return environment.get_template(template).render(**values)
 
@@ -102,6 +103,18 @@ def header(info: ReleaseInfo) -> dict[str, Any]:
             *({"config_name": name, "features": features(model)} for name, (model, _) in tables.items()),
         ],
     }
+
+
+def _label_note(note: LabelNote) -> str:
+    """Who labelled how much, by which guideline, and how far they agree."""
+    text = f"{note.items:,} items, {note.annotators} annotator(s), guideline {note.guideline}"
+    for name, value, interval in (
+        ("Cohen's kappa", note.kappa, note.kappa_interval), ("Krippendorff's alpha", note.alpha, note.alpha_interval),
+    ):  # fmt: skip
+        if value is not None:
+            between = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if len(interval) == 2 else ""
+            text += f"; {name} {value:.2f}{between}"
+    return f"{text}; margin for judges {note.margin:g}" + ("." if note.judges else "; no judge was tested.")
 
 
 def _cell(value: object) -> str:

@@ -51,7 +51,7 @@ def settle(
     """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
 
     Args:
-        content: what was accepted.
+        content: what was accepted. What people labelled unfaithful leaves first, and their corrections replace the drafts.
         wording: words of the release's language.
         benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
         choose: a target; asked last, so that it counts only rows that can be released.
@@ -64,7 +64,10 @@ def settle(
         found = near_duplicates(asked, wording.stop)
         groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
         return Settled(content, _several(content), [g for g in groups if len(g) > 1], [])
-    rejections = _contaminated(content, benchmarks, paraphrases)
+    found_wrong = _expert_rejected(content)
+    drafts = content.pairs
+    content = replace(content, pairs=lambda: (content.reviewed.corrected(p) for p in drafts()))
+    rejections = _contaminated(content, benchmarks, paraphrases) | found_wrong
     resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
     drops = {d.id: d for d in resolution.drops}
     for pair in content.pairs():
@@ -96,6 +99,12 @@ def _asked(pair: QAPair) -> Asked:
 def _several(content: ReleaseContent) -> dict[str, tuple[str, ...]]:
     """Pairs that several datasets answer as they were written: those about a paper that all of them have."""
     return {p.id: p.gold for p in content.pairs() if len(p.gold) > 1}
+
+
+def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
+    """Pairs that people found unfaithful, as they were drafted."""
+    found = ((pair, content.reviewed.unfaithful(pair.id)) for pair in content.pairs())
+    return {p.id: _rejection(p, "expert_rejected", reason, None) for p, reason in found if reason}
 
 
 def _contaminated(
