@@ -1,4 +1,4 @@
-"""scirgen's own plugin manifest: built-ins come in through the same door as everybody else's. Nothing is imported here."""
+"""scirgen's own plugin manifest: built-ins register as every other plugin does. This module imports nothing heavy."""
 
 from __future__ import annotations
 

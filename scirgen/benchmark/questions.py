@@ -1,4 +1,4 @@
-"""Which questions of a release are asked. What is done with them is `retrieval`'s, `pooling`'s and `qa`'s."""
+"""Selects the questions of a release that a benchmark asks; `retrieval`, `pooling` and `qa` use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking a run's store and salvaging what is intact of a damaged one. Opening and writing it is `scirgen.pipeline.store`'s."""
+"""Checks a run's store, and copies what is intact of a damaged one into a new store."""
 
 from __future__ import annotations
 

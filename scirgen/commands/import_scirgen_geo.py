@@ -1,6 +1,6 @@
 """ScIRGen-Geo as a release like any other: reads its released records, keeps its published splits.
 
-Reading is all this does; splits, passages and files are written by `write`.
+This module only reads; `scirgen.stages.release.write` writes splits, passages and files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one error tree. Backends' own exceptions are turned into these at one boundary (the backend's module)."""
+"""All errors of scirgen. Each backend's module turns its library's exceptions into these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where prompts and taxonomies are found, and which domain overrides which file. See their modules for parsing them."""
+"""Finds prompt and taxonomy files, and decides which domain overrides which file."""
 
 from __future__ import annotations
 

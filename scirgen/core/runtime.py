@@ -1,4 +1,4 @@
-"""Running a coroutine to its end from plain code, also where an event loop runs already (a notebook, a server)."""
+"""Runs a coroutine to its end from plain code, also inside a running event loop (a notebook, a server)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a question and an answer have the form their question type asks for, by the taxonomy's expectations.
+"""Checks that a question and an answer have the form of their question type, as the taxonomy states it.
 
 Used by the type gates, by prompt linting and by whoever chooses between candidates. Wording stays in the YAML files.
 """

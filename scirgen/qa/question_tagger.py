@@ -1,4 +1,4 @@
-"""A light local classifier of questions: n-grams and a linear model, loaded and applied with numpy alone. Training is elsewhere.
+"""A light local classifier of questions: n-grams and a linear model, loaded and applied with numpy alone. `scirgen.commands.tagger` trains it.
 
 A folder holds ``tagger.json`` (what it is, how well it did), ``terms.txt.gz`` (one feature a line) and ``weights.npz`` (inverse
 document frequencies, coefficients, intercepts). Nothing is pickled, so that loading a folder runs no code of its maker.

@@ -1,4 +1,4 @@
-"""How far a run is towards its target, read from its records. The arithmetic is `scirgen.qa.quotas`'."""
+"""How far a run is towards its target, read from its records. `scirgen.qa.quotas` does the arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release folder holds, and reading it. Writing is the release stage's; nothing here depends on who wrote it.
+"""Reads a release folder, whoever wrote it. The release stage writes it.
 
 ```
 release.json                 ReleaseInfo: what this is, counts, leakage, and every file with its SHA-256

@@ -1,4 +1,4 @@
-"""Charts of a report as static SVG: Vega-Altair specifications rendered by vl-convert, offline. Tables are the page's job.
+"""Charts of a report as static SVG: Vega-Altair specifications rendered by vl-convert, offline. The page's template draws the tables.
 
 Colours of text and axes are ``currentColor``, so that one SVG reads well in light and dark; every chart has a description.
 """

@@ -1,4 +1,4 @@
-"""Writing report.html (one file, no network) and report.json into a run's folder."""
+"""Writes report.html (one file, no network) and report.json into a run's folder."""
 
 from __future__ import annotations
 

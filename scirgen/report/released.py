@@ -1,4 +1,4 @@
-"""The figures of a release, whoever made it: what can be known from its files. How a run got there is `figures`' to tell."""
+"""The figures of a release, whoever made it, from its files alone. `figures` reads a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one shape all ten stages have. Stages never import each other; they meet in records."""
+"""The one shape that all stages have. Stages never import each other; they meet in records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web server on loopback that replies as told: for tests of adapters, and for plugin authors' tests."""
+"""A web server on loopback with scripted replies, for tests of adapters and for plugin authors' tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question set as `analyze` compares it: questions with types, levels and splits. Reading files is `core.qafiles`'."""
+"""A question set as `analyze` compares it: questions with types, levels and splits. `scirgen.qa.qafiles` reads the files."""
 
 from __future__ import annotations
 

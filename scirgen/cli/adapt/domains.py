@@ -1,4 +1,4 @@
-"""``scirgen domains``: which there are, and what each brings."""
+"""``scirgen domains``: lists the domains and shows what each brings."""
 
 from __future__ import annotations
 

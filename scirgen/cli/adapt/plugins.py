@@ -1,4 +1,4 @@
-"""``scirgen plugins list``: what is plugged in, by whom."""
+"""``scirgen plugins list``: lists every plugin and the package it comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scirgen calibrate``: how well faithfulness scores tell labelled answers apart, and thresholds from that."""
+"""``scirgen calibrate``: measures faithfulness scores on labelled answers and finds thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scirgen import``: datasets that others published, as releases."""
+"""``scirgen import``: turns published datasets into releases."""
 
 from __future__ import annotations
 

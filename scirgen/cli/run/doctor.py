@@ -1,4 +1,4 @@
-"""``scirgen doctor RUN``: is the store sound, and if not, what can be saved."""
+"""``scirgen doctor RUN``: checks a store and repairs a damaged one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scirgen inspect RUN ID``: a row's whole ancestry."""
+"""``scirgen inspect RUN ID``: shows everything a row was made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scirgen calibrate`: measure faithfulness scores of labelled answers, and what thresholds they deserve."""
+"""`scirgen calibrate`: measures faithfulness scores on labelled answers and finds thresholds."""
 
 from __future__ import annotations
 

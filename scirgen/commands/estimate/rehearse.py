@@ -1,6 +1,6 @@
 """A rehearsal: a few datasets walk the real plan, papers fetched and parsed, with stand-in replies instead of a model's.
 
-What the calls of a rehearsal say about a whole run is `scirgen.commands.estimate.estimate`'s to work out.
+`scirgen.commands.estimate.estimate` scales the calls of a rehearsal up to a whole run.
 """
 
 from __future__ import annotations

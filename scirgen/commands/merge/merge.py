@@ -1,4 +1,4 @@
-"""One release of several runs: its settings from theirs, the ordinary release stage on their joined view, and the manifest."""
+"""One release of several runs: its settings from theirs, the release stage on their merged view, and the manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a merge: opened, held against writers, and judged. Which settings the merged release takes is `merge`'s."""
+"""The parts of a merge: opened, locked against writers, validated. `merge` decides the settings of the merged release."""
 
 from __future__ import annotations
 

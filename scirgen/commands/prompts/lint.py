@@ -1,4 +1,4 @@
-"""What is wrong with prompts and taxonomies before a model ever sees them. Loading errors are theirs; this finds the quiet faults."""
+"""Checks prompts and taxonomies that load without error for likely mistakes."""
 
 from __future__ import annotations
 

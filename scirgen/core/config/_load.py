@@ -1,4 +1,4 @@
-"""Merging the layers, and remembering where each value came from."""
+"""Merges the layers of settings and remembers where each value comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions; see gates for judging."""
+"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions; gates judge with them."""
 
 from __future__ import annotations
 

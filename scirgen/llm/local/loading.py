@@ -1,6 +1,6 @@
 """Loading causal language models with transformers, once a process: chat and scoring share the weights.
 
-See `transformers_local` (chat) and `transformers_scoring` for how they are used.
+`transformers_local` (chat) and `transformers_scoring` use them.
 """
 
 from __future__ import annotations

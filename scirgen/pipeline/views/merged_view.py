@@ -1,4 +1,4 @@
-"""Several runs seen as one: the view of a merged run. What its parts hold is read where it lies, nothing is copied.
+"""Several runs seen as one: the view of a merged run. It reads its parts where they are and copies nothing.
 
 A dataset belongs to one part. What several parts did for a paper they share counts once. Checking parts and releasing them is
 left to `scirgen.commands.merge.parts` and `scirgen.commands.merge.merge`.

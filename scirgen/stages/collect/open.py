@@ -1,4 +1,4 @@
-"""From configuration to an opened source: which adapter, on what input. See `pages` for reading it."""
+"""From configuration to an opened source: which adapter, on what input. `pages` reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Driving a source page by page: the one place that knows sync from async sources, limits and duplicate ids.
+"""Reads a source page by page. The only place that knows sync from async sources, limits and duplicate ids.
 
 A page is all datasets between two cursors. Never more than one is held in memory. Where files live and how they are
 fetched is up to the source; the runner stores pages and skips those it has.

@@ -1,4 +1,4 @@
-"""Writing a release folder, all or nothing: into a temporary folder beside it, then renamed into place."""
+"""Writes a release folder, all or nothing: into a temporary folder beside it, then renamed into place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAI-PMH: any repository that is harvested with it, in Dublin Core. See oaipmh-scythe for the protocol.
+"""OAI-PMH: any repository that is harvested with it, in Dublin Core. oaipmh-scythe speaks the protocol.
 
 Specified at https://www.openarchives.org/OAI/openarchivesprotocol.html.
 """

@@ -1,4 +1,4 @@
-"""Where the records stand in a catalogue's export. What a record means is left to `known_records` and `mapping`."""
+"""Where the records stand in a catalogue's export. `known_records` and `mapping` know what a record means."""
 
 from __future__ import annotations
 

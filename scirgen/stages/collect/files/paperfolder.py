@@ -1,6 +1,6 @@
 """A folder of papers: what is in it, and which datasets each file can be matched to without asking a model.
 
-A file nobody can be found for is a candidate of every dataset while such files are few; stage `match` then decides.
+A file that matches no dataset is a candidate of every dataset while such files are few; stage `match` then decides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAPER_TYPES = {
     ".htm": "text/html",
     ".tex": "text/x-tex",
 }
-"""Files taken for papers, by suffix. See stage `parse` for whether they are what they are named."""
+"""Files taken for papers, by suffix. Stage `parse` checks that they are what their names say."""
 
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""

@@ -1,4 +1,4 @@
-"""The raw text of paper files, only to look for DOIs and titles in it; see stage `parse` for parsing proper.
+"""The raw text of paper files, only to look for DOIs and titles in it; stage `parse` does the real parsing.
 
 PDF files are opened in a worker process (this module run with ``-m``), which is killed when it takes too long: a hostile
 file can neither hang nor crash the run. A file that cannot be read has no text here; `parse` says why.

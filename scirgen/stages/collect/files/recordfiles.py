@@ -1,4 +1,4 @@
-"""Reading files of records lazily, one mapping at a time, each with the place it stands at. See `mapping` for what they mean.
+"""Reads files of records lazily, one mapping at a time, each with its place. `mapping` knows what they mean.
 
 JSON (an object, a list of objects, or an export of a catalogue), OAI-PMH answers in XML, JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
 """

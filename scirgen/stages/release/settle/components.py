@@ -1,4 +1,4 @@
-"""Connected components over datasets, papers and near-duplicate questions: what must not be torn apart by a split."""
+"""Connected components over datasets, papers and near-duplicate questions: what a split must keep together."""
 
 from __future__ import annotations
 

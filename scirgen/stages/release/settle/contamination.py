@@ -1,4 +1,4 @@
-"""Questions of a benchmark that must not be in a release, found by word n-gram overlap. What is left out is `settle`'s to record.
+"""Questions of a benchmark that must not be in a release, found by word n-gram overlap. `duplicates` records what is left out.
 
 A row is contaminated when its question or answer shares n words in a row with a question or answer of a benchmark, as in GPT-3's
 decontamination with n = 13 (Brown et al. 2020, appendix C), or when its question, having fewer than n words, is one of the

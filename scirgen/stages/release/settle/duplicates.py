@@ -1,4 +1,4 @@
-"""What a run accepted and a release leaves out: contaminated questions, near-duplicates, then what a target has no room for.
+"""Accepted rows that a release leaves out: contaminated questions, near-duplicates, then what a target has no room for.
 
 `contamination`, `scirgen.qa.neardup` and `scirgen.qa.quotas` decide; this carries it out.
 """
