@@ -76,7 +76,7 @@ async def test_a_batch_is_sent_when_it_is_full_without_waiting_for_a_lull() -> N
         assert len(server.batches.made) == 2
 
 
-async def test_batches_left_behind_are_collected_by_the_next_process_and_nothing_is_paid_for_twice() -> None:
+async def test_batches_left_behind_are_collected_by_the_next_process() -> None:
     async with FakeServer(batches=Batches(seconds=0.3)) as server:
         cache = ReplyCache.open()
         async with opened(settings(server), cache) as sessions:
@@ -154,7 +154,7 @@ async def test_what_an_expired_batch_left_out_is_asked_again_and_the_rest_is_not
         assert len(server.batches.made) == 2 and set(server.answered.values()) == {1}
 
 
-async def test_what_a_cancelled_batch_left_out_fails_with_that_reason_and_the_next_run_asks_for_it() -> None:
+async def test_requests_of_a_cancelled_batch_fail_and_are_asked_next_run() -> None:
     async with FakeServer(batches=Batches(ends=["cancelled"])) as server:
         cache = ReplyCache.open()
         async with opened(settings(server), cache) as sessions:

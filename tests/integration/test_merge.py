@@ -122,9 +122,7 @@ def part_ids() -> dict[str, list[str]]:
     return {"a": ids[0::3], "b": ids[1::3], "c": ids[2::3]}
 
 
-def test_a_catalogue_run_in_three_parts_and_merged_gives_the_release_of_one_run_byte_for_byte(
-    sample: Path, tmp_path: Path
-) -> None:
+def test_three_merged_parts_give_the_release_of_one_run(sample: Path, tmp_path: Path) -> None:
     run = scirgen.merge(tmp_path / "m", [sample / "c", sample / "a", sample / "b"])
     assert run.outcome is not None and run.outcome.status == "success" and run.outcome.datasets == 6
     merged, whole = release_bytes(tmp_path / "m"), release_bytes(sample / "whole")
@@ -322,9 +320,7 @@ def test_a_bad_record_that_every_part_read_is_counted_once(tmp_path: Path) -> No
 # -- made differently --------------------------------------------------------------------------------------------------
 
 
-def test_parts_of_different_models_are_refused_unless_mixed_and_then_the_card_says_so(
-    parts: Path, tmp_path: Path
-) -> None:
+def test_parts_of_different_models_need_mixed_and_the_card_says_so(parts: Path, tmp_path: Path) -> None:
     file = split_file(parts / "records.jsonl", slice(1, 9, 2))[0]
     small(file, tmp_path / "other", model="fake-2", filter__gates=["schema", "length"])
     error = refused(parts / "p0", tmp_path / "other", "--out", tmp_path / "m")
@@ -383,9 +379,7 @@ def test_languages_are_never_mixed_and_settings_of_models_are_no_settings_of_a_m
 # -- parts that are not whole ------------------------------------------------------------------------------------------
 
 
-def test_a_part_with_failed_items_or_one_that_was_stopped_needs_a_flag_and_is_named_on_the_card(
-    parts: Path, tmp_path: Path
-) -> None:
+def test_an_unfinished_part_needs_a_flag_and_is_named_on_the_card(parts: Path, tmp_path: Path) -> None:
     file = split_file(parts / "records.jsonl", slice(1, 9, 2))[0]
     outcome = small(file, tmp_path / "ill", faults=Faults({"length": 0.4}, seed=1), limits__repair_attempts=0).outcome
     assert outcome is not None and outcome.status == "partial"
@@ -412,9 +406,7 @@ def test_a_finished_part_that_went_on_and_was_stopped_is_unfinished(copied: Path
     assert error.error_code == "unfinished" and "stopped before the end of its catalogue" in error.message
 
 
-def test_a_part_in_which_nothing_was_accepted_is_merged_and_parts_without_any_pair_are_refused(
-    parts: Path, tmp_path: Path
-) -> None:
+def test_a_part_without_pairs_is_merged_but_not_if_all_are(parts: Path, tmp_path: Path) -> None:
     file = tmp_path / "bare.jsonl"
     file.write_text(json.dumps({"id": "bare", "title": "Q", "description": "It is."}))
     with pytest.raises(ConfigError, match="produced no output"):
@@ -426,9 +418,7 @@ def test_a_part_in_which_nothing_was_accepted_is_merged_and_parts_without_any_pa
     assert error.error_code == "nothing_made" and not (tmp_path / "nothing" / "release").exists()
 
 
-def test_a_part_that_is_being_written_is_refused_and_one_being_merged_cannot_be_written(
-    copied: Path, tmp_path: Path
-) -> None:
+def test_a_part_cannot_be_written_and_merged_at_once(copied: Path, tmp_path: Path) -> None:
     with Store(copied / "p1" / "run.db"):
         error = refused(copied / "p0", copied / "p1", "--out", tmp_path / "m")
     assert error.error_code == "locked" and f"process {os.getpid()}" in error.message
@@ -470,7 +460,7 @@ def _newer(path: Path) -> None:
     ("harm", "said"),
     [(_garbage, "damaged"), (_pages, "damaged"), (_blob, "damaged"), (_newer, "newer scirgen")],
 )
-def test_a_part_whose_store_is_damaged_or_newer_is_named_and_the_release_of_before_stays(
+def test_a_damaged_or_newer_part_is_named_and_the_earlier_release_stays(
     harm: object, said: str, copied: Path, tmp_path: Path
 ) -> None:
     assert callable(harm)

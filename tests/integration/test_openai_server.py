@@ -234,9 +234,7 @@ def common(a: list[int], b: list[int]) -> int:
 
 
 @pytest.mark.parametrize(("says_cached", "unwritten"), [(True, 0), (False, 0), (True, 1), (True, 3), (True, 99)])
-async def test_a_vllm_server_that_takes_tokens_reads_its_cache_only_where_that_can_be_checked(
-    says_cached: bool, unwritten: int
-) -> None:
+async def test_a_vllm_server_reads_its_cache_only_where_that_can_be_checked(says_cached: bool, unwritten: int) -> None:
     server = TokenServer(says_cached, unwritten)
     context = " ".join(f"word{i}" for i in range(100))
     requests = [ScoreRequest(f"{context} Answer:", f" {a}") for a in ("yes it is", "no it is not", "yes it was")]
@@ -353,7 +351,7 @@ async def test_a_key_revoked_or_a_model_unloaded_in_mid_run_is_fatal(status: int
         await sessions.aclose()
 
 
-async def test_a_server_slower_than_the_time_out_is_unavailable_and_our_own_queue_is_not_counted() -> None:
+async def test_a_slow_server_is_unavailable_and_our_queue_is_not_counted() -> None:
     async with FakeServer(latency_s=0.2) as server:
         config = config_for(server.url, concurrency=1, timeout_s=0.9, retries=0)
         sessions = await open_sessions(config, load_registry(), needs_scores=False)

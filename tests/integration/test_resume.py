@@ -126,7 +126,7 @@ def stop(process: subprocess.Popen[bytes], how: str, draw: random.Random) -> Non
 
 
 @pytest.mark.parametrize("seed", [7, *NIGHTLY])
-def test_stopped_ten_times_anyhow_the_release_is_byte_identical_and_no_received_reply_is_asked_for_again(
+def test_ten_stops_leave_the_release_identical_and_ask_no_reply_again(
     server: Server, undisturbed: tuple[Path, float], tmp_path: Path, seed: int
 ) -> None:
     reference, seconds = undisturbed

@@ -43,7 +43,7 @@ def failures(out: Path) -> list[Failure]:
         view.close()
 
 
-async def test_of_five_thousand_items_with_thirty_percent_faulty_replies_each_is_accounted_for_and_the_next_run_mends_them(
+async def test_five_thousand_items_with_faulty_replies_are_all_accounted_for(
     tmp_path: Path,
 ) -> None:
     records = write_records(tmp_path / "records.jsonl", 1400)
@@ -232,9 +232,7 @@ async def test_a_clock_that_goes_backwards_changes_nothing(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("table", ["results", "members", "meta"])
-async def test_a_damaged_store_is_refused_mended_by_the_doctor_and_finished_to_the_same_release(
-    tmp_path: Path, table: str
-) -> None:
+async def test_a_damaged_store_is_refused_repaired_and_finished(tmp_path: Path, table: str) -> None:
     records = write_records(tmp_path / "records.jsonl", 60)
     out = tmp_path / "run"
     async with FakeServer() as server:

@@ -1,4 +1,4 @@
-"""The sentences of a section that can be extracted, and how a long section is cut. """
+"""The sentences of a section that can be extracted, and how a long section is cut."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def assert_same(found: list[ScoreReply | Exception], expected: list[ScoreReply])
         assert reply.logprobs == pytest.approx(wanted.logprobs, abs=2e-3)
 
 
-async def test_a_server_that_takes_tokens_gives_the_scores_of_transformers_from_its_prefix_cache(url: str) -> None:
+async def test_a_server_that_takes_tokens_scores_as_transformers_does(url: str) -> None:
     scoring = await opened(url)
     server = scoring._tokens
     assert server is not None and server.reads_cache and not scoring.capabilities.separate_scores

@@ -55,7 +55,7 @@ def test_intervals_hold_the_mean_and_widen_when_questions_of_a_dataset_move_toge
     assert Clusters(of).interval(together) == wide
 
 
-def test_a_difference_in_one_dataset_alone_is_not_significant_but_one_in_all_of_them_is():
+def test_a_difference_in_all_datasets_is_significant_not_in_one():
     of = [f"d{i // 20}" for i in range(400)]
     left, right = np.zeros(400), np.zeros(400)
     left[:20] = 1

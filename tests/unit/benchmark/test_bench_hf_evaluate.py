@@ -60,7 +60,7 @@ def test_rouge_l_is_the_mean_and_rows_may_be_added_in_batches(tmp_path):
     assert metric.compute()["rouge_l"] == pytest.approx(0.4)
 
 
-async def test_entailment_carries_the_question_and_counts_what_failed_even_inside_a_running_loop(tmp_path):
+async def test_entailment_carries_the_question_and_counts_failures(tmp_path):
     registry = Registry()
     registry.add(Plugin("t", "1", (Provided("entailment", "scripted", f"{__name__}:Scripted"),)))
     metric = EntailmentAccuracy("scripted:x", registry=registry, cache_dir=str(tmp_path))

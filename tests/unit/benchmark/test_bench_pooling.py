@@ -90,7 +90,7 @@ def test_a_grade_of_two_counts_as_relevant_and_one_does_not():
     assert table["judged@10"][0] == 0.75
 
 
-def test_ndcg_of_the_pool_is_cut_at_a_share_of_what_was_judged_and_skips_the_unjudged():
+def test_ndcg_of_the_pool_is_cut_at_a_share_and_skips_the_unjudged():
     # Ten judged, so 20 % is two: grades 1 and 3 are found first (x is unjudged), 3 and 2 would be ideal.
     pool = {"a": 3, "b": 2, "c": 1, **{f"z{i}": 0 for i in range(7)}}
     by_hand = (1 / math.log2(2) + 3 / math.log2(3)) / (3 / math.log2(2) + 2 / math.log2(3))

@@ -42,7 +42,7 @@ def test_numbers_match_by_value_and_extra_ones_do_not_count(answer, reference, v
     assert number_match(answer, reference) == value
 
 
-async def test_models_and_baselines_are_measured_on_the_same_questions_and_replies_are_kept(tmp_path):
+async def test_models_and_baselines_are_measured_on_the_same_questions(tmp_path):
     release = write(small_run(), tmp_path / "release")
     async with FakeServer() as server:
 

@@ -140,7 +140,7 @@ def test_a_record_of_full_is_not_read_again_when_its_file_is_called_otherwise(tm
     assert {r["id"]: s for r, s in read_records(src)} == {"r1": "train", "r2": None}
 
 
-def test_records_without_a_split_can_all_be_given_one_and_otherwise_the_command_says_that_it_made_some(tmp_path):
+def test_records_without_a_split_get_one_and_the_command_says_so(tmp_path):
     flat = released(tmp_path / "a", flat=[record(i) for i in range(9)]) / "flat"
     out = tmp_path / "out"
     result = CliRunner().invoke(cli, ["import", "scirgen-geo", str(flat), str(out), "--split", "test"])

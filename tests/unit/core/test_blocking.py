@@ -38,7 +38,7 @@ async def test_work_when_it_raises_then_the_error_comes_out_as_itself() -> None:
         blocking(failing())
 
 
-async def test_work_when_interrupted_then_it_has_closed_what_it_holds_before_the_caller_goes_on() -> None:
+async def test_interrupted_work_closes_what_it_holds_before_it_returns() -> None:
     closed = []
 
     async def waiting() -> None:

@@ -101,7 +101,7 @@ def test_prompt_of_a_domain_when_it_replaces_none_then_the_near_one_is_named(tmp
     ]
 
 
-def test_override_when_it_has_windows_line_ends_and_a_byte_order_mark_then_it_is_read(tmp_path: Path) -> None:
+def test_an_override_with_windows_line_ends_and_a_mark_is_read(tmp_path: Path) -> None:
     content = b"\xef\xbb\xbf" + JOINT.replace("\n", "\r\n").encode()
     assert findings(written(tmp_path, "prompts/generate/joint.yaml", content)) == []
 

@@ -175,7 +175,7 @@ def test_talks_to_machine_when_prose_then_not(sentence: str) -> None:
 
 
 @pytest.mark.realdata
-def test_talks_to_machine_when_real_papers_then_next_to_nothing_is_taken_for_an_order() -> None:
+def test_real_papers_hold_next_to_no_orders_to_a_machine() -> None:
     folder = REALDATA / "papers" / "truth"
     if not folder.is_dir():
         pytest.skip(f"REAL DATA MISSING: {folder}")

@@ -66,9 +66,7 @@ def test_in_a_group_the_rest_is_committed_soon(writer: Writer, tmp_path: Path) -
     asyncio.run(main())
 
 
-def test_an_exception_takes_back_its_own_transaction_and_outside_of_a_group_nothing_else(
-    writer: Writer, tmp_path: Path
-) -> None:
+def test_an_exception_takes_back_its_own_transaction_only(writer: Writer, tmp_path: Path) -> None:
     add(writer, 1)
     with pytest.raises(sqlite3.IntegrityError):
         add(writer, 2, 1)
@@ -76,9 +74,7 @@ def test_an_exception_takes_back_its_own_transaction_and_outside_of_a_group_noth
     assert on_disk(tmp_path) == [1, 3]
 
 
-def test_in_a_group_a_failure_ends_all_writing_for_others_may_rely_on_what_it_took_back(
-    writer: Writer, tmp_path: Path
-) -> None:
+def test_a_failure_in_a_group_ends_all_writing(writer: Writer, tmp_path: Path) -> None:
     async def main() -> None:
         with writer.grouped():
             add(writer, 1, now=True)

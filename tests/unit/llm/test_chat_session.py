@@ -40,7 +40,7 @@ async def test_ask_twice_asks_the_model_once() -> None:
     assert len(model.requests) == 1
 
 
-async def test_ask_with_temperature_asks_again_for_another_seed_or_sample_but_not_for_the_same() -> None:
+async def test_ask_with_temperature_asks_again_for_another_seed_or_sample() -> None:
     model = Scripted(GOOD, forever=True)
     chat = session(model)
     for seed, sample in [(1, 0), (2, 0), (1, 1), (1, 0)]:

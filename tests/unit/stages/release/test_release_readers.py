@@ -159,7 +159,7 @@ def test_the_rag_samples_have_each_answer_with_the_passages_that_hold_its_eviden
     assert all(e["query_by"] == {"model_name": "openai:m@1", "type": "ai"} for e in examples)
 
 
-def test_the_datasheet_has_all_seven_sections_of_gebru_et_al_with_figures_of_this_release(release):
+def test_the_datasheet_has_all_seven_sections_with_this_releases_figures(release):
     text = (release.folder / "datasheet.md").read_text()
     sections = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
@@ -172,7 +172,7 @@ def test_the_datasheet_has_all_seven_sections_of_gebru_et_al_with_figures_of_thi
     assert all(line.startswith(("#", "- **", "  ", "After", "its publisher")) for line in text.splitlines() if line)
 
 
-def test_what_only_the_publisher_knows_comes_from_the_settings_and_is_otherwise_not_stated(release, tmp_path):
+def test_what_the_publisher_knows_comes_from_the_settings(release, tmp_path):
     text = (release.folder / "datasheet.md").read_text()
     assert "[publisher]" not in text
     assert "**Who funded it?** Not stated by the publisher." in text

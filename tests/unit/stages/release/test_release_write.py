@@ -109,7 +109,7 @@ def test_only_papers_judged_to_be_used_are_released(tmp_path):
     assert with_paper["ds-003"] == without["ds-003"]
 
 
-def test_a_paper_is_found_by_what_evidence_and_aspects_call_its_text_and_has_the_title_that_was_read_in_it(tmp_path):
+def test_a_paper_is_found_by_the_id_of_its_text_and_has_its_title(tmp_path):
     run = small_run()
     run.stored["collect"] = [
         Paper(id="p-shared", title="From the source", sha256="ab12"),
@@ -212,7 +212,7 @@ def test_opening_something_else_says_what_to_do(tmp_path):
         Release(tmp_path)
 
 
-def test_a_question_asked_of_two_datasets_is_one_row_with_two_positives_when_the_answers_agree(tmp_path):
+def test_a_question_of_two_datasets_with_one_answer_has_two_positives(tmp_path):
     content = from_run(small_run(), info())
     release, dropped = write_release(
         content,
