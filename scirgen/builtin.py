@@ -11,6 +11,7 @@ STAGES = (
     Provided("stage", "match", "scirgen.stages.match.stage:MatchStage"),
     Provided("stage", "extract", "scirgen.stages.extract.stage:ExtractStage"),
     Provided("stage", "verify", "scirgen.stages.verify.stage:VerifyStage"),
+    Provided("stage", "query", "scirgen.stages.query.stage:QueryStage"),
     Provided("stage", "generate", "scirgen.stages.generate.stage:GenerateStage"),
     Provided("stage", "filter", "scirgen.stages.filter.stage:FilterStage"),
     Provided("stage", "tag", "scirgen.stages.tag.stage:TagStage"),
@@ -187,6 +188,22 @@ RETRIEVERS = (
     Provided("retriever", "rerank", "scirgen.benchmark.dense:rerank", "a cross-encoder over BM25", "dense"),
 )
 
+QUERY_RECIPES = (
+    Provided(
+        "query_recipe",
+        "recommend",
+        "scirgen.stages.query.recommend:RecommendRecipe",
+        "datasets for a need (DataFinder)",
+    ),
+    Provided("query_recipe", "facets", "scirgen.stages.query.facets:FacetsRecipe", "papers alike in a facet (CSFCube)"),
+    Provided(
+        "query_recipe",
+        "aspects",
+        "scirgen.stages.query.aspects:AspectsRecipe",
+        "papers for a need of many parts (DORIS-MAE)",
+    ),
+)
+
 MATCH_STRATEGIES = (
     Provided(
         "match_strategy",
@@ -255,6 +272,7 @@ PLUGIN = Plugin(
         *ENGINES,
         *MATCH_STRATEGIES,
         *STRATEGIES,
+        *QUERY_RECIPES,
         *RETRIEVERS,
         *FORMATS,
     ),

@@ -18,7 +18,7 @@ from scirgen.core.errors import MissingExtraError, PluginError
 
 KINDS: Final = (
     "stage", "source", "papers", "domain", "chat_model", "scoring_model", "parser", "match_strategy",
-    "generation_strategy", "gate", "faithfulness", "entailment", "release_format", "retriever", "engine",
+    "generation_strategy", "gate", "faithfulness", "entailment", "release_format", "retriever", "engine", "query_recipe",
 )  # fmt: skip
 """What can be plugged in. A name is unique within its kind."""
 

@@ -23,6 +23,10 @@ ENGLISH = "en"
 """The language of the patterns, stems and examples of ``graesser.yaml``."""
 
 
+TaxonomyName = Literal["graesser", "bloom", "aspects", "sections", "wording", "needs", "facets"]
+"""A file in ``taxonomies/``."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 
@@ -257,8 +261,90 @@ class _Sections(_Strict):
     sections: tuple[SectionDefinition, ...]
 
 
+class NeedField(_Strict):
+    """One thing that somebody who looks for data may ask for."""
+
+    id: str = Field(pattern=r"^[a-z_]+$")
+    name: str
+    definition: str
+    in_keyphrases: bool = True
+
+
+class Needs(_Strict):
+    """Fields of a need for data, and which of them a field of science uses."""
+
+    version: int
+    sources: tuple[str, ...]
+    fields: tuple[NeedField, ...]
+    sets: dict[str, tuple[str, ...]] = Field(description="domain -> ids of its fields, in order")
+    first_person: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="language -> words by which a text speaks of its writer; a language without them is not checked",
+    )
+
+    def of(self, domain: str) -> tuple[NeedField, ...]:
+        """The fields of a domain, or those of ``default``.
+
+        Raises:
+            ResourceError: the set names a field that the file does not define.
+        """
+        known = {f.id: f for f in self.fields}
+        chosen = self.sets.get(domain) or self.sets.get("default", ())
+        if unknown := [f for f in chosen if f not in known]:
+            raise ResourceError(
+                f"taxonomies/needs.yaml: the set {domain!r} names the unknown field {unknown[0]!r}",
+                hint=suggest(unknown[0], known),
+            )
+        return tuple(known[f] for f in chosen)
+
+
+class Facet(_Strict):
+    """A respect in which two papers may be alike; ``grades`` say what 3, 2 and 1 mean for it."""
+
+    id: str = Field(pattern=r"^[a-z_]+$")
+    name: str
+    definition: str
+    aspects: tuple[AspectCategory, ...]
+    grades: dict[int, str]
+
+
+class GradeWord(_Strict):
+    """A word that a judge of one requirement may choose, and what it counts."""
+
+    word: str = Field(pattern=r"^[A-Z]+$")
+    grade: int = Field(ge=0)
+    definition: str
+
+
+class Facets(_Strict):
+    """Facets of an abstract with their grades, and the words of the judge of a requirement."""
+
+    version: int
+    sources: tuple[str, ...]
+    facets: tuple[Facet, ...]
+    unrelated: str
+    labels: dict[int, str]
+    requirement: tuple[GradeWord, ...]
+
+    def facet(self, id: str) -> Facet:
+        """One facet by id.
+
+        Raises:
+            ResourceError: there is none of that id.
+        """
+        for item in self.facets:
+            if item.id == id:
+                return item
+        raise ResourceError(f"unknown facet {id!r}", hint=suggest(id, [f.id for f in self.facets]))
+
+    def scale(self, facet: Facet) -> list[tuple[int, str, str]]:
+        """(grade, label, meaning) from the highest to 0."""
+        meanings = {**facet.grades, 0: self.unrelated}
+        return [(grade, self.labels[grade], meanings[grade]) for grade in sorted(meanings, reverse=True)]
+
+
 class Taxonomies:
-    """All four taxonomies of a run, loaded on first use."""
+    """All taxonomies of a run, loaded on first use."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -285,6 +371,16 @@ class Taxonomies:
         return self._load("sections", _Sections)
 
     @cached_property
+    def needs(self) -> Needs:
+        """Fields of a need for data."""
+        return self._load("needs", Needs)
+
+    @cached_property
+    def facets(self) -> Facets:
+        """Facets of an abstract and their grades."""
+        return self._load("facets", Facets)
+
+    @cached_property
     def wording(self) -> Wording:
         """Words and patterns of the gates."""
         return self._load("wording", Wording)
@@ -309,7 +405,7 @@ class Taxonomies:
                 return self._spoken.setdefault((id, language), _in_language(item, language, self.wording))
         raise ResourceError(f"unknown question type {id!r}", hint=suggest(id, [t.id for t in self.graesser.types]))
 
-    def hash(self, name: Literal["graesser", "bloom", "aspects", "sections", "wording"]) -> str:
+    def hash(self, name: TaxonomyName) -> str:
         """Content hash of one taxonomy."""
         loaded: BaseModel = getattr(self, name)
         return digest(loaded.model_dump(mode="json"))

@@ -20,6 +20,8 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
         worked = row["done"] + row["partial"] + row["failed"]
         if row["outputs"] or not (worked or stage == "collect"):
             continue
+        if stage != "collect" and funnel["query"]["outputs"]:
+            continue  # retrieval queries are a result, too
         codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
         seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
         if stage == "collect":

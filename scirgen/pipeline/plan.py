@@ -24,6 +24,7 @@ PER_PAPER = (
     Step("match", "dataset metadata x document", "judged Link", "(dataset, paper)"),
     Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
+    Step("query", "abstracts + aspects of linked papers", "Query", "(paper, query recipe)"),
 )
 """What is read from papers."""
 

@@ -207,6 +207,7 @@ class TaskInfo(Record):
     queries: dict[str, int] = Field(default={}, description="split -> queries that are evaluated")
     grades: int = Field(default=0, description="pairs with a grade; 0: the gold documents are all that is known")
     judges: tuple[str, ...] = Field(default=(), description="who graded")
+    needs_review: bool = Field(default=False, description="a person must pass a need before it is graded")
     unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
 
 

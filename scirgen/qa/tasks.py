@@ -4,13 +4,14 @@
 tasks/TASK/queries.jsonl           TaskQuery: a Query with its split
 tasks/TASK/qrels/train|dev|test.tsv  query-id, corpus-id, score: grades settled over the judges, or 1 for gold
 tasks/TASK/grades.jsonl            Grade: what each judge said, where somebody judged
+tasks/TASK/drafts.jsonl            needs of many parts with their aspects, for people to pass (scirgen label)
 corpus/abstracts.jsonl             AbstractRow: papers as documents, for tasks whose documents are papers
 ```
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
 from typing import Literal, TypeVar
@@ -21,6 +22,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.jsonl import write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
+from scirgen.qa.labels import LabelSet
 from scirgen.qa.release import SPLITS, Release, Split
 
 R = TypeVar("R", bound=Record)
@@ -132,6 +134,74 @@ class Task:
         return read_lines(path, AbstractRow)
 
 
+class PoolInfo(Record):
+    """``pool.json`` in a folder of grades: what was graded, and by whom."""
+
+    release: str
+    task: str
+    split: str
+    judges: tuple[str, ...]
+    unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
+    pool_with: tuple[str, ...] = ()
+    depth: int = 0
+    pairs: int = 0
+    failed: int = 0
+
+
+def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Grade], set[str]]:
+    """The grades in folders of ``scirgen benchmark pool --task``, and the judges that are unvalidated.
+
+    Args:
+        folders: each with ``pool.json`` and ``grades.jsonl``.
+        known: ids of the queries there are; grades of other queries are left out.
+
+    Raises:
+        InputError: a folder is not one, or none of its queries is known: it belongs to another release.
+    """
+    grades: list[Grade] = []
+    unvalidated: set[str] = set()
+    for folder in folders:
+        marker = folder / "pool.json"
+        if not marker.is_file():
+            raise InputError(
+                f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE --task T"
+            )
+        try:
+            info = PoolInfo.model_validate_json(marker.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{marker} is damaged: {error}", hint="Pool again.") from error
+        found = list(read_lines(folder / "grades.jsonl", Grade))
+        own = [g for g in found if g.query_id in known]
+        if found and not own:
+            raise InputError(
+                f"{folder}: none of its {len({g.query_id for g in found})} graded queries is in this release",
+                hint=f"It was made for {info.release}, task {info.task}; leave it out, or pool this release.",
+            )
+        grades += own
+        unvalidated |= set(info.unvalidated)
+    return grades, unvalidated
+
+
+def kept_by_people(folder: Path) -> frozenset[str]:
+    """Ids of the drafted queries that people passed as they stand, from a folder of labels (``scirgen label``, task ``query``).
+
+    A draft with an edited wording is not among them: its aspects would no longer be those of its text.
+
+    Raises:
+        InputError: it is not a folder of such labels.
+    """
+    labels = LabelSet(folder)
+    if labels.sample.task != "query":
+        raise InputError(f"{folder} holds labels of the task {labels.sample.task}", hint="Label drafts: --task query")
+    edited = {
+        item
+        for given in labels.labels.values()
+        for item, label in given.items()
+        if any(label.fields.get(name) for name in ("query", "aspects"))
+    }
+    return frozenset(i.record for i in labels.items if i.id not in edited and labels.settled(i.id).label == "keep")
+
+
 def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
     """query id -> document id -> one grade: the adjudicated one, else the judges' lower median (the lower of two)."""
     pairs: dict[tuple[str, str], dict[str, int]] = {}
@@ -223,11 +293,14 @@ def write_task(
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
     counts: dict[str, int] = {}
     split_of: dict[str, str] = {}
+    written: list[TaskQuery] = []
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
         for query in queries:
             split_of[query.id] = query.split
+            written.append(query)
             write_rows(out, [query.model_dump(mode="json", exclude_defaults=True)])
     counts["queries.jsonl"] = len(split_of)
+    counts |= _write_drafts(folder, written)
     for split in SPLITS:
         rows = [
             f"{query}\t{document}\t{grade}\n"
@@ -243,3 +316,18 @@ def write_task(
             write_rows(out, graded)
         counts["grades.jsonl"] = len(graded)
     return counts
+
+
+def _write_drafts(folder: Path, queries: Sequence[TaskQuery]) -> dict[str, int]:
+    """``drafts.jsonl``: needs of many parts with their aspects, as ``scirgen label draw --task query`` reads them."""
+    known = {q.id: q for q in queries}
+    rows = [
+        {"id": q.id, "query": q.text, "aspects": [known[p].text for p in q.parts if p in known]}
+        for q in queries
+        if q.form == "complex"
+    ]
+    if not rows:
+        return {}
+    with (folder / "drafts.jsonl").open("w", encoding="utf-8") as out:
+        write_rows(out, rows)
+    return {"drafts.jsonl": len(rows)}

@@ -24,7 +24,7 @@ from scirgen.core.records import (
 )
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.taxonomy import Taxonomies, TaxonomyName
 from scirgen.llm.session import ChatSession, ScoreSession
 
 R = TypeVar("R", bound=Record)
@@ -73,7 +73,7 @@ class Uses:
 
     config: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
-    taxonomies: tuple[Literal["graesser", "bloom", "aspects", "sections", "wording"], ...] = ()
+    taxonomies: tuple[TaxonomyName, ...] = ()
     roles: tuple[Role, ...] = ()
     extra: tuple[str, ...] = ()
 

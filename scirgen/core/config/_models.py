@@ -14,6 +14,7 @@ from scirgen.core.config._stages import (
     GenerateConfig,
     MatchConfig,
     ParseConfig,
+    QueryConfig,
     ReleaseConfig,
     Section,
     SectionConfig,
@@ -85,6 +86,7 @@ class Config(Section):
     match: MatchConfig = MatchConfig()
     extract: ExtractConfig = ExtractConfig()
     verify: VerifyConfig = VerifyConfig()
+    query: QueryConfig = QueryConfig()
     generate: GenerateConfig = GenerateConfig()
     filter: FilterConfig = FilterConfig()
     tag: TagConfig = TagConfig()

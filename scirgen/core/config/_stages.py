@@ -155,6 +155,24 @@ class QuotaConfig(Section):
     )
 
 
+class QueryConfig(Section):
+    """Retrieval queries beside the questions; see docs/recipes.md."""
+
+    recipes: tuple[str, ...] = Field(default=(), description="recommend, facets, aspects or a plugin's; empty: none")
+    only: bool = Field(default=False, description="make no question-answer pairs, only retrieval queries")
+    composite: bool = Field(
+        default=True, description="aspects: also one need from two or three papers that share a dataset"
+    )
+    attempts: int = Field(default=2, ge=1, description="aspects: drafts that are asked for until one passes its checks")
+    words: tuple[int, int] = Field(default=(95, 226), description="aspects: least and most words of a need")
+    sub_query_aspects: int = Field(default=2, ge=1, description="aspects: how many aspects a sub-query joins")
+    require_review: bool = Field(
+        default=True,
+        description="aspects: only a need that a person has passed is graded",
+        json_schema_extra={"fingerprint": False},
+    )
+
+
 class GenerateConfig(Section):
     """Stage 7."""
 
@@ -295,6 +313,16 @@ class ReleaseConfig(Section):
     labels: tuple[str, ...] = Field(
         default=(),
         description="folders of labels by people (scirgen label): what they found unfaithful is left out, their corrections are used",
+        json_schema_extra={"fingerprint": False},
+    )
+    abstracts: Literal["open", "all"] = Field(
+        default="open",
+        description="tasks: abstracts of papers whose licence admits passing them on, or all (for your own use)",
+    )
+    # Not fingerprinted: the hash of the grades is.
+    judgements: tuple[str, ...] = Field(
+        default=(),
+        description="folders of `scirgen benchmark pool --task`: their grades become the tasks' qrels",
         json_schema_extra={"fingerprint": False},
     )
     about: AboutConfig = AboutConfig()

@@ -41,6 +41,8 @@ class GenerateStage(Stage):
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item a type; one for all types when there is no paper; in later rounds only what quotas still miss."""
+        if ctx.config.query.only:
+            return
         aspects = scope.outputs("verify", Aspect)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
         kinds = ctx.taxonomies.question_types(ctx.config.generate.types, ctx.config.language)

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Record, SectionLabel
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Query, Record, SectionLabel
 from scirgen.qa.release import MadeRow, ReleaseInfo
 from scirgen.qa.reviews import Reviewed
 from scirgen.stages.base import RunView
+from scirgen.stages.release.run_tasks import RunQueries
 from scirgen.stages.release.tasks import TaskSet
 
 
@@ -30,6 +31,7 @@ class ReleaseContent:
         reviewed: labels by people.
         writers: pair id -> (model, prompt) that wrote it; a pair's own provenance names what looked at it last.
         tasks: retrieval tasks beside the questions.
+        run_queries: a run's queries; they become tasks once the splits are known.
         same_as: dataset id -> id of the dataset that it repeats, where a published corpus has records twice.
     """
 
@@ -46,6 +48,7 @@ class ReleaseContent:
     reviewed: Reviewed = field(default_factory=Reviewed)
     tasks: TaskSet = field(default_factory=TaskSet)
     same_as: Mapping[str, str] = field(default_factory=dict)
+    run_queries: RunQueries = field(default_factory=RunQueries)
 
 
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
@@ -115,6 +118,7 @@ _STAGES: tuple[tuple[str, type[Record]], ...] = (
     ("match", Link),
     ("extract", Aspect),
     ("verify", Aspect),
+    ("query", Query),
     ("generate", QAPair),
 )
 

@@ -20,8 +20,10 @@ from scirgen.qa.quota_progress import progress, rejection_codes
 from scirgen.qa.quotas import select, shortfall
 from scirgen.qa.release import Release, ReleaseInfo
 from scirgen.qa.reviews import read_reviews, reviews_fingerprint
+from scirgen.qa.tasks import read_pools
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
+from scirgen.stages.release.run_tasks import RunQueries, queries_of_run
 from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.settle.duplicates import Resolve
 from scirgen.stages.release.settle.paraphrases import Paraphrases, describe, model_fingerprint, usable_model
@@ -40,8 +42,10 @@ class ReleaseStage(Stage):
         """Its own settings, and the version that the card names."""
         return Uses(
             config=("release",),
-            taxonomies=("wording",),
+            taxonomies=("wording", "facets") if config.query.recipes else ("wording",),
             extra=(
+                config.query.require_review,
+                [file_sha256(f / "grades.jsonl") for f in _judgements(config) if (f / "grades.jsonl").is_file()],
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
@@ -100,8 +104,13 @@ class ReleaseStage(Stage):
         info = info.model_copy(update={"notes": (*ctx.run.notes(), *info.notes)})
         reviewed = read_reviews(_labels(config))
         info = info.model_copy(update={"labels": reviewed.notes})
+        content = replace(from_run(ctx.run, info), reviewed=reviewed)
+        content.run_queries = _queries(ctx, ctx.run)
+        if content.run_queries.withheld:
+            note = f"The abstracts of {content.run_queries.withheld} paper(s) are left out: their licence does not admit it."
+            content.info = content.info.model_copy(update={"notes": (*content.info.notes, note)})
         return write_release(
-            replace(from_run(ctx.run, info), reviewed=reviewed),
+            content,
             ctx.folder / _FOLDER,
             ratios=config.release.ratios,
             seed=config.seed,
@@ -115,6 +124,27 @@ class ReleaseStage(Stage):
             resolve=_resolver(settings),
             choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
         )
+
+
+def _queries(ctx: StageContext, run: RunView) -> RunQueries:
+    """The run's queries and abstracts, with the grades of earlier pools.
+
+    Raises:
+        InputError: a folder of ``release.judgements`` is not one, or belongs to another release.
+    """
+    settings = ctx.config.release
+    found = queries_of_run(run, ctx.taxonomies.facets, every_licence=settings.abstracts == "all")
+    grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in found.queries})
+    return replace(
+        found,
+        grades=tuple(grades),
+        unvalidated=tuple(sorted(unvalidated)),
+        require_review=ctx.config.query.require_review,
+    )
+
+
+def _judgements(config: Config) -> list[Path]:
+    return [Path(f).expanduser() for f in config.release.judgements]
 
 
 def _resolver(settings: ReleaseConfig) -> Resolve:

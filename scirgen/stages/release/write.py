@@ -24,6 +24,7 @@ from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
 from scirgen.stages.release.formats.base import ReleaseFormat
 from scirgen.stages.release.passages import PassageIndex
+from scirgen.stages.release.run_tasks import run_tasks
 from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
 from scirgen.stages.release.settle.grouping import Grouping, group, leakage
@@ -111,9 +112,12 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
     index, licences = _write_passages(content, folder, counts)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
-    if content.tasks.abstracts:
-        put("corpus/abstracts.jsonl", content.tasks.abstracts)
-    tasks = write_tasks(folder, content.tasks.tasks, counts)
+    made, named = run_tasks(content.run_queries, content.uses, content.datasets, grouping.split_of)
+    settled.rejections.extend(named)
+    abstracts = (*content.tasks.abstracts, *content.run_queries.abstracts)
+    if abstracts:
+        put("corpus/abstracts.jsonl", abstracts)
+    tasks = write_tasks(folder, [*content.tasks.tasks, *made], counts)
     dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
     info = content.info.model_copy(
         update={
@@ -126,7 +130,7 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
                 "aspects": len(content.aspects),
                 "passages": counts["corpus/passages.jsonl"],
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
-                **({"abstracts": len(content.tasks.abstracts)} if content.tasks.abstracts else {}),
+                **({"abstracts": len(abstracts)} if abstracts else {}),
             },
             "tasks": tasks,
             "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),

@@ -1,0 +1,134 @@
+"""What a query recipe is, and what it reads of a paper. A plugin of kind ``query_recipe`` is a `QueryRecipe` class."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import Aspect, AspectCategory, Document, Paper, Rejection
+from scirgen.core.taxonomy import TaxonomyName
+from scirgen.core.text.sentences import sentence_spans
+from scirgen.core.text.textmatch import normalise
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
+
+STAGE = "query"
+_STATEMENTS = 12
+
+
+@dataclass(frozen=True)
+class PaperMaterial:
+    """What a recipe reads of one paper: its parsed text, its year, and the statements extracted from it, in document order."""
+
+    document: Document
+    aspects: tuple[Aspect, ...]
+    year: int | None = None
+
+    @property
+    def paper_id(self) -> str:
+        """The paper's id."""
+        return self.document.paper_id
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The abstract's sentences, those that talk to a machine left out."""
+        text = " ".join(self.document.abstract.split())
+        found = (text[start:end] for start, end in sentence_spans(text, self.document.language))
+        return tuple(s for s in found if not talks_to_machine(s))
+
+    @property
+    def abstract(self) -> str:
+        """The abstract, as it may be shown."""
+        return " ".join(self.sentences)
+
+    def said(self, *categories: AspectCategory) -> list[str]:
+        """Statements of these kinds that the abstract does not hold already, each once, a dozen at most."""
+        abstract = normalise(self.abstract)
+        texts = (" ".join(a.span.text.split()) for a in self.aspects if a.category in categories)
+        return [t for t in dict.fromkeys(texts) if normalise(t) not in abstract][:_STATEMENTS]
+
+
+def materials(item: WorkItem) -> list[PaperMaterial]:
+    """The papers among an item's inputs, in the order of their documents."""
+    years = {p.id: p.year for p in item.of(Paper)}
+    aspects = item.of(Aspect)
+    return [
+        PaperMaterial(d, tuple(a for a in aspects if a.paper_id == d.paper_id), years.get(d.paper_id))
+        for d in item.of(Document)
+    ]
+
+
+class QueryRecipe(ABC):
+    """Makes queries of one kind. Stateless.
+
+    Attributes:
+        name: as in ``query.recipes``; also the task's name in a release.
+        version: raised whenever the same inputs would give other queries.
+        prompts: names of its prompts below ``prompts/query/``.
+        taxonomies: those it reads.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    prompts: ClassVar[tuple[str, ...]] = ()
+    taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ()
+
+    def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """One item a paper, with the key ``paper_id|recipe``: datasets that share the paper share it."""
+        for paper in papers:
+            yield self.item((paper,), scope, ctx)
+
+    def item(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> WorkItem:
+        """The work item of one paper, or of several together."""
+        ids = [p.paper_id for p in papers]
+        records = {r.id: r for r in scope.outputs("collect", Paper) if r.id in ids}
+        inputs = [*records.values(), *(x for p in papers for x in (p.document, *p.aspects))]
+        return WorkItem(
+            key=f"{'+'.join(ids)}|{self.name}",
+            inputs=tuple(inputs),
+            parameters={"recipe": self.name},
+            salt=self.definitions(ctx),
+        )
+
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of the recipe's version, prompts and taxonomies."""
+        pack = ctx.chat_session.pack if ctx.chat_session else "standard"
+        return digest(
+            self.name,
+            self.version,
+            [ctx.prompts.get(f"{STAGE}/{name}", pack).hash for name in self.prompts],
+            [ctx.taxonomies.hash(name) for name in self.taxonomies],
+        )
+
+    @abstractmethod
+    async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """The queries of one item, and what was not kept.
+
+        Raises:
+            ModelError: the model was needed and did not answer.
+        """
+
+
+def rejected(ctx: StageContext, code: str, reason: str, about: str, text: str = "") -> Rejection:
+    """A draft that is not kept.
+
+    Args:
+        ctx: of the item.
+        code: why; listed in docs/recipes.md.
+        reason: the same in words.
+        about: which draft of the item.
+        text: the draft.
+    """
+    return Rejection(
+        stage=STAGE,
+        code=code,
+        reason=reason,
+        record_kind="Query",
+        record_id=f"{ctx.key}|{about}",
+        record=text,
+        provenance=ctx.provenance(),
+    )

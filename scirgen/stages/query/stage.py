@@ -1,0 +1,73 @@
+"""The stage: for each paper that a dataset uses, one item a recipe. Without recipes there is nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from scirgen.core.config import Config
+from scirgen.core.errors import PluginError
+from scirgen.core.records import Aspect, Document, Link, Paper
+from scirgen.core.registry import Registry
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.query.base import STAGE, PaperMaterial, QueryRecipe
+
+_WITHOUT_MODEL = {"facets"}
+
+
+class QueryStage(Stage):
+    """Queries do not depend on a dataset: what a paper yields is shared by all datasets that it uses.
+
+    A paper takes part once verification kept something of it for one of its datasets. Its statements are those that were
+    extracted, which are the paper's; verification keeps a selection for each dataset, and would make as many items.
+    """
+
+    name = STAGE
+    version = 1
+
+    def uses(self, config: Config) -> Uses:
+        """Recipes come from the registry, so their prompts and taxonomies enter through each item's salt."""
+        asks = bool(set(config.query.recipes) - _WITHOUT_MODEL)
+        return Uses(config=(STAGE,), roles=("generator",) if asks else ())
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """Recipes x papers."""
+        recipes = chosen_recipes(ctx.config.query.recipes, ctx.registry)
+        if not recipes:
+            return
+        papers = _papers(scope)
+        for recipe in recipes:
+            yield from recipe.items(papers, scope, ctx)
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Let the recipe write."""
+        (recipe,) = chosen_recipes((str(item.parameters["recipe"]),), ctx.registry)
+        return await recipe.write(item, ctx)
+
+
+def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe]:
+    """The recipes of these names.
+
+    Raises:
+        PluginError: an unknown name ("did you mean"), or what is registered is not a `QueryRecipe`.
+    """
+    found: list[QueryRecipe] = []
+    for name in dict.fromkeys(names):
+        made = registry.get("query_recipe", name)
+        if not (isinstance(made, type) and issubclass(made, QueryRecipe)):
+            raise PluginError(f"query recipe {name!r} is not a QueryRecipe subclass")
+        found.append(made())
+    return found
+
+
+def _papers(scope: Scope) -> list[PaperMaterial]:
+    """The dataset's used papers that verification kept something of, by id."""
+    kept = {a.paper_id for a in scope.outputs("verify", Aspect)}
+    documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
+    years = {p.id: p.year for p in scope.outputs("collect", Paper)}
+    aspects = sorted(scope.outputs("extract", Aspect), key=lambda a: (a.span.start, a.category))
+    used = sorted({link.paper_id for link in scope.outputs("match", Link) if link.used})
+    return [
+        PaperMaterial(documents[p], tuple(a for a in aspects if a.paper_id == p), years.get(p))
+        for p in used
+        if p in kept and p in documents
+    ]

@@ -1,0 +1,202 @@
+"""The tasks of a run: its queries with the splits of their papers, the datasets that answer them, and the abstracts they search."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Grade, Paper, Query, Rejection
+from scirgen.core.taxonomy import Facets
+from scirgen.core.text.sentences import sentence_spans
+from scirgen.core.text.textmatch import normalise, words
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.qa.release import TaskInfo
+from scirgen.qa.tasks import AbstractRow, AbstractSentence, added_up, requirements, settled
+from scirgen.stages.base import RunView
+from scirgen.stages.release.tasks import TaskContent
+
+_OPEN = re.compile(r"^(?:cc\d?-|cc0|public-domain|odc|ogl|pddl|odbl|mit$|apache)", re.I)
+_PROFILES = {"facets": "csfcube", "aspects": "doris"}
+_COINED = re.compile(r"\b(?=[\w-]*[A-Z][\w-]*[A-Z0-9])[A-Z]?[\w-]{2,}\b")
+_LONG_TITLE = 32
+
+
+@dataclass(frozen=True)
+class RunQueries:
+    """What a run has for its tasks.
+
+    Attributes:
+        queries: by id.
+        abstracts: papers with a parsed abstract, as documents.
+        withheld: papers whose licence does not admit passing on their abstract.
+        grades: of earlier pools over the same run, from ``release.judgements``.
+        unvalidated: judges among them that have not passed the labels test.
+        require_review: a person must pass a need of many parts before it is graded.
+    """
+
+    queries: tuple[Query, ...] = ()
+    abstracts: tuple[AbstractRow, ...] = ()
+    withheld: int = 0
+    grades: tuple[Grade, ...] = ()
+    unvalidated: tuple[str, ...] = ()
+    require_review: bool = True
+
+
+def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQueries:
+    """Queries and abstracts; nothing where no recipe ran.
+
+    Args:
+        run: the whole run.
+        facets: label an abstract's sentences by their aspects.
+        every_licence: abstracts of papers whose licence does not admit it, too.
+    """
+    queries = {q.id: q.model_copy(update={"provenance": None}) for q in run.records("query", Query)}
+    if not queries:
+        return RunQueries()
+    papers = {p.id: p for p in run.records("collect", Paper)}
+    label_of = {category: f.id for f in facets.facets for category in f.aspects}
+    labels: dict[str, dict[str, str]] = defaultdict(dict)
+    for aspect in run.records("extract", Aspect):
+        labels[aspect.paper_id].setdefault(normalise(aspect.span.text), label_of.get(aspect.category, ""))
+    documents = {d.paper_id: d for d in run.records("parse", Document) if d.abstract}
+    allowed = {k for k in documents if every_licence or _OPEN.match(papers[k].licence if k in papers else "unknown")}
+    titles = {k: (documents[k].title, papers[k].doi if k in papers else None) for k in allowed}
+    rows = [
+        AbstractRow(
+            id=key,
+            title=documents[key].title,
+            sentences=tuple(_sentences(documents[key], labels[key])),
+            year=papers[key].year if key in papers else None,
+            licence=papers[key].licence if key in papers else "unknown",
+            cites=tuple(sorted(_cited(documents[key], titles) - {key})),
+        )
+        for key in sorted(allowed)
+    ]
+    return RunQueries(tuple(queries[k] for k in sorted(queries)), tuple(rows), len(documents) - len(allowed))
+
+
+def run_tasks(
+    found: RunQueries, uses: Mapping[str, Sequence[str]], datasets: Mapping[str, Dataset], split_of: Mapping[str, str]
+) -> tuple[list[TaskContent], list[Rejection]]:
+    """One task a recipe.
+
+    Args:
+        found: see `queries_of_run`.
+        uses: dataset id -> ids of the papers that use it.
+        datasets: by id.
+        split_of: dataset id -> split; a paper's is that of its datasets, which are in one component.
+
+    Returns:
+        The tasks, and the queries that name a dataset that answers them.
+    """
+    users: dict[str, list[str]] = defaultdict(list)
+    for dataset_id in sorted(uses):
+        for paper_id in uses[dataset_id]:
+            users[paper_id].append(dataset_id)
+    kept: dict[str, list[Query]] = defaultdict(list)
+    rejections: list[Rejection] = []
+    for query in found.queries:
+        if not users.get(query.paper_id or ""):
+            continue
+        if query.recipe != "recommend":
+            kept[query.recipe].append(query)
+            continue
+        gold = users[query.paper_id or ""]
+        scrubbed = without_names(query.text, [datasets[d] for d in gold], scrub=query.form == "keyphrases")
+        if scrubbed is None:
+            rejections.append(_names_gold(query))
+        else:
+            kept[query.recipe].append(query.model_copy(update={"text": scrubbed, "gold": tuple(gold)}))
+    return [_task(name, queries, found, users, split_of) for name, queries in sorted(kept.items())], rejections
+
+
+def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str | None:
+    """The text, if it names none of the datasets (title, coined name in it, DOI); else what is left of it, or None.
+
+    Args:
+        text: of a query.
+        datasets: those that answer it.
+        scrub: take names out and keep what is left, where two words are; otherwise a text with a name is refused.
+    """
+    for dataset in datasets:
+        for name in _names(dataset):
+            found = re.compile(
+                rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", 0 if _COINED.fullmatch(name) and not scrub else re.I
+            )
+            if not found.search(text):
+                continue
+            if not scrub:
+                return None
+            text = " ".join(found.sub(" ", text).split())
+    return text if len(words(text)) >= 2 or not scrub else None
+
+
+def _names(dataset: Dataset) -> list[str]:
+    title = dataset.title.strip()
+    short = re.split(r"[:(（：]", title)[0].strip()
+    names = [title, *([short] if len(words(short)) >= 3 else []), *_COINED.findall(title), *filter(None, [dataset.doi])]
+    return list(dict.fromkeys(names))
+
+
+def _names_gold(query: Query) -> Rejection:
+    return Rejection(
+        stage="release",
+        code="names_gold",
+        reason="the query names a dataset that answers it",
+        record_kind="Query",
+        record_id=query.id,
+        record=query.model_dump_json(),
+    )
+
+
+def _task(
+    name: str,
+    queries: Sequence[Query],
+    found: RunQueries,
+    users: Mapping[str, Sequence[str]],
+    split_of: Mapping[str, str],
+) -> TaskContent:
+    ids = {q.id for q in queries}
+    grades = [g for g in found.grades if g.query_id in ids]
+    qrels: dict[str, dict[str, int]] = {q.id: dict.fromkeys(q.gold, 1) for q in queries if q.gold}
+    graded = settled(grades)
+    needed = requirements(queries)
+    qrels |= added_up(needed, graded) if needed else graded
+    return TaskContent(
+        name=name,
+        info=TaskInfo(
+            recipe=name,
+            corpus="datasets" if name == "recommend" else "abstracts",
+            profile=_PROFILES.get(name, "trec"),
+            needs_review=found.require_review and any(q.form == "complex" for q in queries),
+            unvalidated=tuple(sorted({g.judge for g in grades} & set(found.unvalidated))),
+        ),
+        queries=queries,
+        splits={q.id: split_of[users[q.paper_id or ""][0]] for q in queries},
+        qrels=qrels,
+        grades=grades,
+    )
+
+
+def _sentences(document: Document, labels: Mapping[str, str]) -> Iterator[AbstractSentence]:
+    text = " ".join(document.abstract.split())
+    for start, end in sentence_spans(text, document.language):
+        if not talks_to_machine(text[start:end]):
+            yield AbstractSentence(text=text[start:end], label=labels.get(normalise(text[start:end]), ""))
+
+
+def _cited(document: Document, titles: Mapping[str, tuple[str, str | None]]) -> set[str]:
+    """Papers of the corpus whose DOI or long title stands in the document's references."""
+    entries = " ".join(document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.REFERENCE)
+    squeezed = _letters(entries)
+    return {
+        key
+        for key, (title, doi) in titles.items()
+        if (doi and _letters(doi) in squeezed) or (len(_letters(title)) >= _LONG_TITLE and _letters(title) in squeezed)
+    }
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
