@@ -40,6 +40,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("scirgen.cli.adapt.init:init", "Write a plugin package for a new domain."),
     "prompts": ("scirgen.cli.adapt.prompts:prompts", "List, show, render, check, try and compare prompts."),
     "tagger": ("scirgen.cli.measure.tagger:tagger", "Train a light local tagger of Bloom levels or question types."),
+    "retriever": (
+        "scirgen.cli.measure.retriever:retriever",
+        "Train an embedding model for retrieval on a release.",
+    ),
     "plugins": ("scirgen.cli.adapt.plugins:plugins", "List what is plugged in."),
     "import": ("scirgen.cli.measure.import_:import_", "Turn a published dataset into a release."),
     "benchmark": ("scirgen.cli.measure.benchmark:benchmark", "Measure retrievers and models on a release."),

@@ -1,0 +1,57 @@
+"""``scirgen retriever``: train an embedding model for retrieval on a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.group()
+def retriever() -> None:
+    """Train a retriever on a release."""
+
+
+@retriever.command(short_help="Train an embedding model on a release's train split.")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--base", required=True, help="The model to start from: a sentence-transformers folder or id.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the trained model.")
+@click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="What to learn.")
+@click.option("--steps", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Examples a step.")
+@click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), default=2e-5, show_default=True)
+@click.option(
+    "--max-tokens", type=click.IntRange(min=8), default=128, show_default=True, help="Of a text, while training."
+)
+@click.option(
+    "--frozen-layers",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Lowest layers that stay as they are.",
+)
+@click.option(
+    "--evaluate-every", type=click.IntRange(min=1), default=50, show_default=True, help="Steps between looks at dev."
+)
+@click.option("--dev-queries", type=click.IntRange(min=1), default=300, show_default=True)
+@click.option("--dev-documents", type=click.IntRange(min=1), default=1000, show_default=True)
+@click.option(
+    "--setting", type=click.Choice(["without-paper", "with-paper"]), default="without-paper", show_default=True
+)
+@click.option("--seed", default=0, show_default=True)
+def train(release: Path, base: str, out: Path, **given: Any) -> None:
+    """Train BASE on the train split of RELEASE, keep the step that is best on dev, and save it; use it as st:OUT.
+
+    Interrupted, the same command goes on from the last checkpoint.
+    """
+    from scirgen.commands.train_retriever import TrainingSettings, train_retriever
+    from scirgen.qa.release import Release
+
+    settings = TrainingSettings(**given)
+    made = train_retriever(Release(release), base, out, settings, lambda line: click.echo(line, err=True))
+    for name, after in made["dev_after"].items():
+        click.echo(f"dev {name}: {made['dev_before'].get(name, 0.0):.3f} before, {after:.3f} after")
+    click.echo(
+        f"{out}: {made['steps_done']} steps. Measure: scirgen benchmark retrieval {release} --retrievers bm25:tuned,st:{out}"
+    )
