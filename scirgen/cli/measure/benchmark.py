@@ -143,10 +143,29 @@ def retrieval(
     type=click.Path(path_type=Path),
     help="Folder for judgements, qrels and replies.  [default: RELEASE-pool, beside the release]",
 )
+@click.option("--model", help="The judge, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:...")
 @click.option(
-    "--model", required=True, help="The judge, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:..."
+    "--retrievers",
+    "--pool-with",
+    default="bm25,tfidf",
+    show_default=True,
+    help="Whose first documents are pooled: bm25, tfidf, st:MODEL_OR_DIR, ...",
 )
-@click.option("--retrievers", default="bm25,tfidf", show_default=True, help="Whose first documents are pooled.")
+@click.option("--task", help="Pool the queries of this retrieval task instead of the questions (docs/recipes.md).")
+@click.option("--judges", help="With --task: one or more judges, comma-separated URIs; each grades every pair.")
+@click.option("--adjudicator", help="With --task: a model that settles facet pairs on which two judges differ.")
+@click.option(
+    "--exclude-sources/--include-sources",
+    default=True,
+    show_default=True,
+    help="With --task: leave out the papers that a query was written from.",
+)
+@click.option(
+    "--reviewed",
+    type=click.Path(path_type=Path),
+    help="With --task aspects: folder of labels (scirgen label, task query); only needs that people kept are graded.",
+)
+@click.option("--unreviewed", is_flag=True, help="With --task aspects: grade needs that nobody has passed.")
 @click.option("--setting", default="with-paper", show_default=True)
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
 @click.option("--depth", type=click.IntRange(min=1), default=10, show_default=True, help="Documents of each retriever.")
@@ -154,18 +173,56 @@ def retrieval(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Questions, spread over the split."
 )
 def pool(
-    release: Path, out: Path | None, model: str, retrievers: str, setting: str, split: str, depth: int, limit: int
+    release: Path,
+    out: Path | None,
+    model: str | None,
+    retrievers: str,
+    task: str | None,
+    judges: str | None,
+    adjudicator: str | None,
+    exclude_sources: bool,
+    reviewed: Path | None,
+    unreviewed: bool,
+    setting: str,
+    split: str,
+    depth: int,
+    limit: int,
 ) -> None:
-    """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels."""
+    """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels.
+
+    With --task, the pool is a task's, by one or more judges; their grades go into the next release by release.judgements.
+    """
     import asyncio
 
+    if task:
+        from scirgen.cli.measure.tasks import PoolOptions, grade
+
+        if not (judges or model):
+            raise click.UsageError("--task needs --judges URI[,URI]")
+        options = PoolOptions(
+            out,
+            judges or model or "",
+            retrievers,
+            adjudicator,
+            reviewed,
+            unreviewed,
+            setting,
+            split,
+            depth,
+            limit,
+            exclude_sources,
+        )
+        grade(release, task, options, Count("grades"))
+        return
+    if not model:
+        raise click.UsageError("give the judge: --model URI")
     from scirgen.benchmark.pooling import agreement, run_pool
     from scirgen.benchmark.retriever import split_specs
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
 
     opened = Release(release)
-    count = _Count("pairs judged")
+    count = Count("pairs judged")
     qrels, result = asyncio.run(
         run_pool(
             opened, model, load_registry(), out or beside(opened, "pool"), retrievers=split_specs(retrievers), setting=setting, split=split,
@@ -189,13 +246,28 @@ def pool(
         raise SystemExit(3)
 
 
+@benchmark.command(short_help="How far the judges of a task agree.")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--task", required=True, help="A retrieval task of the release.")
+@click.option(
+    "--grades",
+    type=click.Path(path_type=Path),
+    help="Folder of: benchmark pool --task.  [default: the release's grades]",
+)
+def agreement(release: Path, task: str, grades: Path | None) -> None:
+    """Spearman, Krippendorff's alpha, Cohen's kappa and exact agreement, medians over queries, before and after adjudication."""
+    from scirgen.cli.measure.tasks import show_agreement
+
+    show_agreement(release, task, grades)
+
+
 def beside(release: Release, name: str) -> Path:
     """Where results about a release go by default: next to it, since a release holds nothing but what it lists."""
     place = release.folder.resolve()
     return place.with_name(f"{place.name}-{name}")
 
 
-class _Count:
+class Count:
     """Says on stderr how far a long job is, some twenty times."""
 
     def __init__(self, what: str) -> None:
@@ -255,7 +327,7 @@ def qa(
     if ks[0] < 0:
         raise click.BadParameter(f"{depths!r}: a number of passages cannot be negative", param_hint="--k")
     opened = Release(release)
-    count = _Count("answers")
+    count = Count("answers")
     report = asyncio.run(
         run_qa(
             opened, model, load_registry(), out or beside(opened, "qa"), retriever=retriever, ks=ks, split=split, limit=limit,

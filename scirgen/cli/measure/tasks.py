@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
 if TYPE_CHECKING:
     from scirgen.benchmark.tasks.evaluate import TaskSettings
+
+
+class Counting(Protocol):
+    """Says how far a long job is."""
+
+    def start(self, total: int) -> None: ...
+
+    def __call__(self, done: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """The options of ``scirgen benchmark pool --task``."""
+
+    out: Path | None
+    judges: str
+    pool_with: str
+    adjudicator: str | None
+    reviewed: Path | None
+    unreviewed: bool
+    setting: str
+    split: str
+    depth: int
+    limit: int
+    exclude_sources: bool
 
 
 def measure(
@@ -41,3 +69,93 @@ def measure(
         click.echo(f"{pair} = {100 * test.difference:+.2f} {test.metric}, p = {test.p_holm:.4f} (Holm)")
     for note in report.notes:
         click.echo(f"note: {note}")
+
+
+def grade(release: Path, task: str, options: PoolOptions, count: Counting) -> None:
+    """Pool and grade a task, and say what came of it. Exit code 3: some pairs could not be graded."""
+    from scirgen.benchmark.retriever import split_specs
+    from scirgen.benchmark.tasks.pool_run import run_task_pool
+    from scirgen.benchmark.tasks.pools import PoolSettings
+    from scirgen.core.registry import load_registry
+    from scirgen.qa.release import Release
+    from scirgen.qa.tasks import Task, kept_by_people
+
+    opened = Task(Release(release), task)
+    place = opened.release.folder.resolve()
+    out = options.out or place.with_name(f"{place.name}-{task}-pool")
+    passed = kept_by_people(options.reviewed) if options.reviewed else None
+    settings = PoolSettings(
+        split=options.split,
+        pool_with=tuple(split_specs(options.pool_with)),
+        depth=options.depth,
+        exclude_sources=options.exclude_sources,
+        limit=options.limit,
+        reviewed=passed if passed is not None or options.unreviewed or not opened.info.needs_review else frozenset(),
+        setting=options.setting,
+    )
+
+    def started(queries: int, calls: dict[str, int]) -> None:
+        total = sum(calls.values())
+        forms = ", ".join(f"{form} {n:,}" for form, n in sorted(calls.items()))
+        click.echo(f"{queries} queries, {total:,} calls ({forms})", err=True)
+        count.start(total)
+
+    judges = [j.strip() for j in options.judges.split(",") if j.strip()]
+    result = asyncio.run(
+        run_task_pool(
+            opened,
+            judges,
+            settings,
+            load_registry(),
+            out,
+            adjudicator=options.adjudicator,
+            started=started,
+            progress=count,
+        )
+    )
+    graded = result.graded
+    click.echo(f"{out}: {len(graded.grades):,} grades of {len(result.queries)} queries, {len(graded.failed)} failed")
+    for query, document, judge, why in graded.failed[:3]:
+        click.echo(f"  {query}, {document}, {judge}: {why}")
+    by_judge: dict[str, Counter[int]] = {}
+    for found in graded.grades:
+        by_judge.setdefault(found.judge, Counter())[found.grade] += 1
+    for judge, grades in sorted(by_judge.items()):
+        click.echo(f"{judge}: " + ", ".join(f"{grade}: {grades[grade]}" for grade in sorted(grades, reverse=True)))
+    if result.open:
+        click.echo(
+            f"{result.open} pair(s) differ between judges; settle them with --adjudicator URI or have a person do it"
+        )
+    click.echo("note: these judges have not passed a test against people's labels: their grades are unvalidated")
+    click.echo(f"Take them into the next release: scirgen generate ... --set release.judgements='[{out}]'")
+    if graded.failed:
+        raise SystemExit(3)
+
+
+def show_agreement(release: Path, task: str, folder: Path | None) -> None:
+    """Print the agreement of a task's judges."""
+    from scirgen.benchmark.tables import markdown
+    from scirgen.benchmark.tasks.judge_agreement import STATISTICS, judge_agreement
+    from scirgen.core.errors import InputError
+    from scirgen.qa.release import Release
+    from scirgen.qa.tasks import Task, read_pools
+
+    opened = Task(Release(release), task)
+    queries = list(opened.queries())
+    grades = read_pools([folder], {q.id for q in queries})[0] if folder else list(opened.grades())
+    rows = judge_agreement(grades, queries)
+    if not rows:
+        raise InputError(
+            f"no query of {task} has grades by two judges",
+            hint="Grade with two: scirgen benchmark pool --judges URI,URI",
+        )
+    header = ["group", "queries", *STATISTICS, *(f"{s} after" for s in STATISTICS), "exact, pooled", "overruled"]
+    body = [
+        [
+            r.group, r.queries, *(r.before.get(s, "-") for s in STATISTICS), *(r.after.get(s, "-") for s in STATISTICS),
+            r.exact_pooled, r.overruled,
+        ]
+        for r in rows
+    ]  # fmt: skip
+    click.echo("Medians over queries: rho (Spearman), alpha (Krippendorff, ordinal), kappa (Cohen), exact\n")
+    click.echo(markdown(header, body))

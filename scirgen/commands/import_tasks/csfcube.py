@@ -97,8 +97,8 @@ def _grades(
             raise InputError(f"{src}, judgements, line {line}: unknown query {query!r} or paper {paper!r}")
         found_by = tuple(filter(None, str(row.get("sources") or "").split(",")))
         judged = (
-            (f"human:{row['rater_a']}", row["a"]),
-            (f"human:{row['rater_b']}", row["b"]),
+            (f"human:{row.get('rater_a') or 'a'}", row["a"]),
+            (f"human:{row.get('rater_b') or 'b'}", row["b"]),
             (ADJUDICATED, row["adjudicated"]),
         )
         for judge, value in judged:

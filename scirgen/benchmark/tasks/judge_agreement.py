@@ -1,0 +1,112 @@
+"""How far the judges of a task agree, before and after a third has settled what they differ on; medians over queries.
+
+The layout is that of CSFCube's table 2: before compares the two raters, after each of them with the adjudicated grade.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from scirgen.core.records import Grade
+from scirgen.qa.agreement import alpha, exact, kappa, spearman
+from scirgen.qa.tasks import ADJUDICATED, TaskQuery
+
+Column = list[int | None]
+STATISTICS: Mapping[str, Callable[[Column, Column], float | None]] = {
+    "rho": lambda a, b: spearman(a, b),
+    "alpha": lambda a, b: alpha([a, b], level="ordinal"),
+    "kappa": lambda a, b: kappa(a, b),
+    "exact": lambda a, b: exact(a, b),
+}
+"""Spearman's rho, Krippendorff's alpha (ordinal), Cohen's kappa (unweighted), share of equal grades."""
+
+
+@dataclass(frozen=True)
+class AgreementRow:
+    """One facet, form or all queries.
+
+    Attributes:
+        group: which.
+        queries: with two judges.
+        before: statistic -> median over queries; a query where it is not defined is left out.
+        after: the same against the adjudicated grades; empty where nobody adjudicated.
+        exact_pooled: share of equal grades over all pairs.
+        overruled: mean over queries of the share of pairs whose adjudicated grade neither judge gave.
+    """
+
+    group: str
+    queries: int
+    before: dict[str, float]
+    after: dict[str, float]
+    exact_pooled: float
+    overruled: float
+
+
+@dataclass(frozen=True)
+class _Query:
+    group: str
+    before: dict[str, float]
+    after: dict[str, float]
+    equal: int
+    pairs: int
+    overruled: float
+
+
+def judge_agreement(grades: Iterable[Grade], queries: Iterable[TaskQuery]) -> list[AgreementRow]:
+    """A row a facet (or form, where there are no facets), then one for all. Queries with fewer than two judges do not count."""
+    group_of = {q.id: q.facet or q.form for q in queries}
+    by_query: dict[str, list[Grade]] = defaultdict(list)
+    for grade in grades:
+        if grade.query_id in group_of:
+            by_query[grade.query_id].append(grade)
+    measured = [m for q, found in by_query.items() if (m := _measured(group_of[q], found))]
+    groups = sorted({m.group for m in measured})
+    rows = [_row(g, [m for m in measured if m.group == g]) for g in groups]
+    return [*rows, _row("all", measured)] if len(groups) > 1 else rows
+
+
+def _measured(group: str, grades: Sequence[Grade]) -> _Query | None:
+    columns: dict[str, dict[str, int]] = defaultdict(dict)
+    for grade in grades:
+        columns[grade.judge][grade.document_id] = grade.grade
+    settled = columns.pop(ADJUDICATED, {})
+    raters = sorted(columns)
+    if len(raters) < 2:
+        return None
+    documents = sorted(columns[raters[0]].keys() & columns[raters[1]].keys())
+    if not documents:
+        return None
+    a, b = ([columns[r].get(d) for d in documents] for r in raters[:2])
+    after: dict[str, float] = {}
+    overruled = 0.0
+    if settled:
+        # A pair that only one rater graded counts where that rater is compared with the settled grade.
+        everything = sorted({d for r in raters[:2] for d in columns[r]} | settled.keys())
+        final: Column = [settled.get(d, columns[raters[0]].get(d)) for d in everything]
+        given = [[columns[r].get(d) for d in everything] for r in raters[:2]]
+        for name, measure in STATISTICS.items():
+            values = [v for rater in given if (v := measure(rater, final)) is not None]
+            if values:
+                after[name] = fmean(values)
+        overruled = fmean(f not in (x, y) for f, x, y in zip(final, *given, strict=True))
+    before = {name: v for name, measure in STATISTICS.items() if (v := measure(list(a), list(b))) is not None}
+    return _Query(group, before, after, sum(x == y for x, y in zip(a, b, strict=True)), len(documents), overruled)
+
+
+def _row(group: str, measured: Sequence[_Query]) -> AgreementRow:
+    def medians(of: Callable[[_Query], Mapping[str, float]]) -> dict[str, float]:
+        found = {name: [of(m)[name] for m in measured if name in of(m)] for name in STATISTICS}
+        return {name: median(values) for name, values in found.items() if values}
+
+    pairs = sum(m.pairs for m in measured)
+    return AgreementRow(
+        group=group,
+        queries=len(measured),
+        before=medians(lambda m: m.before),
+        after=medians(lambda m: m.after),
+        exact_pooled=sum(m.equal for m in measured) / pairs if pairs else 0.0,
+        overruled=fmean(m.overruled for m in measured) if measured else 0.0,
+    )

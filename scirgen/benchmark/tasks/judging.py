@@ -1,0 +1,203 @@
+"""Grades for a pool: one or more model judges, and an adjudicator where two differ. All grades are kept.
+
+A reply that does not hold exactly one answer is a failure; there is no default grade.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from scirgen.benchmark.tasks.pools import Pool
+from scirgen.core.errors import ModelError
+from scirgen.core.fingerprint import derived_seed
+from scirgen.core.prompts import Prompt, PromptLibrary, unfenced
+from scirgen.core.records import Grade
+from scirgen.core.taxonomy import Facets
+from scirgen.llm.session import ChatSession
+from scirgen.qa.tasks import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements
+
+_WORDS = 400
+
+
+class FacetGrade(BaseModel):
+    """A judge's reply on one facet, or on a dataset for a need."""
+
+    model_config = ConfigDict(extra="forbid")
+    reason: str
+    grade: Literal[0, 1, 2, 3]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One thing to grade: a query (or one requirement of it) and a document."""
+
+    query: TaskQuery
+    document: str
+    found_by: tuple[str, ...]
+
+
+@dataclass
+class Graded:
+    """Grades, and what could not be graded: (query, document, judge, why)."""
+
+    grades: list[Grade] = field(default_factory=list)
+    failed: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+
+def to_grade(task: Task, queries: Sequence[TaskQuery], pool: Pool) -> list[Asked]:
+    """Every pooled pair; of a need of many parts, every different requirement with every document."""
+    everything = list(task.queries())
+    known = {q.id: q for q in everything}
+    needed = requirements(everything)
+    return [
+        Asked(known[part], document, tuple(by))
+        for q in queries
+        for part in needed.get(q.id) or (q.id,)
+        for document, by in sorted(pool[q.id].items())
+    ]
+
+
+class Judging:
+    """Grades with one task's material; judges are chat sessions by name."""
+
+    def __init__(
+        self,
+        task: Task,
+        prompts: PromptLibrary,
+        facets: Facets,
+        setting: str = "with-paper",
+        *,
+        seed: int = 0,
+        concurrency: int = 8,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> None:
+        self._prompts, self._facets, self._seed = prompts, facets, seed
+        self._gate = asyncio.Semaphore(concurrency)
+        self._progress, self._done = progress, 0
+        self._documents: dict[str, TaskDocument] = {d.id: d for d in task.documents(setting)}
+        self._abstracts: dict[str, AbstractRow] = (
+            {a.id: a for a in task.abstracts()} if task.info.corpus == "abstracts" else {}
+        )
+
+    async def judge(self, asked: Sequence[Asked], name: str, chat: ChatSession) -> Graded:
+        """One judge over all of them. Replies are cached, so a second call asks only what is new."""
+        return _gathered(await asyncio.gather(*(self._one(a, name, chat) for a in asked)))
+
+    async def settle(self, asked: Sequence[Asked], grades: Iterable[Grade], name: str, chat: ChatSession) -> Graded:
+        """An adjudicator reads the facet pairs on which the judges differ, with what each of them said."""
+        by: dict[tuple[str, str], list[Grade]] = defaultdict(list)
+        for grade in grades:
+            by[grade.query_id, grade.document_id].append(grade)
+        open_ = [(a, by[a.query.id, a.document]) for a in asked if a.query.facet and differ(by[a.query.id, a.document])]
+        return _gathered(await asyncio.gather(*(self._one(a, name, chat, opinions) for a, opinions in open_)))
+
+    async def _one(
+        self, asked: Asked, name: str, chat: ChatSession, opinions: Sequence[Grade] = ()
+    ) -> Grade | tuple[str, str, str, str]:
+        query = asked.query
+        seed = derived_seed(self._seed, "grade", query.id, asked.document, bool(opinions))
+        async with self._gate:
+            try:
+                if query.form in ("aspect", "sub_aspect"):
+                    value, label, reason, reply = await self._requirement(asked, chat, seed)
+                else:
+                    prompt = self._prompt(query, chat.pack, bool(opinions))
+                    answer = await chat.ask(prompt.render(**self._material(asked, opinions)), FacetGrade, seed=seed)
+                    value, reason, reply = answer.value.grade, unfenced(answer.value.reason), answer.reply_key
+                    label = self._facets.labels.get(value, "") if query.facet else ""
+            except ModelError as error:
+                if error.fatal:
+                    raise
+                return query.id, asked.document, name, f"{error.error_code}: {error.message}"
+            except AmbiguousReply as error:
+                return query.id, asked.document, name, f"ambiguous_label: {error}"
+            finally:
+                self._done += 1
+                self._progress(self._done)
+        return Grade(
+            query_id=query.id,
+            document_id=asked.document,
+            judge=ADJUDICATED if opinions else name,
+            grade=value,
+            label=label,
+            reason=reason,
+            found_by=asked.found_by,
+            reply=reply,
+        )
+
+    async def _requirement(self, asked: Asked, chat: ChatSession, seed: int) -> tuple[int, str, str, str]:
+        paper = self._abstracts[asked.document]
+        words = self._facets.requirement
+        prompt = self._prompts.get("grade/requirement", chat.pack).render(
+            requirement=asked.query.text,
+            title=paper.title,
+            abstract=paper.text,
+            words=[(w.word, w.definition) for w in words],
+        )
+        answer = await chat.ask_text(prompt, seed=seed)
+        word = word_in(answer.text, [w.word for w in words])
+        return next(w.grade for w in words if w.word == word), word, unfenced(answer.text), answer.reply_key
+
+    def _prompt(self, query: TaskQuery, pack: str, adjudicate: bool) -> Prompt:
+        name = ("grade/adjudicate" if adjudicate else "grade/facet") if query.facet else "benchmark/relevance"
+        return self._prompts.get(name, pack)
+
+    def _material(self, asked: Asked, opinions: Sequence[Grade]) -> dict[str, object]:
+        query, document = asked.query, asked.document
+        if not query.facet:
+            text = self._documents[document].searched
+            return {"question": query.text, "title": document, "text": " ".join(text.split()[:_WORDS])}
+        facet = self._facets.facet(query.facet)
+        own, other = self._abstracts[query.paper_id or ""], self._abstracts[document]
+        material: dict[str, object] = {
+            "facet": facet.name,
+            "definition": facet.definition,
+            "grades": self._facets.scale(facet),
+            "query_title": own.title,
+            "query": [f"[{s.label or 'other'}] {s.text}" for s in own.sentences],
+            "title": other.title,
+            "candidate": [f"[{s.label or 'other'}] {s.text}" for s in other.sentences],
+        }
+        if opinions:
+            material["opinions"] = [{"grade": g.grade, "reason": g.reason} for g in opinions]
+        return material
+
+
+class AmbiguousReply(Exception):
+    """A reply with none of the words, or with more than one."""
+
+
+def word_in(text: str, words: Sequence[str]) -> str:
+    """The one of the words that a reply holds in capitals, as a word of its own (AGREE is not in DISAGREE).
+
+    Raises:
+        AmbiguousReply: none of them, or more than one.
+    """
+    found = [w for w in words if re.search(rf"(?<![A-Z]){w}(?![A-Z])", text)]
+    if len(found) != 1:
+        raise AmbiguousReply(f"{', '.join(found)} in one reply" if found else "none of the words in the reply")
+    return found[0]
+
+
+def differ(grades: Sequence[Grade]) -> bool:
+    """Whether judges disagree and nobody has settled it."""
+    return len({g.grade for g in grades}) > 1 and not any(g.judge == ADJUDICATED for g in grades)
+
+
+def _gathered(found: Sequence[Grade | tuple[str, str, str, str]]) -> Graded:
+    return Graded([f for f in found if isinstance(f, Grade)], [f for f in found if not isinstance(f, Grade)])
+
+
+def bill(asked: Sequence[Asked], judges: int) -> Mapping[str, int]:
+    """Calls by form of what is graded, before anything is asked."""
+    counts: dict[str, int] = defaultdict(int)
+    for item in asked:
+        counts[item.query.form] += judges
+    return dict(counts)

@@ -1,0 +1,134 @@
+"""Pools and grades a task: opens the judges one after the other, grades, settles, and writes a folder of grades."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scirgen.benchmark.retriever import complete_specs
+from scirgen.benchmark.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
+from scirgen.benchmark.tasks.pools import PoolSettings, make_pool, pooled_queries
+from scirgen.core.config import Config
+from scirgen.core.jsonl import write_rows
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Grade
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.cache import ReplyCache
+from scirgen.llm.open import open_sessions
+from scirgen.qa.tasks import PoolInfo, Task, TaskQuery, added_up, requirements, settled
+
+
+@dataclass(frozen=True)
+class PoolResult:
+    """What pooling a task gave.
+
+    Attributes:
+        queries: that were pooled.
+        graded: all grades, and what could not be graded.
+        open: pairs on which judges differ and that nobody settled.
+    """
+
+    queries: list[TaskQuery]
+    graded: Graded
+    open: int
+
+
+async def run_task_pool(
+    task: Task,
+    judges: Sequence[str],
+    settings: PoolSettings,
+    registry: Registry,
+    out: Path,
+    *,
+    adjudicator: str | None = None,
+    started: Callable[[int, dict[str, int]], None] = lambda queries, calls: None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> PoolResult:
+    """Pool a task's queries and grade them; replies are kept in ``out/replies.db``, so a second run asks only what is new.
+
+    Args:
+        task: of an opened release.
+        judges: model URIs; each grades every pair.
+        settings: how the pool is made.
+        registry: where retrievers and models are looked up.
+        out: folder that gets ``grades.jsonl``, ``qrels.tsv``, ``pool.json``, ``failed.tsv`` and the replies.
+        adjudicator: a model that settles facet pairs on which judges differ; None: they stay open for a person.
+        started: gets the number of queries and the calls by form before anything is asked.
+        progress: gets the number of grades so far of the judge at work.
+
+    Raises:
+        InputError: there is nothing to pool, or the corpus is missing.
+        ConfigError: an unknown model; PluginError: an unknown retriever.
+    """
+    queries = pooled_queries(task, settings)
+    named = complete_specs(settings.pool_with).values()
+    pool = make_pool(task, queries, PoolSettings(**{**settings.__dict__, "pool_with": tuple(named)}), registry)
+    asked = to_grade(task, queries, pool)
+    started(len(queries), dict(bill(asked, len(judges))))
+    await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
+    resources = Resources()
+    prompts = PromptLibrary(resources)
+    replies = ReplyCache.open(out / "replies.db")
+    judging = Judging(
+        task, prompts, Taxonomies(resources).facets, settings.setting, seed=settings.seed, progress=progress
+    )
+    graded = Graded()
+
+    async def with_judge(uri: str, settle: bool) -> None:
+        config = Config.model_validate({"models": {"generator": uri}})
+        sessions = await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False)
+        try:
+            name = f"model:{sessions.chat.identity}"
+            if settle:
+                found = await judging.settle(asked, graded.grades, name, sessions.chat)
+            else:
+                found = await judging.judge(asked, name, sessions.chat)
+        finally:
+            await sessions.aclose()
+        graded.grades += found.grades
+        graded.failed += found.failed
+
+    for uri in judges:
+        await with_judge(uri, settle=False)
+    if adjudicator:
+        await with_judge(adjudicator, settle=True)
+    _write(task, settings, out, queries, graded)
+    return PoolResult(queries, graded, _open(asked, graded.grades))
+
+
+def _open(asked: Sequence[Asked], grades: Sequence[Grade]) -> int:
+    by: dict[tuple[str, str], list[Grade]] = {}
+    for grade in grades:
+        by.setdefault((grade.query_id, grade.document_id), []).append(grade)
+    return sum(differ(by.get((a.query.id, a.document), ())) for a in asked)
+
+
+def _write(task: Task, settings: PoolSettings, out: Path, queries: Sequence[TaskQuery], graded: Graded) -> None:
+    ordered = sorted(graded.grades, key=lambda g: (g.query_id, g.document_id, g.judge))
+    with (out / "grades.jsonl").open("w", encoding="utf-8") as file:
+        write_rows(file, [g.model_dump(mode="json", exclude_defaults=True) for g in ordered])
+    judges = tuple(sorted({g.judge for g in ordered}))
+    info = PoolInfo(
+        release=task.release.info.name,
+        task=task.name,
+        split=settings.split,
+        judges=judges,
+        unvalidated=judges,
+        pool_with=settings.pool_with,
+        depth=settings.depth,
+        pairs=len({(g.query_id, g.document_id) for g in ordered}),
+        failed=len(graded.failed),
+    )
+    (out / "pool.json").write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    grades = settled(ordered)
+    needed = requirements(task.queries())
+    ids = {q.id for q in queries}
+    final = added_up(needed, grades) if needed else {q: found for q, found in grades.items() if q in ids}
+    rows = "".join(f"{q}\t{d}\t{g}\n" for q, found in sorted(final.items()) for d, g in found.items())
+    (out / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows, encoding="utf-8")
+    failed = "".join("\t".join(" ".join(cell.split()) for cell in f) + "\n" for f in graded.failed)
+    (out / "failed.tsv").write_text("query\tdocument\tjudge\twhy\n" + failed, encoding="utf-8")

@@ -1,0 +1,158 @@
+"""Which documents are graded for a task's queries: what several retrievers find in turn, gold, and cited papers.
+
+CSFCube (section 3.2) draws from its methods in turn, going further down a list when a candidate is in the pool already;
+DORIS-MAE (section 4.1) asks by sentence and by paragraph, and adds the citation neighbours of the source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from scirgen.benchmark.retriever import Identified, make_retriever
+from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.fingerprint import derived_seed
+from scirgen.core.registry import Registry
+from scirgen.core.text.sentences import sentence_spans
+from scirgen.qa.tasks import AbstractRow, Task, TaskDocument, TaskQuery
+
+POOLED = ("sentence", "keyphrases", "complex", "facet")
+"""Forms that are pooled; a sub-query reuses the grades of its aspects."""
+
+GOLD, CITED = "gold", "cited"
+_FURTHER = 10
+
+Pool = dict[str, dict[str, list[str]]]
+"""query id -> document id -> what put it there."""
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """How a pool is made.
+
+    Attributes:
+        split: whose queries.
+        pool_with: retrievers.
+        depth: new documents that each way of searching adds for a query.
+        exclude_sources: leave out the papers that a query was written from.
+        limit: at most this many queries, spread over the split.
+        reviewed: ids of the needs that a person has passed; None: all may be graded.
+        setting: which corpus of datasets.
+        seed: orders the retrievers, query by query.
+    """
+
+    split: str = "test"
+    pool_with: tuple[str, ...] = ("bm25", "tfidf")
+    depth: int = 10
+    exclude_sources: bool = True
+    limit: int | None = None
+    reviewed: frozenset[str] | None = None
+    setting: str = "with-paper"
+    seed: int = 0
+
+
+def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
+    """The queries that are pooled.
+
+    Raises:
+        InputError: there are none; it says why.
+    """
+    found = [q for q in task.queries(settings.split) if q.form in POOLED]
+    if not found:
+        sizes = ", ".join(f"{s} ({n:,})" for s, n in task.info.queries.items() if n)
+        raise InputError(
+            f"the split {settings.split} of the task {task.name} has no queries to pool",
+            hint=f"Choose another with --split; with grades or gold: {sizes or 'none'}.",
+        )
+    passed = [q for q in found if q.form != "complex" or settings.reviewed is None or q.id in settings.reviewed]
+    if not passed:
+        raise InputError(
+            f"none of the {len(found)} needs of the split {settings.split} has been reviewed",
+            hint=f"Have people pass them: scirgen label draw {task.folder / 'drafts.jsonl'} --task query ..., then --reviewed L/ "
+            "(or --unreviewed, for a trial).",
+        )
+    limit = settings.limit
+    return [passed[i * len(passed) // limit] for i in range(limit)] if limit and limit < len(passed) else passed
+
+
+def make_pool(task: Task, queries: Sequence[TaskQuery], settings: PoolSettings, registry: Registry) -> Pool:
+    """The pool of each query.
+
+    Raises:
+        InputError: the corpus is missing; PluginError: an unknown retriever.
+    """
+    documents = task.documents(settings.setting)
+    abstracts = {a.id: a for a in task.abstracts()} if task.info.corpus == "abstracts" else {}
+    ids = {d.id for d in documents}
+    pool: Pool = {q.id: {d: [GOLD] for d in q.gold if d in ids} for q in queries}
+    lists = _lists(queries, documents, abstracts, settings, registry)
+    for query in queries:
+        out = {query.paper_id, *query.sources} if settings.exclude_sources and abstracts else set()
+        own = pool[query.id]
+        for neighbour in _neighbours(query, abstracts):
+            if neighbour not in out:
+                own.setdefault(neighbour, []).append(CITED)
+        ways = sorted(lists[query.id])
+        random.Random(derived_seed(settings.seed, "pool", query.id)).shuffle(ways)
+        for way in ways:
+            new = 0
+            for document in lists[query.id][way]:
+                if document in out:
+                    continue
+                if document in own:
+                    own[document].append(way)
+                elif new < settings.depth:
+                    own[document] = [way]
+                    new += 1
+    return pool
+
+
+def _lists(
+    queries: Sequence[TaskQuery],
+    documents: Sequence[TaskDocument],
+    abstracts: Mapping[str, AbstractRow],
+    settings: PoolSettings,
+    registry: Registry,
+) -> dict[str, dict[str, list[str]]]:
+    """query id -> way of searching -> documents, best first."""
+    lists: dict[str, dict[str, list[str]]] = {q.id: {} for q in queries}
+    asked = [(q, way, text) for q in queries for way, text in _texts(q, abstracts)]
+    depth = min(len(documents), settings.depth * _FURTHER)
+    for spec in settings.pool_with:
+        retriever = make_retriever(registry, spec)
+        if isinstance(retriever, Identified):
+            raise ConfigError(f"{spec} cannot pool: it replays a ranking", hint="Pool with bm25, tfidf, st:MODEL.")
+        retriever.index([d.searched for d in documents])
+        found = retriever.search([text for _, _, text in asked], depth).documents.tolist()
+        for (query, way, _), positions in zip(asked, found, strict=True):
+            hits = lists[query.id].setdefault(f"{spec}:{way}", [])
+            hits += [d for p in positions if p >= 0 and (d := documents[p].id) not in hits]
+    return lists
+
+
+def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow]) -> Iterator[tuple[str, str]]:
+    """(way, text): by title and by abstract for a facet, by paragraph and by sentence for a need; else the query itself."""
+    if query.form == "facet":
+        paper = abstracts.get(query.paper_id or "")
+        if paper is None:
+            raise InputError(
+                f"query {query.id}: its paper {query.paper_id!r} is not in corpus/abstracts.jsonl",
+                hint="Its licence admits no abstract; release.abstracts=all keeps it for your own use.",
+            )
+        yield "title", paper.title
+        yield "abstract", paper.text
+    elif query.form == "complex":
+        yield "paragraph", query.text
+        for start, end in sentence_spans(query.text):
+            yield "sentence", query.text[start:end]
+    else:
+        yield "query", query.text
+
+
+def _neighbours(query: TaskQuery, abstracts: Mapping[str, AbstractRow]) -> list[str]:
+    """Papers of the corpus that a source of the query cites, or that cite it."""
+    sources = {query.paper_id, *query.sources} & set(abstracts)
+    cited = {c for s in sources if s for c in abstracts[s].cites if c in abstracts}
+    citing = {a.id for a in abstracts.values() if sources & set(a.cites)}
+    return sorted((cited | citing) - sources)

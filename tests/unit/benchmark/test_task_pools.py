@@ -1,0 +1,187 @@
+"""Pools, judges and settled grades, on three abstracts that the CSFCube importer reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scirgen.benchmark.tasks.judge_agreement import judge_agreement
+from scirgen.benchmark.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
+from scirgen.benchmark.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
+from scirgen.cli.main import cli
+from scirgen.core.errors import InputError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Grade, Query
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.release import Release
+from scirgen.qa.tasks import ADJUDICATED, Task, added_up, read_pools, requirements, settled
+from tests.support.scripted_chat import ScriptedChat
+
+ABSTRACTS = [
+    (
+        "1",
+        "Snow and rivers",
+        [("background", "Rivers shrink in summer."), ("method", "A water balance of snow and flow.")],
+    ),
+    ("2", "Lake ice", [("background", "Lakes freeze later."), ("method", "A heat balance of lake ice.")]),
+    ("3", "Sheep", [("background", "Sheep are shorn in spring."), ("method", "Counting sheep by hand.")]),
+    ("4", "Snow water", [("background", "Snow stores water."), ("method", "A water balance of a snow pack.")]),
+]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    src = tmp_path / "src"
+    src.mkdir()
+    abstracts = [
+        {"id": i, "title": t, "year": 2000, "sentences": [{"label": label, "text": text} for label, text in s]}
+        for i, t, s in ABSTRACTS
+    ]
+    (src / "abstracts.jsonl").write_text("".join(json.dumps(a) + "\n" for a in abstracts))
+    query = {"id": "1_method", "paper": "1", "facet": "method", "facet_sentences": [1]}
+    (src / "queries.jsonl").write_text(json.dumps(query) + "\n")
+    rows = ["query\tpaper\trater_a\ta\trater_b\tb\tadjudicated\tsources", "1_method\t2\tA\t1\tB\t2\t2\ttfidf,cited"]
+    rows += ["1_method\t3\tA\t0\tB\t-1\t0\ttfidf", "1_method\t4\tA\t3\tB\t3\t3\ttfidf"]
+    (src / "judgements.tsv").write_text("\n".join(rows) + "\n")
+    return src
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    from click.testing import CliRunner
+
+    result = CliRunner().invoke(cli, [str(a) for a in arguments])
+    return result.exit_code, result.output + str(result.exception or "")
+
+
+@pytest.fixture
+def task(source: Path, tmp_path: Path) -> Task:
+    code, output = run("import", "csfcube", source, tmp_path / "release")
+    assert code == 0, output
+    return Task(Release(tmp_path / "release"), "facets")
+
+
+def test_import_keeps_both_raters_and_drops_missing_ratings(task: Task) -> None:
+    assert sorted((g.document_id, g.judge, g.grade) for g in task.grades()) == [
+        ("2", "adjudicated", 2), ("2", "human:A", 1), ("2", "human:B", 2),
+        ("3", "adjudicated", 0), ("3", "human:A", 0),
+        ("4", "adjudicated", 3), ("4", "human:A", 3), ("4", "human:B", 3),
+    ]  # fmt: skip
+    assert task.qrels("dev") == {"1_method": {"2": 2, "3": 0, "4": 3}}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "what"),
+    [
+        ("abstracts.jsonl", '{"id": "1"}\n', "row 1: without title"),
+        ("abstracts.jsonl", "nonsense\n", "line 1: not JSON"),
+        ("queries.jsonl", '{"id": "q", "paper": "9", "facet": "method", "facet_sentences": [0]}\n', "query q"),
+        ("judgements.tsv", "query\tpaper\ta\tb\tadjudicated\nx\t1\t0\t0\t0\n", "line 2: unknown query 'x'"),
+        ("judgements.tsv", "query\tpaper\ta\tb\tadjudicated\n1_method\t1\t0\thigh\t0\n", "line 2: 'high'"),
+    ],
+)
+def test_a_damaged_source_is_one_error_with_its_place(
+    source: Path, tmp_path: Path, file: str, text: str, what: str
+) -> None:
+    (source / file).write_text(text)
+    code, output = run("import", "csfcube", source, tmp_path / "release")
+    assert code != 0
+    assert what in output
+    assert not (tmp_path / "release").exists()
+
+
+def test_each_way_of_searching_adds_new_documents_and_the_source_stays_out(task: Task) -> None:
+    settings = PoolSettings(split="dev", pool_with=("bm25",), depth=1)
+    queries = pooled_queries(task, settings)
+    pool = make_pool(task, queries, settings, load_registry())["1_method"]
+    assert set(pool) == {"4", "2"}  # by title and by abstract, one each; the second goes further down its list
+    assert "1" not in pool
+
+
+def test_cited_papers_are_in_the_pool(task: Task) -> None:
+    path = task.release.folder / "corpus" / "abstracts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["cites"] = ["3"]
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    settings = PoolSettings(split="dev", pool_with=("bm25",), depth=1)
+    pool = make_pool(task, pooled_queries(task, settings), settings, load_registry())
+    assert pool["1_method"]["3"][0] == CITED
+
+
+async def test_two_judges_differ_and_a_third_settles_it(task: Task) -> None:
+    settings = PoolSettings(split="dev", pool_with=("bm25",), depth=2)
+    queries = pooled_queries(task, settings)
+    asked = to_grade(task, queries, make_pool(task, queries, settings, load_registry()))
+    resources = Resources()
+    judging = Judging(task, PromptLibrary(resources), Taxonomies(resources).facets)
+    shown: list[str] = []
+
+    def grading(grade: int):
+        def rule(prompt, number):
+            shown.append(prompt.messages[-1][1])
+            return {"reason": "both balance water", "grade": grade}
+
+        return ScriptedChat(rule)
+
+    one = await judging.judge(asked, "model:one", grading(1))
+    two = await judging.judge(asked, "model:two", grading(3))
+    third = await judging.settle(asked, [*one.grades, *two.grades], "model:three", grading(2))
+    assert {g.judge for g in third.grades} == {ADJUDICATED}
+    assert "both balance water" in shown[-1]
+    assert "[method] A water balance of snow and flow." in shown[0]
+    grades = [*one.grades, *two.grades, *third.grades]
+    assert set(settled(grades)["1_method"].values()) == {2}
+    assert not differ([g for g in grades if g.document_id == "4"])
+    (row,) = judge_agreement(grades, task.queries())
+    assert (row.before["exact"], row.overruled) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("text", ["AGREE. No, DISAGREE.", "I agree.", "", "CONCUR or AGREE"])
+def test_a_reply_without_one_word_in_capitals_has_no_grade(text: str) -> None:
+    with pytest.raises(AmbiguousReply):
+        word_in(text, ["DISAGREE", "DISPUTE", "AGREE", "CONCUR"])
+
+
+def test_agree_is_not_found_in_disagree() -> None:
+    words = ["DISAGREE", "DISPUTE", "AGREE", "CONCUR"]
+    assert word_in("The key component is missing.\nDISAGREE", words) == "DISAGREE"
+    assert word_in("Partly. **AGREE**", words) == "AGREE"
+
+
+def query(id: str, form: str, text: str, **more: object) -> Query:
+    return Query(id=id, recipe="aspects", form=form, text=text, **more)
+
+
+def test_grades_add_up_over_different_requirements_only() -> None:
+    queries = [
+        query("n", "complex", "need", parts=("n/1", "n/2")),
+        query("n/1", "aspect", "snow", parent="n"),
+        query("n/1a", "sub_aspect", "depth", parent="n/1"),
+        query("n/2", "aspect", "ice", parent="n"),
+        query("n/2a", "sub_aspect", "depth", parent="n/2"),
+        query("n/1+2", "sub_query", "both", parent="n", parts=("n/1", "n/2")),
+    ]
+    needed = requirements(queries)
+    assert needed["n"] == ("n/1", "n/1a", "n/2")
+    grades = [
+        Grade(query_id=q, document_id=d, judge="model:m", grade=g)
+        for q, d, g in (("n/1", "a", 2), ("n/1a", "a", 1), ("n/2", "a", 0), ("n/1", "b", 2), ("n/2", "b", 2))
+    ]
+    sums = added_up(needed, settled(grades))
+    assert sums["n"] == {"a": 3}  # b lacks a grade: no sum, instead of a default
+
+
+def test_grades_of_another_release_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "pool"
+    folder.mkdir()
+    info = {"release": "other", "task": "facets", "split": "dev", "judges": ["model:m"]}
+    (folder / "pool.json").write_text(json.dumps(info))
+    (folder / "grades.jsonl").write_text('{"query_id": "x", "document_id": "d", "judge": "model:m", "grade": 1}\n')
+    with pytest.raises(InputError, match="none of its 1 graded queries"):
+        read_pools([folder], {"q"})
+    assert len(read_pools([folder], {"x"})[0]) == 1
+    with pytest.raises(InputError, match=r"no pool\.json"):
+        read_pools([tmp_path], {"q"})
