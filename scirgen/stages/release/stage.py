@@ -44,8 +44,7 @@ class ReleaseStage(Stage):
             config=("release",),
             taxonomies=("wording", "facets") if config.query.recipes else ("wording",),
             extra=(
-                config.query.require_review,
-                [file_sha256(f / "grades.jsonl") for f in _judgements(config) if (f / "grades.jsonl").is_file()],
+                *([_judgements_fingerprint(config)] if config.query.recipes else []),
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
@@ -141,6 +140,12 @@ def _queries(ctx: StageContext, run: RunView) -> RunQueries:
         unvalidated=tuple(sorted(unvalidated)),
         require_review=ctx.config.query.require_review,
     )
+
+
+def _judgements_fingerprint(config: Config) -> str:
+    """What of the grades and of their conditions a release depends on."""
+    files = [f / "grades.jsonl" for f in _judgements(config)]
+    return digest(config.query.require_review, [file_sha256(f) for f in files if f.is_file()])
 
 
 def _judgements(config: Config) -> list[Path]:
