@@ -24,6 +24,11 @@ lint: setup
 test: lint  ## everything CI runs
 	$(BIN)/pytest -n 2 -m "not browser and not vllm and not rag and not ray and not nightly"
 
+.PHONY: docs
+docs: setup  ## the documentation site in docs/_build; warnings are errors, links inside it are checked
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
+
 .PHONY: test-browser
 test-browser: setup  ## the report in headless Chromium (Debian: apt-get install chromium)
 	@command -v chromium >/dev/null || { echo "Chromium is not installed: apt-get install chromium"; exit 1; }

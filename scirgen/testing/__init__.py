@@ -6,6 +6,7 @@ Nothing in scirgen imports this package.
 
 from __future__ import annotations
 
+from scirgen.testing.serving import serving
 from scirgen.testing.sources import SourceContractError, SourceReport, check_source, check_source_async
 
-__all__ = ["SourceContractError", "SourceReport", "check_source", "check_source_async"]
+__all__ = ["SourceContractError", "SourceReport", "check_source", "check_source_async", "serving"]

@@ -1,0 +1,34 @@
+"""The fake server for synchronous code and notebooks: it runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def serving(model: str = "fake") -> Iterator[str]:
+    """Serve the fake model while the block runs.
+
+    Args:
+        model: the name of the model that is served.
+
+    Yields:
+        The model's URI, for ``scirgen.generate(model=...)``.
+    """
+    from scirgen.testing.server import FakeServer  # needs the extra "testing"
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="fake model", daemon=True)
+    thread.start()
+    server = FakeServer(model=model)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    try:
+        yield f"openai:{model}@{server.url}"
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

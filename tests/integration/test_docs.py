@@ -1,0 +1,83 @@
+"""What people read first: README, site and notebook say what is true."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from scirgen.cli.main import cli
+from scirgen.core.config import Config
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "benchmarks").glob("*.md")),
+]
+
+
+def test_readme_is_short_with_one_picture_and_own_data_in_ten_lines() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    assert len(re.findall(r"!\[[^\]]*\]\([^)]+\)", text)) == 1
+    block = re.search(r"## Your own data\n\n```\n(.*?)```", text, re.S)
+    assert block is not None and len(block.group(1).splitlines()) <= 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_to_files_of_the_repository_lead_somewhere(page: Path) -> None:
+    missing = [
+        target
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+        if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
+    ]
+    assert missing == []
+
+
+def sections(model: type[BaseModel], above: str = "") -> list[str]:
+    found = []
+    for name, field in model.model_fields.items():
+        if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel):
+            found += [above + name, *sections(field.annotation, f"{above}{name}.")]
+    return found
+
+
+def test_reference_has_every_section_of_the_settings() -> None:
+    text = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert [s for s in sections(Config) if f"```{{settings}} {s}\n" not in text] == []
+
+
+def test_commands_named_in_readme_and_tutorial_exist() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md"):
+        named = set(re.findall(r"(?m)^scirgen (\w+)", page.read_text(encoding="utf-8")))
+        assert named and named <= set(cli.list_commands(click.Context(cli))), page.name
+
+
+@pytest.mark.timeout(300)
+def test_notebook_of_the_site_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "plugins")]))
+    notebook = nbformat.read(ROOT / "docs" / "first_run.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [str(o) for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+    assert any("'success'" in o or "'partial'" in o for o in shown)
+    assert any("evidence:" in o for o in shown)
+
+
+def test_workflow_calls_what_the_project_calls_ci() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    steps = [s.get("run") for job in workflow["jobs"].values() for s in job["steps"]]
+    assert ".ci/run" in steps and "make docs" in steps
+
+
+def test_one_search_finds_every_place_of_the_repository_s_address() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["repository-code"] == "https://github.com/OWNER/scirgen"
+    assert citation["version"] in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
