@@ -99,8 +99,9 @@ def _funnel(data: ReportData) -> str:
         for r in data.funnel
         for what, count in (("produced", r.outputs), ("rejected", sum(r.rejected.values())), ("failed", r.failed))
     ]
+    most = max((max(r.outputs, sum(r.rejected.values()), r.failed) for r in data.funnel), default=1)
     chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
-        x=alt.X("count:Q", title="records", scale=alt.Scale(type="symlog"), axis=alt.Axis(tickCount=5)),
+        x=alt.X("count:Q", title="records (logarithmic)", scale=alt.Scale(type="symlog"), axis=alt.Axis(values=_decades(most), labelOverlap=True)),
         y=alt.Y("stage:N", sort=[r.stage for r in data.funnel], title=None),
         color=alt.Color(
             "what:N", title=None,
@@ -112,6 +113,11 @@ def _funnel(data: ReportData) -> str:
     return _svg(
         chart.properties(width=300, height=alt.Step(10), description="Records produced, rejected and failed per stage")
     )
+
+
+def _decades(most: int) -> list[int]:
+    """0, 1, 10, 100 ... up to the largest count: marks that do not run into each other on a logarithmic axis."""
+    return [0, *(10**n for n in range(len(str(most))) if 10**n <= most)]
 
 
 def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> str:

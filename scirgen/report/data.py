@@ -117,6 +117,8 @@ class ReportData(_Frozen):
     hops: dict[str, int]
     scores: tuple[ScoreRow, ...]
     defects: dict[str, int]
+    unwritten: dict[str, int] = {}
+    released: int | None = None
     candidates: int
     usage: dict[str, object]
     last_usage: dict[str, object]

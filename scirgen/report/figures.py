@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Score, Span
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, ReleaseFile, Score, Span
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
@@ -77,13 +77,22 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         diversity=diversity_index(bloom) if bloom else None,
         hops=histogram(p.hops for p in pairs),
         scores=tuple(scores),
-        defects=dict(Counter(r.code for r in rejections if r.stage in ("generate", "filter")).most_common()),
+        defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
+        unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
+        released=_released(view),
         candidates=funnel["generate"]["outputs"],
         usage=usage if isinstance(usage, dict) else {},
         last_usage=last if isinstance(last, dict) else {},
         sample=tuple(_sample(view, pairs, rejections, datasets, sample)),
         sample_of=len(pairs) + sum(r.record_kind == "QAPair" for r in rejections),
     )
+
+
+def _released(view: StoreView) -> int | None:
+    """Rows of the release; None before there is one."""
+    splits = ("release/train.jsonl", "release/dev.jsonl", "release/test.jsonl")
+    counted = [f.rows or 0 for f in view.records("release", ReleaseFile) if f.path in splits]
+    return sum(counted) if counted else None
 
 
 def _slim(pairs: Iterable[QAPair]) -> Iterator[QAPair]:

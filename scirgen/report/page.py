@@ -10,6 +10,7 @@ from pathlib import Path
 from scirgen.core.errors import StoreError
 from scirgen.qa.release import SPLITS, Release
 from scirgen.report.charts import draw
+from scirgen.report.codes import meanings
 from scirgen.report.counting import summaries
 from scirgen.report.data import ReportData, SampleRow
 from scirgen.report.figures import gather
@@ -61,11 +62,47 @@ def render(data: ReportData) -> str:
         "report",
         data=data,
         title="scirgen report" if data.kind == "run" else data.name,
+        said=_in_a_sentence(data),
+        per_row=_tokens_per_row(data),
+        meanings=meanings(_codes(data)),
         scores=summaries(data.scores),
         usage=_usage(data.usage, data.last_usage),
         facets=_facets(data.sample),
         charts=draw(data),
     )
+
+
+def _in_a_sentence(data: ReportData) -> str:
+    """What this dataset is."""
+    rows = data.rows if data.released is None else data.released
+    kinds = sum(bool(t.rows) for t in data.types)
+    levels = [level for level, n in data.bloom.items() if n]
+    writers = [m for role, m in data.models.items() if role != "scorer"]
+    of = f"of {kinds} {'type' if kinds == 1 else 'types'}" if kinds else ""
+    of += f" and Bloom levels {levels[0]} to {levels[-1]}" if kinds and len(levels) > 1 else ""
+    about = f"about {data.datasets:,} {'dataset' if data.datasets == 1 else 'datasets'} of the domain {data.domain or 'unknown'}"
+    about += f" and {data.papers:,} {'paper' if data.papers == 1 else 'papers'} on them" if data.papers else ""
+    by = f"written by {', '.join(writers)}" if writers else ""
+    by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
+    count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
+    return ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence it rests on."
+
+
+def _tokens_per_row(data: ReportData) -> str:
+    """Tokens of all invocations, read and written, for each released row; empty where that is not known."""
+    rows, roles = data.released or data.rows, [u for u in data.usage.values() if isinstance(u, Mapping)]
+    counts = [u.get(k) for u in roles for k in ("prompt_tokens", "completion_tokens")]
+    if not rows or not counts or any(not isinstance(c, int) for c in counts):
+        return ""
+    read, written = (sum(int(u[k]) for u in roles) for k in ("prompt_tokens", "completion_tokens"))
+    return f"{read / rows:,.0f} / {written / rows:,.0f}"
+
+
+def _codes(data: ReportData) -> set[str]:
+    found = {*data.defects, *data.unwritten, *(r.code for r in data.sample if r.code)}
+    for stage in data.funnel:
+        found |= set(stage.rejected)
+    return {code.rpartition(": ")[2] for code in found}
 
 
 def _facets(sample: Sequence[SampleRow]) -> list[tuple[str, str, list[tuple[str, int]]]]:

@@ -28,6 +28,7 @@ from scirgen.core.records import (
 from scirgen.pipeline.store import Store
 from scirgen.report import gather, write_report
 from scirgen.report.charts import binned
+from scirgen.report.page import render
 from scirgen.stages.base import StageResult
 
 EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7*7 }} </script>"
@@ -83,6 +84,34 @@ def test_figures_add_up(run: Path) -> None:
     assert data.aspects[0].groups == 1 and data.aspects[0].words == 7
     assert data.papers_per_dataset == {"1": 1}
     assert {(s.name, s.accepted) for s in data.scores} == {("shift", True), ("shift", False)}
+
+
+def test_first_screen_says_what_the_dataset_is(run: Path) -> None:
+    page = render(gather(run))
+    assert "7 questions with answers, of " in page and "about 1 dataset of the domain geo" in page
+    assert "written by fake:m" in page
+
+
+def test_codes_are_explained_on_hover_and_in_a_legend(run: Path) -> None:
+    page = render(gather(run))
+    assert '<abbr title="The question points at something its reader cannot see' in page
+    assert "<dt><code>pointing</code></dt>" in page
+
+
+def test_what_never_became_a_candidate_is_counted_apart(run: Path) -> None:
+    nothing = Rejection(
+        stage="generate", code="no_evidence", reason="none", record_kind="QAPair", record_id="c", dataset_id="d1"
+    )
+    with Store(run / "run.db") as store:
+        store.use("d1", "generate", "k2", store.put("generate", "k2", "f", StageResult((), (nothing,)), 0.1).id)
+    data = gather(run)
+    assert data.defects == {"pointing": 1} and data.unwritten == {"no_evidence": 1}
+
+
+def test_tokens_are_stated_for_each_row(run: Path) -> None:
+    usage = {"generator": {"calls": 3, "prompt_tokens": 7000, "completion_tokens": 700}}
+    page = render(gather(run).model_copy(update={"usage": usage}))
+    assert "tokens in / out per row" in page and "1,000 / 100" in page
 
 
 def test_evidence_is_shown_in_its_surroundings_with_its_page(run: Path) -> None:
