@@ -22,7 +22,10 @@ from scirgen.core.resources import Resources
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--labels", required=True, type=click.Path(path_type=Path), help="JSON Lines: question, answer, context, label."
+    "--labels",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="JSON Lines (question, answer, context, label), or a folder of scirgen label.",
 )
 @click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
 @click.option("--model", help="Generator, for llm_judge and semantic.")
@@ -73,6 +76,10 @@ def calibrate(
 def as_text(found: Calibrated, precision: float) -> str:
     """The tables as text."""
     lines = [f"{found.rows} labels, {found.faithful} faithful", ""]
+    if found.unfiltered is not None and (dev := found.rows - found.unfiltered.rows):
+        lines[1:1] = [
+            f"Thresholds are fitted on {dev} dev labels; all figures are of the {found.unfiltered.rows} test labels."
+        ]
     lines.append(f"{'filter':16}{'threshold':>10}{'kept':>7}  {'precision':20}{'recall':20}{'F1':20}AUC")
     if found.unfiltered is not None:
         lines.append(_line("no filter", found.unfiltered, ""))

@@ -11,10 +11,15 @@ from scirgen.cli.options import parse_settings
 from scirgen.commands.label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen.commands.label.draw import Request
 from scirgen.commands.label.draw import draw as draw_sample
+from scirgen.commands.label.exchange import FILES, Form, import_labelled, import_studio
+from scirgen.commands.label.exchange import export as export_labels
 from scirgen.commands.label.judge import ask_judge
 from scirgen.commands.label.merge import merge as merge_files
+from scirgen.commands.label.merge import merge_collected
 from scirgen.commands.label.pages import MAILABLE, write_pages
 from scirgen.commands.label.plan import pilot_figures, plan_text
+from scirgen.commands.label.serve import Desk, addresses, collected
+from scirgen.commands.label.serve import serve as serve_pages
 from scirgen.commands.label.sources import FileSource, PoolSource, QueryFile, RunSource, Source, counted
 from scirgen.core.domains import resolve_config
 from scirgen.core.prompts import PromptLibrary
@@ -121,17 +126,24 @@ def plan(
     type=click.FloatRange(0, 1, min_open=True),
     help="Largest gap a judge may have.",
 )
+@click.option(
+    "--follow",
+    type=click.Path(path_type=Path, exists=True),
+    help="Earlier L/: its items become dev, the test part is new.",
+)
 @_depth
 @_split
 @_domain
 @_overrides
 def draw(
     source: Path, task: TaskName, test: int, dev: int, strata: str, annotators: str, out: Path, seed: int, power: float,
-    margin: float, depth: int, split: str | None, domain: str | None, overrides: Path | None,
+    margin: float, follow: Path | None, depth: int, split: str | None, domain: str | None, overrides: Path | None,
 ) -> None:  # fmt: skip
     """Draw and freeze a sample. SOURCE is a run, or any file that `scirgen audit` reads."""
     resources = _resources(domain, overrides)
-    request = Request(task, test, dev, _names(strata), _names(annotators), seed, power, margin)
+    request = Request(
+        task, test, dev, _names(strata), _names(annotators), seed, power, margin, LabelSet(follow) if follow else None
+    )
     with ExitStack() as closing:
         opened = _source(closing, source, task, resources, depth, split)
         made = draw_sample(opened, source.name, request, PromptLibrary(resources).get(f"label/{task}"), out)
@@ -173,7 +185,7 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     `scirgen label serve` collected are taken.
     """
     labels = LabelSet(folder)
-    result = merge_files(labels, files)
+    result = merge_files(labels, files) if files else merge_collected(labels, collected(labels))
     for annotator, count in sorted(result.taken.items()):
         more = f", {n} not finished" if (n := result.unfinished.get(annotator)) else ""
         click.echo(f"{annotator}: {count} labels of {len(labels.items)} items{more}")
@@ -223,3 +235,56 @@ def agree(
     keep_earlier(labels, found)
     write(labels, found)
     click.echo(as_text(found))
+
+
+@label.command()
+@_folder
+@click.option("--port", default=8123, show_default=True, type=click.IntRange(1, 65535), help="Port on 127.0.0.1.")
+def serve(folder: Path, port: int) -> None:
+    """Serve the pages on this machine: one address a person, labels into L/labels.db. Stop with Ctrl-C, then merge."""
+    desk = Desk(LabelSet(folder))
+    try:
+        for annotator, address in addresses(desk, port).items():
+            click.echo(f"{annotator:14}{address}")
+    finally:
+        desk.close()
+    click.echo(f"Each address is a person's own: do not share them. Ctrl-C stops; then: scirgen label merge {folder}")
+    serve_pages(folder, port)
+
+
+@label.command()
+@_folder
+@click.option("--to", "form", required=True, type=click.Choice(list(FILES)), help="calibrate, labelstudio or csv.")
+@click.option("--out", type=click.Path(path_type=Path), help="The file.  [default: one in L/]")
+def export(folder: Path, form: Form, out: Path | None) -> None:
+    """Write the labels for `scirgen calibrate`, for Label Studio, or as a table."""
+    path, count = export_labels(LabelSet(folder), form, out)
+    click.echo(f"{path}: {count} rows")
+
+
+@label.command("import")
+@click.argument("folder", metavar="L/", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, exists=True))
+@click.option("--annotator", help="Whose labels they are.  [Label Studio: the name in each e-mail]")
+@click.option("--contexts", type=click.Path(path_type=Path), help="JSON file: context_id to text.")
+@_domain
+@_overrides
+def import_(
+    folder: Path, file: Path, annotator: str | None, contexts: Path | None, domain: str | None, overrides: Path | None
+) -> None:
+    """Take in labels made elsewhere.
+
+    Where L/ holds a sample, FILE is the JSON that Label Studio exports. Where it does not, FILE is JSON Lines of labelled
+    question-answer pairs, and L/ is made with them as one annotator's labels.
+    """
+    if (folder / "sample.json").is_file():
+        result = import_studio(LabelSet(folder), file, annotator)
+        for name, count in sorted(result.taken.items()):
+            click.echo(f"{name}: {count} labels")
+        return
+    if not annotator:
+        raise click.UsageError("--annotator is needed: whose labels are in the file?")
+    guideline = PromptLibrary(_resources(domain, overrides)).get("label/faithful")
+    made = import_labelled(folder, file, annotator, guideline, contexts)
+    click.echo(f"{folder}: {len(made.items)} items labelled by {annotator}; guideline {made.sample.guideline}")
+    click.echo(f"Next: scirgen calibrate --labels {folder}")

@@ -13,9 +13,11 @@ from scirgen.commands.calibrate.quality import (
     Judged,
     Quality,
     auc_interval,
+    fitting,
     grouped,
     quality,
     reliability,
+    reported,
     roc_auc,
     threshold_for,
     thresholds_by_type,
@@ -31,6 +33,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.open import open_scoring, open_sessions
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.session import ChatSession, ScoreSession
+from scirgen.qa.labels import LabelSet
 from scirgen.qa.qafiles import type_key
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material, usual_threshold
@@ -54,6 +57,12 @@ class Labelled:
     faithful: bool
     question_type: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
+    weight: float = field(default=1.0, kw_only=True)
+    """How many answers of the population it stands for: a folder of labels has the weights of its strata."""
+    part: str = field(default="", kw_only=True)
+    """dev or test, in a folder of labels: thresholds are fitted on dev and reported on test."""
+    cluster: str = field(default="", kw_only=True)
+    """The dataset it is about, in a folder of labels."""
 
     @property
     def pair(self) -> QAPair:
@@ -112,11 +121,13 @@ class ScorerFindings:
 
 
 def read_labels(path: Path) -> list[Labelled]:
-    """Read a labels file (JSON Lines).
+    """Read a labels file (JSON Lines), or the settled labels of a folder that `scirgen label` made.
 
     Raises:
         InputError: the file is missing or empty, or a line is wrong; file and line are named.
     """
+    if path.is_dir():
+        return _settled(LabelSet(path))
     rows = [_labelled(value, f"{path}:{number}") for number, value in read_objects(path, hint=_LABELS_HINT)]
     if not rows:
         raise InputError(f"{path} holds no labels", hint=_LABELS_HINT)
@@ -166,11 +177,12 @@ async def calibrate(
         "faithfulness": list(names), "framing": config.filter.framing, "window": config.filter.window,
         "shift_form": config.filter.shift_form,
     }  # fmt: skip
-    everything = [Judged(0.0, r.faithful) for r in rows]
+    everything = [Judged(0.0, r.faithful, weight=r.weight, cluster=r.cluster, part=r.part) for r in rows]
+    everything = reported(everything)
     found.unfiltered = quality(everything, float("-inf"), resamples=1000)
     for scorer in select_scorers(config, registry):
         judged = [
-            Judged(value, r.faithful, r.question_type, len(r.answer.split()))
+            Judged(value, r.faithful, r.question_type, len(r.answer.split()), r.weight, r.cluster, r.part)
             for value, r in zip(measured[scorer.name], rows, strict=True)
             if value is not None
         ]
@@ -180,8 +192,10 @@ async def calibrate(
 
 
 def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, precision: float) -> ScorerFindings:
-    """All numbers of one scorer."""
-    fitted = threshold_for(rows, precision)
+    """All numbers of one scorer. Where rows are dev and test items, thresholds are fitted on dev, and all else is measured on test."""
+    dev = fitting(rows)
+    rows = reported(rows)
+    fitted = threshold_for(dev, precision)
     return ScorerFindings(
         scored=len(rows),
         failed=failed,
@@ -189,7 +203,7 @@ def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, p
         auc_interval=auc_interval(rows),
         configured=quality(rows, threshold, resamples=1000),
         wanted=quality(rows, fitted, resamples=1000) if fitted is not None else None,
-        thresholds=thresholds_by_type(rows, precision),
+        thresholds=thresholds_by_type(dev, precision),
         by_type={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.question_type).items()},
         by_length={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.length).items()},
         reliability=[asdict(b) for b in reliability(rows)],
@@ -247,3 +261,34 @@ async def _measure(
                         raise score
                     code = score.error_code if isinstance(score, ScirgenError) else type(score).__name__
                     failed[scorer.name][code] = failed[scorer.name].get(code, 0) + 1
+
+
+def _settled(labels: LabelSet) -> list[Labelled]:
+    """Items with a final label, with the weights of their strata and the scores that the run measured."""
+    if labels.sample.task != "faithful":
+        raise InputError(
+            f"{labels.folder} holds labels of task {labels.sample.task}",
+            hint="Calibration needs labels of task faithful.",
+        )
+    contexts = labels.contexts()
+    rows = [
+        Labelled(
+            item.shown.question,
+            item.shown.answer,
+            contexts.get(item.shown.context, "") or "\n".join(e.text for e in item.shown.evidence),
+            label == "yes",
+            item.hidden.question_type,
+            item.hidden.scores,
+            weight=item.weight,
+            part=item.part,
+            cluster=item.cluster,
+        )
+        for item in labels.items
+        if (label := labels.settled(item.id).label) is not None
+    ]
+    if len({r.faithful for r in rows}) < 2:
+        raise InputError(
+            f"{labels.folder}: {len(rows)} settled labels, not of both kinds",
+            hint=f"Calibration needs faithful and unfaithful answers: scirgen label merge {labels.folder} A.jsonl B.jsonl",
+        )
+    return rows

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +30,12 @@ class Judged:
     faithful: bool
     question_type: str = ""
     words: int = 0
+    weight: float = 1.0
+    """How many answers of the population it stands for."""
+    cluster: str = ""
+    """The dataset it is about: the bootstrap resamples whole datasets where this is given."""
+    part: str = ""
+    """dev or test, where the labels have such parts."""
 
     @property
     def length(self) -> str:
@@ -62,14 +69,28 @@ class Bin:
     interval: Interval
 
 
+def fitting(rows: Sequence[Judged]) -> list[Judged]:
+    """The rows that thresholds are fitted on: the dev part where there are both parts, else all."""
+    dev = [r for r in rows if r.part == "dev"]
+    return dev if 0 < len(dev) < len(rows) else list(rows)
+
+
+def reported(rows: Sequence[Judged]) -> list[Judged]:
+    """The rows that figures are measured on: the test part where there are both parts, else all."""
+    test = [r for r in rows if r.part == "test"]
+    return test if 0 < len(test) < len(rows) else list(rows)
+
+
 def roc_auc(rows: Sequence[Judged]) -> float | None:
     """The probability that a faithful answer scores above an unfaithful one, ties counting half; None with one kind only."""
-    bad = sorted(r.score for r in rows if not r.faithful)
-    good = [r.score for r in rows if r.faithful]
+    bad = sorted((r.score, r.weight) for r in rows if not r.faithful)
+    good = [(r.score, r.weight) for r in rows if r.faithful]
     if not bad or not good:
         return None
-    won = sum(bisect.bisect_left(bad, g) + bisect.bisect_right(bad, g) for g in good)
-    return won / (2 * len(bad) * len(good))
+    scores = [score for score, _ in bad]
+    below = [0.0, *itertools.accumulate(weight for _, weight in bad)]
+    won = sum(w * (below[bisect.bisect_left(scores, g)] + below[bisect.bisect_right(scores, g)]) for g, w in good)
+    return won / (2 * below[-1] * sum(w for _, w in good))
 
 
 def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
@@ -81,20 +102,33 @@ def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, see
         resamples: bootstrap resamples for the 95 % intervals (percentile method); 0: none.
         seed: of the resampling.
     """
-    kept, precision, recall, f1 = _quality([(r.score > threshold, r.faithful) for r in rows])
+    flags = [(r.score > threshold, r.faithful, r.weight) for r in rows]
+    kept, precision, recall, f1 = _quality(flags)
     if not resamples or not rows:
         return Quality(threshold, kept, len(rows), precision, recall, f1)
-    generator = random.Random(seed)
-    flags = [(r.score > threshold, r.faithful) for r in rows]
-    drawn = [_quality(generator.choices(flags, k=len(flags)))[1:] for _ in range(resamples)]
+    drawn = [
+        _quality([(r.score > threshold, r.faithful, r.weight) for r in again])[1:]
+        for again in _resampled(rows, resamples, seed)
+    ]
     intervals = [_percentiles([d[i] for d in drawn]) for i in range(3)]
     return Quality(threshold, kept, len(rows), precision, recall, f1, *intervals)
 
 
 def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0) -> Interval | None:
     """Bootstrap 95 % interval of `roc_auc`."""
+    return _percentiles([roc_auc(again) for again in _resampled(rows, resamples, seed)]) if rows else None
+
+
+def _resampled(rows: Sequence[Judged], resamples: int, seed: int) -> Iterator[list[Judged]]:
+    """Bootstrap samples: of whole clusters where all rows name theirs, else of rows."""
     generator = random.Random(seed)
-    return _percentiles([roc_auc(generator.choices(rows, k=len(rows))) for _ in range(resamples)]) if rows else None
+    if all(r.cluster for r in rows) and len({r.cluster for r in rows}) > 1:
+        groups = list(grouped(rows, lambda r: r.cluster).values())
+        for _ in range(resamples):
+            yield [r for group in generator.choices(groups, k=len(groups)) for r in group]
+    else:
+        for _ in range(resamples):
+            yield generator.choices(rows, k=len(rows))
 
 
 def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
@@ -104,13 +138,14 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
     """
     ordered = sorted(rows, key=lambda r: -r.score)
     best: float | None = None
-    good = 0
+    good = total = 0.0
     for i, row in enumerate(ordered):
-        good += row.faithful
+        good += row.weight * row.faithful
+        total += row.weight
         following = ordered[i + 1].score if i + 1 < len(ordered) else None
         if following == row.score:
             continue
-        if good and good / (i + 1) >= precision:
+        if good and good / total >= precision:
             best = (row.score + following) / 2 if following is not None else row.score - 1e-6 - abs(row.score) * 1e-6
     return best
 
@@ -157,15 +192,17 @@ def grouped(rows: Sequence[Judged], key: Callable[[Judged], str]) -> Mapping[str
     return dict(sorted(groups.items()))
 
 
-def _quality(flags: Sequence[tuple[bool, bool]]) -> tuple[int, float | None, float | None, float | None]:
-    kept = sum(k for k, _ in flags)
-    hits = sum(k and good for k, good in flags)
-    wanted = sum(good for _, good in flags)
+def _quality(flags: Sequence[tuple[bool, bool, float]]) -> tuple[int, float | None, float | None, float | None]:
+    """Of (kept, faithful, weight): rows kept, and weighted precision, recall and F1."""
+    kept = sum(w for k, _, w in flags if k)
+    hits = sum(w for k, good, w in flags if k and good)
+    wanted = sum(w for _, good, w in flags if good)
+    rows = sum(k for k, _, _ in flags)
     precision = hits / kept if kept else None
     recall = hits / wanted if wanted else None
     if precision is None or recall is None:
-        return kept, precision, recall, None
-    return kept, precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        return rows, precision, recall, None
+    return rows, precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def _percentiles(values: Sequence[float | None]) -> Interval | None:

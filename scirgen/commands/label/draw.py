@@ -42,6 +42,7 @@ class Request:
         seed: of the draw.
         power: items of a stratum are proportional to its size raised to this (M. D. Bankier, 1988): 1 proportional, 0 equal.
         margin: of the non-inferiority test that the sample is meant for.
+        follow: an earlier folder of labels: all its items become the dev part, with their labels, and the test part is new.
     """
 
     task: TaskName
@@ -52,6 +53,7 @@ class Request:
     seed: int = 0
     power: float = 0.5
     margin: float = 0.075
+    follow: LabelSet | None = None
 
 
 def draw(source: Source, name: str, request: Request, guideline: Prompt, folder: Path) -> LabelSet:
@@ -69,7 +71,9 @@ def draw(source: Source, name: str, request: Request, guideline: Prompt, folder:
             annotators' names are not usable.
     """
     _check(request, folder)
-    candidates = list(source.candidates())
+    earlier = request.follow
+    known = {i.record for i in earlier.items} if earlier else set()
+    candidates = [c for c in source.candidates() if c.record not in known]
     if len(candidates) < request.test + request.dev:
         raise InputError(
             f"{name} has {len(candidates):,} candidates; {request.test} + {request.dev} items cannot be drawn",
@@ -92,8 +96,13 @@ def draw(source: Source, name: str, request: Request, guideline: Prompt, folder:
         )
         for c, part, stratum in chosen
     ]
+    if earlier:
+        items += _as_dev(earlier)
+        material.contexts = {**earlier.contexts(), **material.contexts}
     items.sort(key=lambda i: i.id)
     freeze(folder, items, material, guideline, name, source.kind, request, parts.rows())
+    if earlier:
+        _carry_over(earlier, LabelSet(folder))
     return LabelSet(folder)
 
 
@@ -123,6 +132,27 @@ def freeze(
     write_text(folder / "sample.json", sample.model_dump_json(indent=2) + "\n")
 
 
+def _as_dev(earlier: LabelSet) -> list[Item]:
+    """All items of an earlier sample as dev items, weighted by the strata they were drawn from."""
+    counts: dict[str, int] = {}
+    for item in earlier.items:
+        counts[item.stratum] = counts.get(item.stratum, 0) + 1
+    sizes = {s.name: s.population for s in earlier.sample.strata}
+    return [
+        i.model_copy(update={"part": "dev", "weight": round(sizes[i.stratum] / counts[i.stratum], 6)})
+        for i in earlier.items
+    ]
+
+
+def _carry_over(earlier: LabelSet, made: LabelSet) -> None:
+    """Labels of an earlier sample as labels of the new one; those made by another guideline stay behind."""
+    if earlier.sample.guideline != made.sample.guideline:
+        return
+    for annotator, mine in earlier.labels.items():
+        moved = [mine[i.id].model_copy(update={"sample": made.sample.id}) for i in made.items if i.id in mine]
+        write_lines(made.folder / "labels" / f"{annotator}.jsonl", moved)
+
+
 @dataclass(frozen=True)
 class Allocation:
     """Who was drawn: stratum -> part -> candidates; (part, stratum) -> weight; stratum -> size."""
@@ -143,8 +173,8 @@ def allocate(candidates: Sequence[Candidate], request: Request) -> Allocation:
     """Decide who is drawn. The same candidates and seed give the same draw, in whatever order they come."""
     groups = _strata(candidates, request)
     sizes = {name: len(group) for name, group in groups.items()}
-    test = shares(sizes, request.test, request.power)
-    dev = shares({n: sizes[n] - test[n] for n in sizes}, request.dev, request.power)
+    test = _two_levels(sizes, request.test, request.power)
+    dev = _two_levels({n: sizes[n] - test[n] for n in sizes}, request.dev, request.power)
     drawn: dict[str, dict[Part, list[Candidate]]] = {}
     for name, group in groups.items():
         ordered = sorted(group, key=lambda c: digest("draw", request.seed, c.record))
@@ -155,13 +185,13 @@ def allocate(candidates: Sequence[Candidate], request: Request) -> Allocation:
         covered: dict[str, int] = {}
         total: dict[str, int] = {}
         for name, size in sizes.items():
-            first = name.split(" | ")[0]
+            first = _first(name)
             total[first] = total.get(first, 0) + size
             covered[first] = covered.get(first, 0) + (size if drawn[name][part] else 0)
         for name, size in sizes.items():
             if count := len(drawn[name][part]):
                 # A stratum without an item in this part is represented by the others of the same first key.
-                first = name.split(" | ")[0]
+                first = _first(name)
                 weights[part, name] = size / count * total[first] / covered[first]
     return Allocation(drawn, weights, sizes)
 
@@ -193,19 +223,49 @@ def _strata(candidates: Sequence[Candidate], request: Request) -> dict[str, list
             table.setdefault(name, []).append(candidate)
         return table
 
-    full = [(c, " | ".join(c.keys.get(k) or "none" for k in request.strata) or "all") for c in candidates]
-    groups = grouped(full)
-    counts = shares({n: len(g) for n, g in groups.items()}, request.test, request.power)
-    small = {n for n, count in counts.items() if count == 0}
-    if not small or len(request.strata) < 2:
-        return groups
-    return grouped([(c, f"{name.split(' | ')[0]} | {_OTHER}" if name in small else name) for c, name in full])
+    named = [(c, " | ".join(c.keys.get(k) or "none" for k in request.strata) or "all") for c in candidates]
+    groups = grouped(named)
+    # Pooled strata are larger, so others may get nothing now: again, until nothing changes.
+    for _ in range(len(groups)):
+        counts = _two_levels({n: len(g) for n, g in groups.items()}, request.test, request.power)
+        pooled = [(c, f"{_first(name)} | {_OTHER}" if counts[name] == 0 else name) for c, name in named]
+        if pooled == named or len(request.strata) < 2:
+            break
+        named, groups = pooled, grouped(pooled)
+    return groups
+
+
+def _two_levels(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int]:
+    """`shares` among the values of the first key, each of which gets at least one item; then within each of them."""
+    first: dict[str, int] = {}
+    for name, size in sizes.items():
+        first[_first(name)] = first.get(_first(name), 0) + size
+    filled = {n: s for n, s in first.items() if s}
+    given = shares(filled, wanted, power)
+    for name in sorted(filled):
+        if given[name] == 0 and (most := max(given, key=lambda n: (given[n], n))) and given[most] > 1:
+            given[most] -= 1
+            given[name] = 1
+    result: dict[str, int] = dict.fromkeys(sizes, 0)
+    for name, count in given.items():
+        result |= shares({n: s for n, s in sizes.items() if _first(n) == name}, count, power)
+    return result
+
+
+def _first(stratum: str) -> str:
+    """The first key's value of a stratum."""
+    return stratum.split(" | ")[0]
 
 
 def _check(request: Request, folder: Path) -> None:
     if (folder / "sample.json").exists():
         raise InputError(
             f"{folder} holds a sample already", hint="Choose another folder with --out; labels belong to one sample."
+        )
+    if request.follow is not None and (request.follow.sample.task != request.task or request.dev):
+        raise InputError(
+            "a sample that follows another has its task, and its items as the dev part",
+            hint=f"Use --task {request.follow.sample.task}, and leave --dev out.",
         )
     if request.task not in TASKS:
         raise InputError(f"unknown task {request.task!r}", hint=f"Known: {', '.join(TASKS)}.")

@@ -60,6 +60,17 @@ def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
     return take(labels, found, unfinished)
 
 
+def merge_collected(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> Merged:
+    """Take in labels that come with their places instead of in files: those that a server collected.
+
+    Raises:
+        InputError: as `check`.
+    """
+    found = check(labels, lines)
+    finished = {a: {k: v for k, v in mine.items() if not v.unfinished()} for a, mine in found.items()}
+    return take(labels, finished, {a: len(found[a]) - len(finished[a]) for a in found})
+
+
 def take(labels: LabelSet, found: dict[str, dict[str, Label]], unfinished: dict[str, int]) -> Merged:
     """Store checked labels of some annotators and write the page of the third person."""
     for annotator, mine in found.items():
@@ -69,11 +80,19 @@ def take(labels: LabelSet, found: dict[str, dict[str, Label]], unfinished: dict[
                 hint=f"Load {labels.folder / 'labels' / (annotator + '.jsonl')} into the page first, then download again.",
             )
     for annotator, mine in found.items():
-        write_lines(labels.folder / "labels" / f"{annotator}.jsonl", [mine[i.id] for i in labels.items if i.id in mine])
+        write_lines(
+            labels.folder / "labels" / f"{annotator}.jsonl",
+            [_in_order(mine[i.id]) for i in labels.items if i.id in mine],
+        )
     again = LabelSet(labels.folder)
     disputed = tuple(i for i in again.items if again.settled(i.id).how == "open")
     page = write_adjudication(again, disputed, pictures_of(again)) if disputed else None
     return Merged({a: len(v) for a, v in again.labels.items()}, unfinished, disputed, page)
+
+
+def _in_order(label: Label) -> Label:
+    """The label with its fields by name, so that the same labels are the same bytes."""
+    return label.model_copy(update={"fields": dict(sorted(label.fields.items()))})
 
 
 def check(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> dict[str, dict[str, Label]]:

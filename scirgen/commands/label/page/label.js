@@ -183,7 +183,8 @@
 
   const folded = (id, title, shortcut, make) => {
     const part = el("details", { id }, el("summary", {}, `${title} `, el("kbd", {}, shortcut)));
-    part.addEventListener("toggle", () => { if (part.open && part.children.length === 1) part.append(...make()); });
+    part.addEventListener("toggle", () => { if (part.open && part.children.length === 1) part.append(...make());
+      if (part.open && part.getBoundingClientRect().bottom > innerHeight) part.scrollIntoView({ block: "start" }); });
     return part;
   };
 
@@ -365,7 +366,7 @@
   try { $("single").checked = localStorage.getItem("scirgen-label-single") !== "no"; } catch { /* not kept */ }
   $("single").addEventListener("change", () => { try { localStorage.setItem("scirgen-label-single", $("single").checked ? "yes" : "no"); } catch { /* not kept */ } });
 
-  const toggle = (id) => { const part = $(id); if (part && "open" in part) { part.open = !part.open; if (part.open) part.scrollIntoView({ block: "nearest" }); } };
+  const toggle = (id) => { const part = $(id); if (part && "open" in part) { part.open = !part.open; } };
   const edit = () => {
     const part = $("edit");
     if (!part) return;

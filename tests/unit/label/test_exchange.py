@@ -1,0 +1,137 @@
+"""Labels handed on and taken in: calibration, Label Studio, CSV, files that are labelled already, a following sample."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.cli.main import cli
+from scirgen.commands.calibrate.calibrate import read_labels
+from scirgen.commands.calibrate.quality import Judged, quality, roc_auc, threshold_for
+from scirgen.commands.label.draw import Request, draw
+from scirgen.commands.label.exchange import export, import_labelled, import_studio
+from scirgen.commands.label.merge import merge
+from scirgen.core.errors import InputError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.resources import Resources
+from scirgen.qa.labels import LabelSet
+from tests.support.label_making import Population, drawn, labels_file, truth
+
+GUIDELINE = PromptLibrary(Resources()).get("label/faithful")
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> LabelSet:
+    made = drawn(tmp_path / "L", 60, 40)
+    merge(made, [labels_file(made, a, tmp_path / f"{a}.jsonl") for a in "AB"])
+    return LabelSet(made.folder)
+
+
+def test_label_studio_gives_back_the_same_labels(labels: LabelSet, tmp_path: Path) -> None:
+    file, count = export(labels, "labelstudio")
+    assert count == 100
+    again = drawn(tmp_path / "again", 60, 40)
+    result = import_studio(again, file)
+    assert result.taken == {"A": 100, "B": 100}
+    for annotator in "AB":
+        ours, theirs = ((s.folder / "labels" / f"{annotator}.jsonl").read_bytes() for s in (labels, again))
+        assert ours == theirs
+
+
+def test_a_wrong_label_studio_export_names_the_task(labels: LabelSet, tmp_path: Path) -> None:
+    file, _ = export(labels, "labelstudio")
+    tasks = json.loads(file.read_text())
+    tasks[4]["data"]["item"] = "i-0"
+    file.write_text(json.dumps(tasks))
+    with pytest.raises(InputError, match="task 5: unknown item"):
+        import_studio(labels, file)
+    file.write_text('[{"data": 1}]')
+    with pytest.raises(InputError, match="holds no annotations"):
+        import_studio(labels, file)
+    file.write_text('[{"data": {}, "annotations": [{"result": [{}]}]}]')
+    with pytest.raises(InputError, match="task 1: not a task of this form"):
+        import_studio(labels, file)
+
+
+def test_the_table_has_a_row_a_label_and_no_formulas(labels: LabelSet) -> None:
+    path = labels.folder / "labels" / "A.jsonl"
+    path.write_text(path.read_text().replace("The source says so.", "=HYPERLINK(1)", 1))
+    file, count = export(LabelSet(labels.folder), "csv")
+    rows = list(csv.DictReader(file.open()))
+    assert len(rows) == count == 200
+    assert {r["reason"] for r in rows} == {"The source says so.", "'=HYPERLINK(1)"}
+
+
+def test_calibration_reads_the_folder_with_weights_and_parts(labels: LabelSet) -> None:
+    rows = read_labels(labels.folder)
+    assert len(rows) == 100 and sum(r.part == "dev" for r in rows) == 40
+    assert sum(r.faithful for r in rows) == sum(truth(i) == "yes" for i in labels.items)
+    weights = {i.record: i.weight for i in labels.items}
+    assert sorted(r.weight for r in rows) == sorted(weights.values()) and len(set(weights.values())) > 1
+    file, count = export(labels, "calibrate")
+    exported = [json.loads(line) for line in file.read_text().splitlines()]
+    assert count == 100 and {r["label"] for r in exported} == {"faithful", "unfaithful"}
+    assert len(read_labels(file)) == 100
+
+
+def test_calibrate_fits_on_dev_and_reports_on_test(labels: LabelSet) -> None:
+    result = CliRunner().invoke(cli, ["calibrate", "--labels", str(labels.folder), "--precision", "0.95"])
+    assert result.exit_code == 0, result.output
+    assert "100 labels" in result.output
+    assert "fitted on 40 dev labels; all figures are of the 60 test labels" in result.output
+    shift = next(line for line in result.output.splitlines() if line.startswith("shift"))
+    assert "1.00" in shift, "the scores of the run separate these labels, so no model is asked"
+
+
+def test_weights_count_as_if_rows_were_repeated() -> None:
+    rows = [Judged(0.9, True, weight=3), Judged(0.8, False), Judged(0.7, True), Judged(0.2, False, weight=4)]
+    repeated = [r for r in rows for _ in range(int(r.weight))]
+    plain = [Judged(r.score, r.faithful) for r in repeated]
+    for threshold in (0.1, 0.5, 0.75):
+        ours, theirs = quality(rows, threshold), quality(plain, threshold)
+        assert (ours.precision, ours.recall, ours.f1) == (theirs.precision, theirs.recall, theirs.f1)
+    assert roc_auc(rows) == roc_auc(plain)
+    assert threshold_for(rows, 0.8) == threshold_for(plain, 0.8)
+
+
+def test_intervals_resample_whole_datasets() -> None:
+    rows = [Judged(0.5, n % 2 == 0, cluster=f"d{n % 4}") for n in range(200)]
+    apart = quality([Judged(r.score, r.faithful) for r in rows], 0.0, resamples=300).precision_interval
+    grouped = quality(rows, 0.0, resamples=300).precision_interval
+    assert apart and grouped and grouped[1] - grouped[0] > 2 * (apart[1] - apart[0])
+
+
+def test_a_labelled_file_becomes_one_annotators_labels(tmp_path: Path) -> None:
+    file, contexts = tmp_path / "pairs.jsonl", tmp_path / "contexts.json"
+    contexts.write_text(json.dumps({"c1": "Lake 1 is 3 m deep."}))
+    rows = [
+        {"id": "p1", "question": "How deep?", "answer": "3 m", "label": "faithful", "context_id": "c1", "dataset": "Lakes", "question_type": "quantification", "evidence": ["3 m deep"], "stands_alone": False, "reader_note": "stated"},
+        {"id": "p2", "question": "How deep?", "answer": "4 m", "label": "unfaithful", "context_id": "c1", "dataset": "Lakes"},
+    ]  # fmt: skip
+    file.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    made = import_labelled(tmp_path / "L", file, "model-x", GUIDELINE, contexts)
+    assert [made.settled(i.id).label for i in sorted(made.items, key=lambda i: i.record)] == ["yes", "no"]
+    first = next(i for i in made.items if i.record == "p1")
+    label = made.labels["model-x"][first.id]
+    assert label.fields == {"stands_alone": "no"} and label.reason == "stated" and first.cluster == "Lakes"
+    assert {r.context for r in read_labels(made.folder)} == {"Lake 1 is 3 m deep."}
+    with pytest.raises(InputError, match=r"pairs.jsonl:1: no context 'c1'"):
+        import_labelled(tmp_path / "L2", file, "model-x", GUIDELINE)
+    file.write_text(json.dumps({**rows[0], "label": "perhaps"}))
+    with pytest.raises(InputError, match="neither faithful"):
+        import_labelled(tmp_path / "L2", file, "model-x", GUIDELINE, contexts)
+
+
+def test_a_following_sample_keeps_the_old_labels_as_dev(labels: LabelSet, tmp_path: Path) -> None:
+    request = Request("faithful", 50, strata=("verdict",), follow=labels)
+    made = draw(Population(200), "made", request, GUIDELINE, tmp_path / "L2")
+    assert len(made.part("dev")) == 100 and len(made.part("test")) == 50
+    assert not {i.record for i in labels.items} & {i.record for i in made.part("test")}
+    assert len(made.labels["A"]) == 100 and all(made.settled(i.id).label == truth(i) for i in made.part("dev"))
+    assert round(sum(i.weight for i in made.part("dev"))) == 200
+    with pytest.raises(InputError, match="its items as the dev part"):
+        draw(Population(200), "made", Request("faithful", 5, 5, follow=labels), GUIDELINE, tmp_path / "L3")
