@@ -97,7 +97,7 @@ PAPERS = (
 
 PARSERS = (
     Provided("parser", "pymupdf", "scirgen.stages.parse.pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
-    Provided("parser", "grobid", "scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server"),
+    Provided("parser", "grobid", "scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server", "grobid"),
     Provided("parser", "text", "scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
 )
 

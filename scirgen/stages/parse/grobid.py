@@ -1,14 +1,16 @@
-"""PDFs parsed by a GROBID server; its TEI is read by the hardened XML reader.
+"""PDFs parsed by a GROBID server, through its own client; its TEI is read by the hardened XML reader.
 
-The one call it takes is made directly: grobid-client-python drives whole folders from a configuration file of its own, logs to
-the console, and gives back a status and a text, which leaves nothing to be gained from it here.
+The client's call for one file is used: it prints nothing and reads no configuration file here. Two of its habits do not fit: it waits for a busy
+server for ever, and returns a failed connection as a status of the server's.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import httpx
+import requests
+from grobid_client.grobid_client import GrobidClient
 
 from scirgen.core.errors import PaperError, ServerUnavailableError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
@@ -17,10 +19,28 @@ from scirgen.stages.parse.xml.xmlread import read_xml
 
 _COORDINATES = ("head", "p", "s", "figure", "formula", "biblStruct", "note", "title")
 _MAX_BYTES = 60_000_000
+_BUSY = 429
+
+
+class _Client(GrobidClient):
+    """One call of GROBID's client, silent; ``fault`` is why there was no answer."""
+
+    DEFAULT_CONFIG = {**GrobidClient.DEFAULT_CONFIG, "logging": {"console": False, "level": "CRITICAL"}}  # noqa: RUF012
+    fault: requests.RequestException | None = None
+
+    def post(self, *args: Any, **kwargs: Any) -> tuple[requests.Response, int]:
+        """The client's own, but a busy server is reported, and metadata are not looked up (a GROBID server's default)."""
+        try:
+            kwargs["data"] = {"consolidateHeader": "0", **kwargs["data"]}
+            answer, status = super().post(*args, **kwargs)
+        except requests.RequestException as error:
+            self.fault = error
+            raise
+        return answer, _BUSY if status == 503 else status
 
 
 class GrobidParser:
-    """Asks ``/api/processFulltextDocument`` of the server in ``parse.grobid_url``."""
+    """Asks ``processFulltextDocument`` of the server in ``parse.grobid_url``, with coordinates."""
 
     def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
         """Parse one PDF.
@@ -29,43 +49,32 @@ class GrobidParser:
             ServerUnavailableError: the server is not there, busy or failing; a retry may help.
             PaperError: the server found nothing to read in the file.
         """
-        url = options.grobid_url.rstrip("/") + "/api/processFulltextDocument"
-        fields = {
-            "consolidateHeader": "0",
-            "consolidateCitations": "0",
-            "includeRawCitations": "1",
-            "teiCoordinates": list(_COORDINATES),
-        }
-        try:
-            with path.open("rb") as file:
-                reply = httpx.post(
-                    url,
-                    data=fields,
-                    files={"input": (path.name, file, "application/pdf")},
-                    headers={"Accept": "application/xml"},
-                    timeout=options.timeout_s,
-                )
-        except httpx.HTTPError as error:
+        client = _Client(
+            grobid_server=options.grobid_url.rstrip("/"), coordinates=list(_COORDINATES), timeout=max(1, round(options.timeout_s)),
+            check_server=False,
+        )  # fmt: skip
+        _, status, text = client.process_pdf(
+            "processFulltextDocument", str(path), consolidate_header=False, include_raw_citations=True,
+            tei_coordinates=True,
+        )  # fmt: skip
+        if client.fault is not None:
             raise ServerUnavailableError(
-                f"no answer from GROBID at {options.grobid_url}: {error}",
+                f"no answer from GROBID at {options.grobid_url}: {client.fault}",
                 hint="Start it (docker run -p 8070:8070 lfoppiano/grobid) or set parse.grobid_url.",
-            ) from error
-        return self._read(reply)
+            ) from client.fault
+        return _read(status, text or "")
 
-    @staticmethod
-    def _read(reply: httpx.Response) -> ParsedPaper:
-        if reply.status_code == 503 or reply.status_code == 429 or 502 <= reply.status_code <= 504:
-            raise ServerUnavailableError(f"GROBID is busy (HTTP {reply.status_code})", hint="Lower parse.workers.")
-        if reply.status_code == 204:
-            raise PaperError("GROBID found no text in it", hint="It is probably a scan; see parse.ocr.", code="no_text")
-        if reply.status_code == 500:
-            reason = reply.text[:200]
-            code = "no_text" if "NO_BLOCKS" in reason else "damaged"
-            raise PaperError(f"GROBID cannot read it: {reason}", code=code)
-        if reply.status_code != 200:
-            raise ServerUnavailableError(
-                f"GROBID answers HTTP {reply.status_code}: {reply.text[:200]}", hint="Check parse.grobid_url."
-            )
-        if len(reply.content) > _MAX_BYTES:
-            raise PaperError("GROBID's answer is too large for a paper", code="too_large")
-        return parse_tei(read_xml(reply.content), parser="grobid")
+
+def _read(status: int, text: str) -> ParsedPaper:
+    if status == _BUSY or 502 <= status <= 504:
+        raise ServerUnavailableError(f"GROBID is busy (HTTP {status})", hint="Lower parse.workers.")
+    if status == 204:
+        raise PaperError("GROBID found no text in it", hint="It is probably a scan; see parse.ocr.", code="no_text")
+    if status == 500:
+        code = "no_text" if "NO_BLOCKS" in text else "damaged"
+        raise PaperError(f"GROBID cannot read it: {text[:200]}", code=code)
+    if status != 200:
+        raise ServerUnavailableError(f"GROBID answers HTTP {status}: {text[:200]}", hint="Check parse.grobid_url.")
+    if len(text) > _MAX_BYTES:
+        raise PaperError("GROBID's answer is too large for a paper", code="too_large")
+    return parse_tei(read_xml(text.encode()), parser="grobid")

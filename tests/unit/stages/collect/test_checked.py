@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from click.testing import CliRunner
 
@@ -72,7 +72,7 @@ def in_mid_way(self: object, cursor: str | None = None) -> Iterator[object]:
 
 
 def offline(self: object, cursor: str | None = None) -> Iterator[object]:
-    raise httpx.ConnectError("connection refused")
+    raise httpx2.ConnectError("connection refused")
     yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext, StageResult, WorkItem
 from scirgen.stages.parse.stage import ParseStage
-from tests.support.made_papers import REAL_PAPERS, made_pdf
+from tests.support.made_papers import REAL_PAPERS, made_pdf, real_pdfs
 
 realdata = pytest.mark.skipif(
     not REAL_PAPERS.is_dir(), reason=f"REAL PAPERS NOT FOUND in {REAL_PAPERS}: set SCIRGEN_REALDATA"
@@ -146,7 +147,9 @@ async def test_grobid_when_it_answers_then_its_tei_is_a_document_like_any_other(
     path.write_bytes(b"%PDF-1.4 something")
     made = document(await run(path, parser="grobid", grobid_url=url))
     assert answer["path"] == "/api/processFulltextDocument"
-    assert b"%PDF-1.4 something" in bytes(answer["request"])  # type: ignore[arg-type]
+    request = bytes(answer["request"])  # type: ignore[arg-type]
+    assert b"%PDF-1.4 something" in request and b'name="teiCoordinates"' in request
+    assert b'name="consolidateHeader"\r\n\r\n0' in request
     assert (made.title, made.abstract) == ("Snow in a basin", "It snows.")
     headings = [(b.level, made.text[b.start : b.end]) for b in made.blocks if b.kind is BlockKind.HEADING]
     assert headings == [(1, "Abstract"), (1, "1 Introduction"), (2, "2.1 Data"), (1, "References")]
@@ -177,6 +180,24 @@ async def test_grobid_when_busy_or_not_there_then_the_paper_is_tried_again(
     path.write_bytes(b"%PDF-1.4")
     with pytest.raises(ServerUnavailableError):
         await run(path, parser="grobid", grobid_url=url)
+
+
+async def test_grobid_that_is_not_there_is_named_and_the_paper_tried_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    with pytest.raises(ServerUnavailableError, match="no answer from GROBID"):
+        await run(path, parser="grobid", grobid_url="http://127.0.0.1:1")
+    assert capfd.readouterr() == ("", "")
+
+
+@realdata
+@pytest.mark.realdata
+@pytest.mark.skipif("GROBID_URL" not in os.environ, reason="needs a GROBID server in GROBID_URL")
+async def test_a_real_grobid_reads_a_real_paper() -> None:
+    made = document(await run(real_pdfs()[0], parser="grobid", grobid_url=os.environ["GROBID_URL"]))
+    assert made.title and len(made.blocks) > 20
 
 
 JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS" "JATS.dtd"><article xml:lang="es"><front><article-meta><title-group>
