@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from scirgen.core.secrets import masked
+
 
 class ScirgenError(Exception):
     """Base of every error scirgen raises on purpose.
@@ -21,9 +23,10 @@ class ScirgenError(Exception):
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+        message = masked(message)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = masked(hint)
         self.error_code = code or type(self).code
 
     @property

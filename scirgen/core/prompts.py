@@ -15,8 +15,8 @@ from scirgen.core.errors import ResourceError
 from scirgen.core.fingerprint import digest
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resource, Resources
-from scirgen.core.sandbox import PromptError, check, check_printed, compiled, fill, marked
-from scirgen.core.sandbox import variables as named_in
+from scirgen.core.safety.sandbox import PromptError, check, check_printed, compiled, fill, marked
+from scirgen.core.safety.sandbox import variables as named_in
 from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
 from scirgen.core.yamlfile import load_yaml, validate
 

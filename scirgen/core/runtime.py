@@ -1,4 +1,4 @@
-"""Runs a coroutine to its end from plain code, also inside a running event loop (a notebook, a server)."""
+"""Runs a coroutine to its end from plain code, also inside a running event loop; and waits that end with the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,41 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import TypeVar
 
+from scirgen.core.errors import RunStoppingError
+
 T = TypeVar("T")
+
+_stopping = threading.Event()
+
+
+def end_waits() -> None:
+    """Let all that wait in threads (for a service, a file, a parser) give up within a second: the run is ending."""
+    _stopping.set()
+
+
+def allow_waits() -> None:
+    """A run begins: waiting is allowed again."""
+    _stopping.clear()
+
+
+def is_stopping() -> bool:
+    """Whether the run is ending."""
+    return _stopping.is_set()
+
+
+def pause(seconds: float) -> None:
+    """As `time.sleep`, until the run ends.
+
+    Raises:
+        RunStoppingError: it ends.
+    """
+    if _stopping.wait(seconds):
+        raise stopped()
+
+
+def stopped() -> RunStoppingError:
+    """The error for work in a thread that was given up because the run ends."""
+    return RunStoppingError("the run is stopping", hint="Run the same command again to go on.")
 
 
 def blocking(work: Coroutine[object, object, T]) -> T:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TypeVar
 
 from scirgen.core.config import fingerprinted
+from scirgen.core.errors import SourceError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import AnyRecord, Provenance, Record
 from scirgen.pipeline.dataset_scope import content_fingerprint
@@ -45,7 +46,15 @@ class Intake:
         cursor: str | None = None
         reader: AsyncGenerator[CollectedPage, None] | None = None
         seen: set[str] = set()
+        met: set[str | None] = set()
         while not stopping():
+            if cursor in met:
+                raise SourceError(
+                    f"the stored pages lead to the cursor {str(cursor)[:80]!r} twice",
+                    hint="Read the catalogue again into a new folder.",
+                    code="endless_catalogue",
+                )
+            met.add(cursor)
             left = None if collect.limit is None else collect.limit - self.count
             key, fingerprint = page_key(cursor, left), digest(self._fingerprint, self._source.revision(cursor))
             known = None if collect.refresh else self._store.page(key)

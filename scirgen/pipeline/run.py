@@ -15,6 +15,7 @@ from scirgen.core.errors import PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
+from scirgen.core.runtime import allow_waits, end_waits
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
@@ -42,6 +43,7 @@ async def execute(
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
     """
+    allow_waits()
     registry = load_registry()
     registry.verify()
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
@@ -134,6 +136,7 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
     def stop() -> None:
         runner.spent(f"budget reached: {minutes:g} minutes")
         sessions.drain()
+        end_waits()
         if sessions.outlives:
             runner.stop()
 
@@ -154,6 +157,7 @@ def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, clo
             observer.note("stopping: finishing what is in flight (again to stop at once)")
         runner.stop()
         sessions.drain()
+        end_waits()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not in the main thread (a notebook, a server): the caller handles signals.

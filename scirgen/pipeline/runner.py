@@ -126,8 +126,12 @@ class Runner:
         queue: asyncio.Queue[str | None] = asyncio.Queue(maxsize=width)
 
         async def produce() -> None:
-            async for dataset_id in self._intake.datasets(run_number, lambda: self._stopping):
-                await queue.put(dataset_id)
+            try:
+                async for dataset_id in self._intake.datasets(run_number, lambda: self._stopping):
+                    await queue.put(dataset_id)
+            except RunStoppingError:  # a wait in a thread ended with the run
+                if not self._stopping:
+                    raise
             for _ in range(width):
                 await queue.put(None)
 

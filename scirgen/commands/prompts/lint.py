@@ -10,7 +10,7 @@ from scirgen.core.errors import ResourceError
 from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
-from scirgen.core.sandbox import Placeholder
+from scirgen.core.safety.sandbox import Placeholder
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.core.text.language import language_name
 from scirgen.qa.conformance import answer_problem, question_problem

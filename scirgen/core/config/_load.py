@@ -9,6 +9,7 @@ from typing import Any
 
 from scirgen.core.config._models import Config
 from scirgen.core.errors import ConfigError
+from scirgen.core.secrets import has_user_info
 from scirgen.core.yamlfile import load_yaml, validate
 
 
@@ -44,7 +45,7 @@ def load_config(
 
     Raises:
         ResourceError: a file is unreadable, or names an unknown key (file, line, "did you mean").
-        ConfigError: a flag's value is not allowed.
+        ConfigError: a flag's value is not allowed, or an address holds a user name or password.
     """
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -58,6 +59,7 @@ def load_config(
             continue
         if not isinstance(value, dict):
             raise ConfigError(f"{path}: expected settings as 'key: value' lines")
+        _refuse_user_info(value, str(path))
         validate(value, Config, str(path), lines)
         _merge(merged, value)
         origins.update(dict.fromkeys((k for k, _ in _leaves(value)), origin))
@@ -66,7 +68,18 @@ def load_config(
             continue
         _merge(merged, _nested(key, setting))
         origins[key] = "flag"
+    _refuse_user_info(merged, "settings")
     return LoadedConfig(validate(merged, Config, "settings"), origins)
+
+
+def _refuse_user_info(value: Mapping[str, object], where: str) -> None:
+    """Settings go into manifests, stores, logs and releases. The message does not repeat the address."""
+    for key, item in _leaves(value):
+        if has_user_info(str(item)):
+            raise ConfigError(
+                f"{where}: {key}: an address must not hold a user name or password",
+                hint="Put the key into the environment variable that the source or model reads.",
+            )
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:

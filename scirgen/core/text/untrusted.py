@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.fingerprint import digest
 from scirgen.core.resources import builtin_root
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.yamlfile import load_model
 
 FENCE_VERSION = 2
@@ -93,6 +94,30 @@ def talks_to_machine(text: str) -> bool:
     if not text.isascii():  # letters of other widths, and characters that nobody sees
         text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _control_tokens().search(text) is not None or _orders().search(text) is not None
+
+
+def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
+    """A text without the sentences that address a machine.
+
+    Returns:
+        What is left, and the sentences that were taken out. A text without such sentences comes back as it is.
+    """
+    if not talks_to_machine(text):
+        return text, []
+    spans = sentence_spans(text, language)
+    found = [m.span() for pattern in (_control_tokens(), _orders()) for m in pattern.finditer(text)]
+    hostile = [
+        (start, end)
+        for start, end in spans
+        if any(a < end and start < b for a, b in found) or talks_to_machine(text[start:end])
+    ]
+    if not hostile:  # between the sentences: a row of a table, a line of its own
+        return "", [text]
+    kept, at = [], 0
+    for start, end in hostile:
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]]).strip(), [text[start:end] for start, end in hostile]
 
 
 class _Patterns(BaseModel):

@@ -37,6 +37,9 @@ A = TypeVar("A")
 START = "start"
 """The key of the first page; the keys of the others are the cursors they begin at."""
 
+MOST_BARREN = 1000
+"""Pages in a row without a dataset that was not seen before, after which a catalogue counts as one that never ends."""
+
 IN_FLIGHT = 8
 """Datasets of a page whose papers are looked up at the same time; a source's own rate limit comes on top."""
 
@@ -104,7 +107,8 @@ async def pages(
         InputError: what the source reads does not exist.
     """
     known: set[int] = {_short(i) for i in seen} if seen else set()
-    cursor, left = start, limit
+    cursor, left, barren = start, limit, 0
+    cursors, fresh = {start}, False
     found: list[Dataset] = []
     aside: list[Rejection] = []
     revision = source.revision(cursor)
@@ -117,22 +121,41 @@ async def pages(
     async with aclosing(iterate(source.datasets, cursor)) as entries:
         async for entry in entries:
             if isinstance(entry, Cursor):
+                barren = 0 if fresh else barren + 1
+                if entry.value in cursors or barren >= MOST_BARREN:
+                    raise _endless(source, entry.value, barren)
+                cursors.add(entry.value)
                 yield await page(entry.value)
                 left = None if left is None else left - len(found)
-                cursor, found, aside = entry.value, [], []
+                cursor, found, aside, fresh = entry.value, [], [], False
                 revision = source.revision(cursor)
             elif isinstance(entry, Rejection):
                 aside.append(entry)
             elif (refused := setting_aside(entry, config, known)) is not None:
                 aside += [refused] if refused.code != "not_asked_for" else []
+                fresh = fresh or refused.code != "duplicate_id"
             else:
                 if seen is not None:
                     seen.add(entry.id)
                 found.append(entry)
+                fresh = True
                 if left is not None and len(found) == left:
                     break
     if found or aside or cursor == start:
         yield await page(None)
+
+
+def _endless(source: Source, cursor: str, barren: int) -> SourceError:
+    what = (
+        f"{barren} pages in a row without a new dataset"
+        if barren >= MOST_BARREN
+        else f"the cursor {cursor[:80]!r} again"
+    )
+    return SourceError(
+        f"source {source.name!r} gave {what}: it would never end",
+        hint="The service is faulty; what was collected so far is kept.",
+        code="endless_catalogue",
+    )
 
 
 def _short(id: str) -> int:

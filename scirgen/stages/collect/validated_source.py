@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,10 @@ from pydantic import ValidationError
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.secrets import without_user_info as address
 from scirgen.core.text.markup import one_line, plain_text
+from scirgen.core.text.tame import tame
+from scirgen.core.text.untrusted import without_orders
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
 
@@ -103,7 +106,13 @@ class CheckedSource:
                     raise _wrong(
                         self._source, f"datasets() yielded Cursor({entry.value!r}); a cursor's value must be a text"
                     )
-                yield _presentable(entry) if isinstance(entry, Dataset) else entry
+                if not isinstance(entry, Dataset):
+                    yield entry
+                    continue
+                shown, orders = _presentable(entry)
+                yield shown
+                if orders:
+                    yield _orders(entry, orders)
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
         """The source's.
@@ -198,36 +207,71 @@ def _code(method: object) -> str:
     )
 
 
-def _presentable(dataset: Dataset) -> Dataset | Rejection:
-    """The dataset with texts that can be shown anywhere, or why its id cannot stand in a release's tables."""
+def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
+    """The dataset with texts that can be used anywhere, or why its id cannot stand in a release's tables.
+
+    Its texts lose control characters, endless runs of one sign and sentences that address a machine, which are returned; its
+    addresses lose user names and passwords.
+    """
     if unusable_id(dataset.id):
         return Rejection(
             stage="collect",
             code="bad_id",
-            reason=f"the id {dataset.id!r} holds white space or control characters, which part the columns of qrels",
+            reason=f"the id {dataset.id[:200]!r} is too long, or holds white space or control characters, which part the "
+            "columns of qrels",
             record_kind="Dataset",
-            record_id=dataset.id,
-            record=dataset.model_dump_json(exclude_defaults=True),
+            record_id=dataset.id[:_LONGEST_ID],
+            record=dataset.model_dump_json(exclude_defaults=True)[:_LONGEST_RECORD],
+        ), []
+    orders: list[str] = []
+
+    def clean(text: str, most: int, plain: Callable[[str], str] = one_line) -> str:
+        kept, taken = without_orders(
+            tame(visible(plain(tame(text, most)) if "<" in text or "&" in text else text)), language
         )
-    if not any(_UNSEEN.search(text) or "<" in text or "&" in text for text in _texts(dataset)):
-        return dataset
-    changes = {
-        "title": visible(one_line(dataset.title)),
-        "description": visible(plain_text(dataset.description)),
-        "fields": tuple((visible(one_line(k)), visible(plain_text(v))) for k, v in dataset.fields),
-        "keywords": tuple(visible(one_line(k)) for k in dataset.keywords),
-        "authors": tuple(visible(one_line(a)) for a in dataset.authors),
-        "translations": tuple((c, f, visible(plain_text(t))) for c, f, t in dataset.translations),
+        orders.extend(taken)
+        return kept
+
+    language = dataset.language
+
+    changes: dict[str, object] = {
+        "title": clean(dataset.title, _LONGEST_TITLE) or dataset.id,
+        "description": clean(dataset.description, _LONGEST_DESCRIPTION, plain_text),
+        "fields": tuple(
+            (k, v)
+            for key, value in dataset.fields
+            if (k := clean(key, 200)) and (v := clean(value, _LONGEST_TITLE * 4, plain_text))
+        ),
+        "keywords": tuple(filter(None, (clean(k, _LONGEST_TITLE) for k in dataset.keywords[:_MOST_ENTRIES]))),
+        "authors": tuple(filter(None, (clean(a, _LONGEST_TITLE) for a in dataset.authors[:_MOST_ENTRIES]))),
+        "translations": tuple(
+            (c, f, clean(t, _LONGEST_DESCRIPTION, plain_text)) for c, f, t in dataset.translations[:_MOST_ENTRIES]
+        ),
+        "related": tuple(tame(visible(r), _LONGEST_TITLE) for r in dataset.related[:_MOST_ENTRIES]),
+        "url": visible(address(dataset.url))[:_LONGEST_TITLE] if dataset.url else dataset.url,
     }
-    return dataset.model_copy(update=changes)
+    changed = {name: value for name, value in changes.items() if value != getattr(dataset, name)}
+    return (dataset.model_copy(update=changed) if changed else dataset), orders
 
 
-def _texts(dataset: Dataset) -> Iterator[str]:
-    yield from (dataset.title, dataset.description, *dataset.keywords, *dataset.authors)
-    yield from (part for field in dataset.fields for part in field)
-    yield from (text for _, _, text in dataset.translations)
+def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
+    """What was taken out of a record, so that the run says so."""
+    return Rejection(
+        stage="collect",
+        code="instructions",
+        reason=f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them",
+        record_kind="Sentence",
+        record_id=dataset.id,
+        dataset_id=dataset.id,
+        record="\n".join(sentences)[:_LONGEST_RECORD],
+    )
 
 
+_LONGEST_ID = 500
+_LONGEST_TITLE = 2_000
+_LONGEST_DESCRIPTION = 200_000
+_LONGEST_RECORD = 100_000
+_MOST_ENTRIES = 5_000
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
 
@@ -238,7 +282,7 @@ def visible(text: str) -> str:
 
 def unusable_id(id: str) -> bool:
     """Whether an id cannot stand in files whose columns white space parts (TREC's) or lines end (qrels)."""
-    return bool(re.search(r"\s", id) or _UNSEEN.search(id))
+    return len(id) > _LONGEST_ID or bool(re.search(r"\s", id) or _UNSEEN.search(id))
 
 
 @contextmanager

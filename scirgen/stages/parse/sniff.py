@@ -11,10 +11,10 @@ from scirgen.core.errors import PaperError
 FileKind = Literal["pdf", "jats", "tei", "text"]
 
 _HEAD = 8192
-_HTML = re.compile(rb"<\s*(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])", re.I)
+_HTML = re.compile(rb"<\s{0,20}(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])", re.I)
 _TEI = re.compile(rb"<(?:\w+:)?TEI[\s>]")
 _JATS = re.compile(rb"<article[\s>]|<pmc-articleset[\s>]|JATS|<front[\s>]")
-_ROOT = re.compile(rb"(?:\xef\xbb\xbf|\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\])?\s*>)*<([\w:-]+)", re.S)
+_NAME = re.compile(rb"<([\w:-]{1,100})")
 _PAPERS = {b"article", b"pmc-articleset", b"TEI"}
 _BINARY = (
     b"PK\x03\x04",
@@ -46,9 +46,9 @@ def sniff(path: Path) -> FileKind:
         raise PaperError("the file is empty", hint="Fetch it again.", code="damaged")
     if b"%PDF-" in head[:1024]:
         return "pdf"
-    root = _ROOT.match(head)
+    root = _root(head)
     # A JATS article has a <body> too, and a page of HTML may have an <article>: what the file begins with decides.
-    if _HTML.search(head[:2048]) and not (root and root.group(1).rpartition(b":")[2] in _PAPERS):
+    if _HTML.search(head[:2048]) and root.rpartition(b":")[2] not in _PAPERS:
         raise PaperError(
             "the file is an HTML page, not a paper",
             hint="Often a log-in or consent page saved under the paper's name; download the paper itself.",
@@ -65,6 +65,26 @@ def sniff(path: Path) -> FileKind:
             "XML that is neither JATS nor TEI", hint="Give the paper as PDF, JATS or TEI.", code="unsupported"
         )
     return _text_or_raise(head)
+
+
+def _root(head: bytes) -> bytes:
+    """The name of the first element, after declarations, comments and the document type; empty where there is none."""
+    at = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    while True:
+        while head[at : at + 1].isspace():
+            at += 1
+        for opening, closing in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">")):
+            if head.startswith(opening, at):
+                subset = head.find(b"[", at, max(head.find(b">", at), at)) if opening == b"<!DOCTYPE" else -1
+                end = head.find(b"]", subset) if subset >= 0 else at
+                end = head.find(closing, end) if end >= 0 else -1
+                if end < 0:
+                    return b""
+                at = end + len(closing)
+                break
+        else:
+            name = _NAME.match(head, at)
+            return name.group(1) if name else b""
 
 
 def _text_or_raise(head: bytes) -> FileKind:

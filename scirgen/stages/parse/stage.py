@@ -15,6 +15,7 @@ from scirgen.core.registry import Provided, Registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
+from scirgen.stages.parse.presentable import presentable
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import FileKind, sniff
 
@@ -68,7 +69,9 @@ class ParseStage(Stage):
             if error.retryable:
                 raise
             return StageResult(rejections=(_rejection(paper, error, ctx),))
-        return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),))
+        parsed, orders = presentable(parsed)
+        aside = (_orders(paper, orders, ctx),) if orders else ()
+        return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),), rejections=aside)
 
     def _workers(self, size: int, memory_mb: int) -> ParserPool:
         if self._pool is None:
@@ -91,6 +94,18 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     if ("parser", name) not in entries:
         raise PluginError(f"unknown parser {name!r}", hint=suggest(name, ["auto", *registry.names("parser")]))
     return entries[("parser", name)][1]
+
+
+def _orders(paper: Paper, sentences: list[str], ctx: StageContext) -> Rejection:
+    return Rejection(
+        stage="parse",
+        code="instructions",
+        reason=f"{len(sentences)} sentence(s) address a machine, not the paper's readers; the paper is read without them",
+        record_kind="Sentence",
+        record_id=paper.id,
+        record="\n".join(sentences)[:20_000],
+        provenance=ctx.provenance(),
+    )
 
 
 def _rejection(paper: Paper, error: PaperError, ctx: StageContext) -> Rejection:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.secrets import secret_from_environment
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen.stages.collect.web.http import is_json
@@ -22,10 +23,9 @@ from scirgen.stages.collect.web.json_api import (
     as_dict,
     as_list,
     as_text,
-    secret_from_environment,
 )
 
-_NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
+_NEXT = re.compile(r'<([^<>]{1,4000})>\s{0,16};\s{0,16}rel="?next"?')
 
 
 class HuggingFaceOptions(ServiceOptions):

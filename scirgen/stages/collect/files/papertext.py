@@ -16,6 +16,7 @@ from pathlib import Path
 _SECONDS_A_FILE = 20
 _BATCH = 8
 _LONGEST = 2_000_000
+_MEMORY = 1024 * 2**20
 _HEAD = 4000
 _MAY_COPY = 16  # PDF 32000-1, table 22, bit 5: extracting text is allowed
 
@@ -40,7 +41,7 @@ def _plain(file: Path) -> str:
             text = opened.read(_LONGEST)
     except OSError:
         return ""
-    return re.sub(r"<[^>]*>", " ", text) if file.suffix.lower() in {".xml", ".html", ".htm", ".nxml"} else text
+    return re.sub(r"<[^<>]*>", " ", text) if file.suffix.lower() in {".xml", ".html", ".htm", ".nxml"} else text
 
 
 def _work(files: Sequence[Path]) -> list[str] | None:
@@ -68,8 +69,18 @@ def _pdf_text(file: str) -> str:
                 if sum(map(len, pages)) > _LONGEST:
                     break
             return "\n".join(pages)
-    except (RuntimeError, ValueError, OSError):
+    except (RuntimeError, ValueError, OSError, MemoryError):
         return ""
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + _MEMORY, resource.RLIM_INFINITY))
+    except (ImportError, OSError, ValueError):  # Windows, macOS: only the time limit holds there
+        return
 
 
 def _main() -> None:
@@ -78,6 +89,7 @@ def _main() -> None:
     except ImportError:
         print("\n".join('""' for _ in sys.argv[1:]))
         return
+    _limit_memory()
     for file in sys.argv[1:]:
         print(json.dumps(_pdf_text(file)), flush=True)
 

@@ -18,6 +18,7 @@ from typing import Literal, TextIO, cast
 from scirgen.core.errors import InputError, MissingExtraError
 from scirgen.core.jsonl import parse_lines
 from scirgen.core.records import Rejection
+from scirgen.core.text.tame import tame_blanks, tame_values
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import records_in
 
@@ -161,7 +162,7 @@ def _may_be_dataset(node: Mapping[str, object]) -> bool:
 
 def _mapping(value: object, where: str, name: str) -> RawRecord | Rejection:
     if isinstance(value, dict):
-        return RawRecord(value, where)
+        return RawRecord(cast("Mapping[str, object]", tame_values(value)), where)
     return malformed(where, name, f"expected a JSON object, found {type(value).__name__}", json.dumps(value)[:2000])
 
 
@@ -188,7 +189,8 @@ def _csv(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
             if len(row) > len(columns):
                 yield malformed(where, name, f"{len(row)} cells, but the header names {len(columns)} columns", str(row))
                 continue
-            yield RawRecord({c: v for c, v in zip(columns, row, strict=False) if v != ""}, where)
+            cells = {c: tame_blanks(v) for c, v in zip(columns, row, strict=False) if v != ""}
+            yield RawRecord(cells, where)
 
 
 def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
@@ -247,7 +249,8 @@ def _parquet(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
             for batch in file.iter_batches(batch_size=256):
                 for value in batch.to_pylist():
                     number += 1
-                    yield RawRecord({k: v for k, v in value.items() if v is not None}, f"{name}[{number}]")
+                    cells = {k: tame_values(v) for k, v in value.items() if v is not None}
+                    yield RawRecord(cells, f"{name}[{number}]")
     except pa.ArrowException as error:
         yield malformed(name, name, f"not a readable Parquet file: {error}")
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
+from scirgen.core.secrets import secret_from_environment
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Fetched
@@ -20,7 +21,6 @@ from scirgen.stages.collect.web.json_api import (
     as_dict,
     as_list,
     as_text,
-    secret_from_environment,
 )
 
 _FIELDS = "title,year,externalIds,openAccessPdf,authors"

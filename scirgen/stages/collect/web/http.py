@@ -9,26 +9,28 @@ import re
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
 from scirgen.core.config import HttpConfig
-from scirgen.core.errors import PaperError, SourceError, SourceRefusedError
+from scirgen.core.errors import PaperError, PluginError, SourceError, SourceRefusedError
 from scirgen.core.http import retry_after_s
+from scirgen.core.runtime import pause
+from scirgen.core.secrets import has_user_info, masked_bytes, may_have_keys, shown
 from scirgen.core.version import __version__
 from scirgen.stages.collect.source import Fetched, SourceSetup
-from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport
+from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
 from scirgen.stages.collect.web.replies import Download, Reply, ReplyCache
 
 _LONGEST_REPLY = 64 * 1024 * 1024
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
-_CHUNK = 64 * 1024
-_SECRET = re.compile(r"(?i)\b(api[_-]?key|access[_-]?token|token|key)=[^&\s]+")
 
 MEDIA_SUFFIX = {
     "application/pdf": ".pdf",
@@ -53,8 +55,11 @@ class Http:
         settings: contact, limits, retries.
         cache: a folder for replies and files.
         per_second: requests a second that the service asks to keep to; a setting of the user goes before it.
-        headers: sent with every request.
-        secret_params: added to the query of every request, and kept out of the cache and of messages.
+        headers: with the service's keys; sent to the service's own host alone, over https (or to this machine), never with a
+            download and never to where a redirect points.
+        secret_params: added to the query of requests to the service, under the same conditions; kept out of the cache and of
+            messages.
+        service: the service's address; without it headers and secret parameters go nowhere.
         sleep: waits; replaced in tests.
     """
 
@@ -66,21 +71,22 @@ class Http:
         per_second: float = 5.0,
         headers: Mapping[str, str] | None = None,
         secret_params: Mapping[str, str] | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        service: str = "",
+        sleep: Callable[[float], None] = pause,
     ) -> None:
         self.settings = settings
         self._folder = cache
         self._cache = ReplyCache(cache / "replies.db")
         self._interval = 1.0 / (settings.requests_per_second or per_second)
         self._sleep = sleep
-        self._secret = dict(secret_params or {})
+        self._headers, self._secret, self._service = dict(headers or {}), dict(secret_params or {}), service
         self._pace: dict[str, _Pace] = {}
         self._pace_lock = threading.Lock()
         contact = f"; mailto:{settings.contact}" if settings.contact else ""
         agent = f"scirgen/{__version__} (dataset catalogues{contact})"
         self._client = httpx2.Client(
-            transport=httpx2.HTTPTransport() if settings.allow_private_addresses else GuardedTransport(),
-            headers={"User-Agent": agent, **(headers or {})},
+            transport=GuardedTransport(everywhere=settings.allow_private_addresses),
+            headers={"User-Agent": agent, "Accept-Encoding": "gzip, deflate"},
             timeout=settings.timeout_s,
             follow_redirects=False,
             trust_env=False,
@@ -97,7 +103,7 @@ class Http:
         Raises:
             SourceError: it could not be had; whether another try may help is in its class.
         """
-        return json.loads(self.reply(url, params, refresh=refresh, check=is_json).body)
+        return parsed_json(self.reply(url, params, refresh=refresh, check=is_json).body)
 
     def reply(
         self,
@@ -163,22 +169,24 @@ class Http:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _ask(self, url: str, known: Reply | None, check: Callable[[bytes], None] | None) -> Reply:
-        headers = {}
+        own = bool(self._service) and may_have_keys(url, self._service)
+        headers = dict(self._headers) if own else {}
         if known is not None and known.status == 200:
-            headers = {"If-None-Match": known.etag or "", "If-Modified-Since": known.modified or ""}
-            headers = {k: v for k, v in headers.items() if v}
-        with self._stream(url, headers, self._secret) as response:
+            since = {"If-None-Match": known.etag or "", "If-Modified-Since": known.modified or ""}
+            headers.update({k: v for k, v in since.items() if v})
+        limit = self.settings.max_file_s
+        with ends_in(limit), self._stream(url, headers, self._secret if own else None) as response:
             if response.status_code == 304 and known is not None:
                 return self._cache.put(known)
             _raise_for_status(response, url)
             if response.status_code in (404, 410):
                 return self._cache.put(Reply(url, response.status_code, b""))
-            body = b"".join(_limited(response, _LONGEST_REPLY, url))
+            body = masked_bytes(b"".join(_limited(response, _LONGEST_REPLY, url)))
         try:
             if check is not None:
                 check(body)
         except ValueError as error:
-            raise _RetryLater(SourceError(f"{_shown(url)}: the reply is damaged: {error}", code="bad_reply")) from error
+            raise _RetryLater(SourceError(f"{shown(url)}: the reply is damaged: {error}", code="bad_reply")) from error
         found = response.headers
         return self._cache.put(Reply(url, 200, body, found.get("etag"), found.get("last-modified"), found.get("link")))
 
@@ -189,7 +197,9 @@ class Http:
         """One request, in its turn; what goes wrong on the way becomes one of our errors."""
         scheme = urlsplit(url).scheme
         if scheme not in ("http", "https"):
-            raise SourceRefusedError(f"{_shown(url)}: only http and https are fetched", code="blocked_address")
+            raise SourceRefusedError(f"{shown(url)}: only http and https are fetched", code="blocked_address")
+        if has_user_info(url):
+            raise SourceRefusedError(f"{shown(url)}: the address holds a user name or password", code="bad_url")
         self._take_turn(urlsplit(url).netloc)
         try:
             target = httpx2.URL(url).copy_merge_params(dict(secret)) if secret else url
@@ -197,12 +207,12 @@ class Http:
                 yield response
         except BlockedAddressError as error:
             raise SourceRefusedError(
-                f"{_shown(url)}: {error}",
+                f"{shown(url)}: {error}",
                 hint="Set collect.http.allow_private_addresses to talk to a mirror of your own.",
                 code="blocked_address",
             ) from error
-        except httpx2.InvalidURL as error:
-            raise SourceRefusedError(f"{_shown(url)}: {error}", code="bad_url") from error
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, ValueError) as error:
+            raise SourceRefusedError(f"{shown(url)}: {error}", code="bad_url") from error
         except httpx2.HTTPError as error:
             raise _RetryLater(
                 SourceError(
@@ -235,32 +245,32 @@ class Http:
                 raise PaperError(error.message, hint=error.hint, code=error.error_code) from error
 
     def _follow(self, url: str, files: Path, wanted: str) -> Download:
+        ends = time.monotonic() + self.settings.max_file_s
         for _ in range(self.settings.max_redirects + 1):
-            with self._stream(url, {"Accept": f"{wanted}, */*;q=0.5"}) as response:
+            left = ends - time.monotonic()
+            with ends_in(left), self._stream(url, {"Accept": f"{wanted}, */*;q=0.5"}) as response:
                 if response.has_redirect_location:
                     url = urljoin(url, response.headers["location"])
                     continue
                 if response.status_code in (401, 402, 403):
-                    raise PaperError(
-                        f"{_shown(url)}: access is refused (HTTP {response.status_code})", code="no_access"
-                    )
+                    raise PaperError(f"{shown(url)}: access is refused (HTTP {response.status_code})", code="no_access")
                 if response.status_code in (404, 410):
-                    raise PaperError(f"{_shown(url)}: there is no such file", code="not_found")
+                    raise PaperError(f"{shown(url)}: there is no such file", code="not_found")
                 _raise_for_status(response, url)
-                return self._save(response, url, files, wanted)
-        raise PaperError(f"{_shown(url)}: more than {self.settings.max_redirects} redirects", code="too_many_redirects")
+                return self._save(response, url, files, wanted, ends)
+        raise PaperError(f"{shown(url)}: more than {self.settings.max_redirects} redirects", code="too_many_redirects")
 
-    def _save(self, response: httpx2.Response, url: str, files: Path, wanted: str) -> Download:
+    def _save(self, response: httpx2.Response, url: str, files: Path, wanted: str, ends: float) -> Download:
         """Write the body under its content hash: first to a temporary file, which becomes the real one only when it is whole."""
         files.mkdir(parents=True, exist_ok=True)
-        limit, ends = int(self.settings.max_file_mb * 1e6), time.monotonic() + self.settings.max_file_s
+        limit = int(self.settings.max_file_mb * 1e6)
         handle, temporary = tempfile.mkstemp(dir=files, prefix=".part-")
         try:
             hashed, head = hashlib.sha256(), b""
             with os.fdopen(handle, "wb") as file:
                 for chunk in _limited(response, limit, url):
                     if time.monotonic() > ends:
-                        raise PaperError(f"{_shown(url)}: took over {self.settings.max_file_s:g} s", code="timeout")
+                        raise PaperError(f"{shown(url)}: took over {self.settings.max_file_s:g} s", code="timeout")
                     head = head if len(head) >= 1024 else (head + chunk)[:1024]
                     hashed.update(chunk)
                     file.write(chunk)
@@ -269,10 +279,10 @@ class Http:
             media_type = sniff(head)
             if wanted == "application/pdf" and media_type == "text/html":
                 raise PaperError(
-                    f"{_shown(url)}: an HTML page came instead of the paper (a login page?)", code="not_a_pdf"
+                    f"{shown(url)}: an HTML page came instead of the paper (a login page?)", code="not_a_pdf"
                 )
             if not head:
-                raise PaperError(f"{_shown(url)}: the file is empty", code="damaged")
+                raise PaperError(f"{shown(url)}: the file is empty", code="damaged")
             name = hashed.hexdigest() + MEDIA_SUFFIX[media_type]
             Path(temporary).replace(files / name)
         finally:
@@ -286,9 +296,28 @@ def open_http(
     per_second: float = 5.0,
     headers: Mapping[str, str] | None = None,
     secret_params: Mapping[str, str] | None = None,
+    service: str = "",
 ) -> Http:
-    """The client of a source or paper service, with the run's settings and cache."""
-    return Http(setup.http, setup.cache, per_second=per_second, headers=headers, secret_params=secret_params)
+    """The client of a source or paper service, with the run's settings and cache.
+
+    Args:
+        setup: what the source was made with.
+        per_second: requests a second that the service asks to keep to.
+        headers: with the service's keys; sent to the host of ``service`` alone, over https.
+        secret_params: keys in the query; the same holds for them.
+        service: the service's address; needed for ``headers`` and ``secret_params``.
+
+    Raises:
+        PluginError: keys are given, and no service that they belong to.
+    """
+    if (headers or secret_params) and not service:
+        raise PluginError(
+            "open_http is given keys (headers, secret_params) and no service that they belong to",
+            hint="Pass service=BASE_URL; keys are sent to its host alone.",
+        )
+    return Http(
+        setup.http, setup.cache, per_second=per_second, headers=headers, secret_params=secret_params, service=service
+    )
 
 
 def sniff(head: bytes) -> str:
@@ -322,29 +351,51 @@ def _raise_for_status(response: httpx2.Response, url: str) -> None:
         error = SourceError(f"{host}: HTTP {status}", hint="The service is busy; run again later.", code=code)
         raise _RetryLater(error, retry_after_s(response.headers.get("retry-after")))
     if response.has_redirect_location:
-        raise SourceRefusedError(f"{_shown(url)}: moved to {_shown(response.headers['location'])}", code="moved")
-    raise SourceRefusedError(
-        f"{_shown(url)}: HTTP {status}", hint="Check the query and options.", code=f"http_{status}"
-    )
+        raise SourceRefusedError(f"{shown(url)}: moved to {shown(response.headers['location'])}", code="moved")
+    raise SourceRefusedError(f"{shown(url)}: HTTP {status}", hint="Check the query and options.", code=f"http_{status}")
 
 
 def _limited(response: httpx2.Response, limit: int, url: str) -> Iterator[bytes]:
     """The decoded body, never more than ``limit`` bytes of it: what a compressed reply unpacks to counts."""
-    too_large = SourceRefusedError(f"{_shown(url)}: larger than {limit / 1e6:g} MB", code="too_large")
+    too_large = SourceRefusedError(f"{shown(url)}: larger than {limit / 1e6:g} MB", code="too_large")
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:
         raise too_large
-    size = 0
-    for chunk in response.iter_bytes(_CHUNK):
+    received = size = 0
+    # The chunks as they come: a larger chunk would be waited for while bytes trickle in.
+    unpack = _unpacker(response, url)
+    for raw in response.iter_raw():
+        received += len(raw)
+        chunk = raw if unpack is None else _unpacked(unpack, raw, limit - size + 1, url)
         size += len(chunk)
-        if size > limit:
+        if size > limit or received > limit:
             raise too_large
-        yield chunk
+        if chunk:
+            yield chunk
+    if unpack is not None and received and not unpack.eof:
+        raise _RetryLater(SourceError(f"{shown(url)}: the reply is cut short", code="bad_reply"))
+
+
+def _unpacker(response: httpx2.Response, url: str) -> Any:
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    if coding in ("", "identity"):
+        return None
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        raise SourceRefusedError(f"{shown(url)}: compressed in a way that was not asked for", code="bad_reply")
+    return zlib.decompressobj(47)  # zlib finds out itself whether a gzip or a zlib header stands there
+
+
+def _unpacked(unpack: Any, raw: bytes, most: int, url: str) -> bytes:
+    try:
+        found: bytes = unpack.decompress(raw, most)
+    except zlib.error as error:
+        raise _RetryLater(SourceError(f"{shown(url)}: the reply is damaged: {error}", code="bad_reply")) from error
+    return found
 
 
 def _usable(reply: Reply) -> Reply:
     if reply.status in (404, 410):
-        raise SourceRefusedError(f"{_shown(reply.url)}: there is no such item", code="http_404")
+        raise SourceRefusedError(f"{shown(reply.url)}: there is no such item", code="http_404")
     return reply
 
 
@@ -356,9 +407,16 @@ def _fetched(done: Download, files: Path) -> Fetched:
 
 def is_json(body: bytes) -> None:
     """Raises ValueError for a body that is not whole JSON; a ``check`` for `Http.reply`."""
-    json.loads(body)
+    parsed_json(body)
 
 
-def _shown(url: str) -> str:
-    """A URL for a message, without secrets."""
-    return _SECRET.sub(r"\1=...", url)
+def parsed_json(body: bytes) -> object:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(body)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
@@ -41,13 +40,17 @@ class WebService(Generic[O]):
         self.setup = setup
         options = validate(dict(setup.options), self.options_type, f"options of {self.name}")
         self.options: O = options  # type: ignore[assignment]
-        self.http = open_http(
-            setup, per_second=self.per_second, headers=self.headers(), secret_params=self.secret_params()
-        )
         self.base = self.options.base_url.rstrip("/")
+        self.http = open_http(
+            setup,
+            per_second=self.per_second,
+            headers=self.headers(),
+            secret_params=self.secret_params(),
+            service=self.base,
+        )
 
     def headers(self) -> Mapping[str, str]:
-        """Headers sent with every request."""
+        """Headers with the service's key; sent to its own host alone."""
         return {}
 
     def secret_params(self) -> Mapping[str, str]:
@@ -79,11 +82,6 @@ class WebService(Generic[O]):
     def problem(self, what: str) -> SourceError:
         """The error for a reply of another shape than documented."""
         return SourceError(f"{self.name}: {what}", hint="The service may have changed its replies.", code="bad_reply")
-
-
-def secret_from_environment(variable: str) -> str:
-    """A key from the environment; empty when it is not set."""
-    return os.environ.get(variable, "").strip()
 
 
 def as_dict(value: object) -> Mapping[str, object]:

@@ -49,7 +49,7 @@ class PyMuPDFParser:
             RuntimeError,
             ValueError,
         ) as error:
-            if "malloc" in str(error) or "memory" in str(error).lower():
+            if "alloc" in str(error) or "memory" in str(error).lower():
                 raise MemoryError from error
             raise PaperError(
                 f"the PDF is damaged: {error}"[:300], hint="Fetch it again; it may be cut off.", code="damaged"

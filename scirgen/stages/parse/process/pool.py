@@ -22,9 +22,12 @@ from typing import IO, Any
 from scirgen.core import errors
 from scirgen.core.errors import PaperError, ScirgenError
 from scirgen.core.registry import Provided
+from scirgen.core.runtime import is_stopping, stopped
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 
 _START_S = 60.0
+_SLICE_S = 0.5
+_LONGEST_REPLY = 512 * 2**20
 _MEMORY_SIGNS = (b"bad_alloc", b"malloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
 
 
@@ -79,13 +82,19 @@ class _Worker:
         poll.register(descriptor, selectors.EVENT_READ)
         with poll:
             while b"\n" not in self._buffer:
+                if is_stopping():
+                    raise stopped()
                 left = deadline - time.monotonic()
-                if left <= 0 or not poll.select(left):
+                if left <= 0:
                     raise _TimedOut
+                if not poll.select(min(left, _SLICE_S)):
+                    continue
                 chunk = os.read(descriptor, 1 << 20)
                 if not chunk:
                     raise self._crashed()
                 self._buffer += chunk
+                if len(self._buffer) > _LONGEST_REPLY:
+                    raise _Crashed(None, b"MemoryError: the parsed paper is too large")
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
@@ -155,7 +164,7 @@ class ParserPool:
             except BaseException:
                 self._drop(worker)
                 raise
-            if served + 1 >= self._files or _is(reply, "memory"):
+            if served + 1 >= self._files or _is(reply, "memory") or reply.get("used_up"):
                 self._drop(worker)
             else:
                 self._idle.put((worker, served + 1))

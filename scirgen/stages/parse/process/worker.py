@@ -20,6 +20,9 @@ from scirgen.core.errors import MissingExtraError, PaperError, PluginError, Scir
 from scirgen.stages.parse.base import Parser, ParserOptions
 
 _GRACE_S = 5.0
+_KEPT_SHARE = 0.5
+"""A worker whose memory has grown by more than this share of the limit serves no other file."""
+_MEMORY_SIGNS = ("malloc", "calloc", "realloc", "out of memory", "cannot allocate")
 
 
 def main() -> None:
@@ -29,15 +32,21 @@ def main() -> None:
     _die_with(parent)
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    limited = False
+    parsers: dict[str, Parser | ScirgenError] = {}
+    base = 0
     for line in sys.stdin:
         request = json.loads(line)
-        parser = _load(request)
-        if not limited:
-            _limit_memory(memory_mb)
-            limited = True
-        reply = _answer(parser, request)
-        replies.write(json.dumps(reply) + "\n")
+        # Loaded once: in a worker that a file has used up, loading would fail for the next, innocent one.
+        parser = parsers[request["target"]] = parsers.get(request["target"]) or _load(request)
+        if not base:
+            base = _limit_memory(memory_mb)
+        try:
+            reply = json.dumps(_answer(parser, request))
+        except MemoryError:
+            reply = json.dumps(_error(_out_of_memory()))
+        if _grown(base) > memory_mb * 2**20 * _KEPT_SHARE:
+            reply = reply[:-1] + ', "used_up": true}'
+        replies.write(reply + "\n")
         replies.flush()
 
 
@@ -70,14 +79,14 @@ def _answer(parser: Parser | ScirgenError, request: dict[str, Any]) -> dict[str,
     try:
         parsed = parser.parse(Path(request["path"]), options)
     except MemoryError:
-        return _error(
-            PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
-        )
+        return _error(_out_of_memory())
     except ScirgenError as error:
         return _error(error)
     except RecursionError:
         return _error(PaperError("the file is nested too deeply", code="damaged"))
     except Exception as error:
+        if any(sign in str(error).lower() for sign in _MEMORY_SIGNS):
+            return _error(_out_of_memory())
         return _error(PaperError(f"cannot be parsed: {type(error).__name__}: {error}"[:500], code="damaged"))
     finally:
         if hasattr(signal, "setitimer"):
@@ -96,16 +105,33 @@ def _error(error: ScirgenError) -> dict[str, object]:
     }
 
 
-def _limit_memory(megabytes: int) -> None:
-    """Let the address space grow by ``megabytes`` beyond what the interpreter and the parser's libraries take."""
+def _out_of_memory() -> PaperError:
+    return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
+
+
+def _limit_memory(megabytes: int) -> int:
+    """Let the address space grow by ``megabytes`` beyond what the interpreter and the parser's libraries take; returns that."""
     try:
         import resource
-
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError):  # Windows, macOS: only the time limit holds there
-        return
+    except ImportError:  # Windows: only the time limit holds there
+        return 1
+    now = _address_space()
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (now + megabytes * 2**20, resource.RLIM_INFINITY))
+        if now:
+            resource.setrlimit(resource.RLIMIT_AS, (now + megabytes * 2**20, resource.RLIM_INFINITY))
+    return now or 1
+
+
+def _grown(base: int) -> int:
+    return max(0, _address_space() - base)
+
+
+def _address_space() -> int:
+    """Bytes; 0 where the system does not say (macOS)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
 
 
 def _die_with(parent: int) -> None:

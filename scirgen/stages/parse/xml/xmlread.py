@@ -12,7 +12,7 @@ from defusedxml.common import DefusedXmlException
 
 from scirgen.core.errors import PaperError
 
-_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*(\[)?[^>]*>", re.I)
+_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[<>]*(\[)?[^<>]*>", re.I)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_OWN = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 _MAX_BYTES = 60_000_000

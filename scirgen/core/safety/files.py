@@ -1,0 +1,103 @@
+"""Opening files where others may have planted links: inputs stay below their root, outputs are made new and private."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def is_below(path: Path, root: Path) -> bool:
+    """Whether a path, links followed, lies below a root, links followed."""
+    try:
+        return path.resolve(strict=True).is_relative_to(root.resolve(strict=True))
+    except (OSError, RuntimeError, ValueError):  # broken, a circle, a name with a null byte
+        return False
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder that only its owner can read (0700), if it is not there. Its parents are made as usual."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+
+
+def private_file(path: Path) -> None:
+    """Make an empty file that only its owner can read (0600), if it is not there.
+
+    Raises:
+        OSError: it cannot be made, or a link stands in its place.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "a link stands in its place", str(path))
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of ``path`` when the block ends without an error; else nothing is left of it.
+
+    It is written under a random name with O_EXCL, so that no planted link is followed, and flushed to the disk first.
+    """
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_new(path: Path, text: str, *, mode: int = 0o644) -> None:
+    """Write a text file through `replacing`."""
+    with replacing(path, mode=mode) as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
+
+
+def sync_tree(folder: Path) -> None:
+    """Flush a folder to the disk: its files, then itself and the folders below, innermost first."""
+    for place, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            _sync(Path(place) / name, os.O_RDONLY | os.O_NOFOLLOW)
+        _sync(Path(place), os.O_RDONLY | os.O_DIRECTORY)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's own entries to the disk: after a rename."""
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    try:
+        descriptor = os.open(path, flags)
+    except OSError:
+        return
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot flush folders
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two existing paths change names in one step. False where the system cannot (not Linux, an old file system)."""
+    if sys.platform != "linux":
+        return False
+    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    return bool(call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)

@@ -1,0 +1,65 @@
+"""Bounds the runs in text from outside, so that no pattern applied to it later can take long.
+
+Patterns over text backtrack within runs: of blanks, of one sign, of letters without a blank. With runs of at most a few hundred
+characters their time is linear in the text. Done once at each boundary: records, parsed papers, model replies.
+"""
+
+from __future__ import annotations
+
+import re2
+
+MOST_BLANKS = 16
+MOST_SIGNS = 32
+MOST_LETTERS = 256
+
+_BLANKS = re2.compile(r"[ \t\f\v\x{a0}\x{2000}-\x{200a}\x{3000}]{17,}")
+_LINES = re2.compile(r"(?:[ \t\r\f\v]{0,16}[\n\x{2028}\x{2029}\x{85}]){9,}")
+_SIGNS = re2.compile(
+    "|".join(rf"{sign}{{33,}}" for sign in map(re2.escape, "-–—−_=.…·*#~+|/\\<>()[]{}!?,;:\"'`^&%$@0"))
+)
+_WORD = re2.compile(r"[\x{21}-\x{24f}]{257,}|[\p{L}\p{M}\p{N}]{257,}")
+
+
+def tame(text: str, most: int | None = None) -> str:
+    """The text with its runs bounded.
+
+    Args:
+        text: any text.
+        most: characters kept; None: all.
+
+    Returns:
+        The text; ordinary text comes back as it is. Blanks beyond 16 in a row, line ends beyond 8 and one sign repeated beyond
+        32 are dropped; a word of more than 256 characters is cut into words.
+    """
+    if most is not None and len(text) > most:
+        text = text[:most]
+    text = tame_blanks(text)
+    if _SIGNS.search(text):
+        text = _SIGNS.sub(lambda m: m.group()[:MOST_SIGNS], text)
+    if _WORD.search(text):
+        text = _WORD.sub(lambda m: " ".join(_pieces(m.group())), text)
+    return text
+
+
+def tame_blanks(text: str) -> str:
+    """Only blanks and line ends: for values that may be addresses or keys."""
+    if _BLANKS.search(text):
+        text = _BLANKS.sub(lambda m: m.group()[:MOST_BLANKS], text)
+    if _LINES.search(text):
+        text = _LINES.sub("\n\n", text)
+    return text
+
+
+def tame_values(value: object) -> object:
+    """A record's value with every string's blanks bounded; the keys too."""
+    if isinstance(value, str):
+        return tame_blanks(value)
+    if isinstance(value, dict):
+        return {tame_blanks(k) if isinstance(k, str) else k: tame_values(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [tame_values(v) for v in value]
+    return value
+
+
+def _pieces(word: str) -> list[str]:
+    return [word[at : at + MOST_LETTERS] for at in range(0, len(word), MOST_LETTERS)]

@@ -1,0 +1,49 @@
+"""What of a parsed paper may go on: bounded runs, cropped headings, no sentence that addresses a machine."""
+
+from __future__ import annotations
+
+from scirgen.core.records import BlockKind
+from scirgen.core.text.tame import tame
+from scirgen.core.text.untrusted import without_orders
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+
+_LONGEST_HEADING = 300
+_LONGEST_BLOCK = 100_000
+_MOST_BLOCKS = 50_000
+
+
+def presentable(parsed: ParsedPaper) -> tuple[ParsedPaper, list[str]]:
+    """The paper, and the sentences that were taken out of it because they address a machine.
+
+    Sentences go here and not in the stages that use them, so that no prompt, no evidence and no release ever holds them.
+    """
+    taken: list[str] = []
+
+    def clean(text: str, most: int) -> str:
+        kept, orders = without_orders(tame(text, most), parsed.language or "en")
+        taken.extend(orders)
+        return kept
+
+    blocks = tuple(_block(b, clean(b.text, _most(b))) for b in parsed.blocks[:_MOST_BLOCKS])
+    title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
+    same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
+    if same and (title, abstract) == (parsed.title, parsed.abstract):
+        return parsed, []
+    return parsed.model_copy(update={"title": title, "abstract": abstract, "blocks": blocks}), list(
+        dict.fromkeys(taken)
+    )
+
+
+def _most(block: ParsedBlock) -> int:
+    return _LONGEST_HEADING if block.kind is BlockKind.HEADING else _LONGEST_BLOCK
+
+
+def _block(block: ParsedBlock, text: str) -> ParsedBlock:
+    if text == block.text:
+        return block
+    # Where lines begin is known no more behind what was taken out; those before it keep their places.
+    same = next(
+        (i for i, (a, b) in enumerate(zip(text, block.text, strict=False)) if a != b), min(len(text), len(block.text))
+    )
+    lines = tuple(line for line in block.lines if line.start <= same)
+    return block.model_copy(update={"text": text, "lines": lines})
