@@ -10,6 +10,8 @@ from typing import Literal
 
 from scirgen.core.errors import StoreError
 from scirgen.core.fingerprint import encoded
+from scirgen.core.safety.inflate import inflate
+from scirgen.core.secrets import masked_bytes
 from scirgen.core.writer import Writer
 from scirgen.llm.base import Usage
 
@@ -130,7 +132,7 @@ class ReplyCache:
             StoreError: the database cannot be written (disk full, locked, read-only).
         """
         usage = usage or Usage()
-        packed = zlib.compress(encoded(request), 1)
+        packed = zlib.compress(masked_bytes(encoded(request)), 1)
         with self.writer.guarded():
             with self.writer.transaction(now=True):
                 if not self._there:
@@ -141,7 +143,7 @@ class ReplyCache:
                 self._db.execute(
                     "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
                     (
-                        key, kind, model, packed, zlib.compress(text.encode("utf-8", "surrogatepass"), 1), finish_reason,
+                        key, kind, model, packed, zlib.compress(masked_bytes(text.encode("utf-8", "surrogatepass")), 1), finish_reason,
                         usage.prompt_tokens, usage.completion_tokens,
                     ),
                 )  # fmt: skip
@@ -177,4 +179,4 @@ class ReplyCache:
 
 
 def _unpack(blob: bytes) -> str:
-    return zlib.decompress(blob).decode("utf-8", "surrogatepass")
+    return inflate(blob).decode("utf-8", "surrogatepass")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import time
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from scirgen.core.jsonl import write_rows
+from scirgen.core.safety.files import private_file
+from scirgen.core.secrets import masked
 from scirgen.core.version import __version__
 from scirgen.pipeline.store import StoredResult
 
@@ -71,7 +74,9 @@ class JsonLog:
     Events: ``start``, ``item``, ``failure`` (after its item), ``note``, ``end``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
+        if not shared:
+            private_file(path)
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
     def began(self, models: Mapping[str, str]) -> None:
@@ -107,7 +112,9 @@ class JsonLog:
 
     def _write(self, **fields: object) -> None:
         try:
-            write_rows(self._file, [{"time": round(time.time(), 3), **fields}])
+            line = io.StringIO()
+            write_rows(line, [{"time": round(time.time(), 3), **fields}])
+            self._file.write(masked(line.getvalue()))
         except OSError as error:
             # The log is a convenience; a full disk is reported by the store.
             logging.getLogger("scirgen").debug("log.jsonl: %s", error)

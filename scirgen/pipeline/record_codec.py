@@ -23,6 +23,8 @@ from scirgen.core.records import (
     ReleaseFile,
     SectionLabel,
 )
+from scirgen.core.safety.inflate import inflate
+from scirgen.core.secrets import masked_bytes
 
 R = TypeVar("R", bound=Record)
 
@@ -34,9 +36,9 @@ _COMPRESS_FROM = 512
 
 
 def pack(records: Iterable[Record]) -> bytes:
-    """Serialise records; the same records give the same bytes."""
+    """Serialise records; the same records give the same bytes. Keys of this process are left out."""
     text = "\n".join(f"{type(r).__name__}\t{r.model_dump_json(exclude_defaults=True)}" for r in records)
-    raw = text.encode("utf-8", "surrogatepass")
+    raw = masked_bytes(text.encode("utf-8", "surrogatepass"))
     return b"z" + zlib.compress(raw, 1) if len(raw) >= _COMPRESS_FROM else b"r" + raw
 
 
@@ -49,7 +51,7 @@ def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
     if len(blob) <= 1:
         return []
     try:
-        raw = zlib.decompress(blob[1:]) if blob[:1] == b"z" else blob[1:]
+        raw = inflate(blob[1:]) if blob[:1] == b"z" else blob[1:]
         found: list[R] = []
         for line in raw.decode("utf-8", "surrogatepass").split("\n"):
             name, _, body = line.partition("\t")

@@ -50,7 +50,7 @@ async def execute(
     stages = build_stages(registry)
     async with AsyncExitStack() as closing:
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
-        store = closing.enter_context(Store(folder / "run.db"))
+        store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         refuse_merged(store)
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
@@ -58,7 +58,7 @@ async def execute(
         sessions = await open_sessions(config, registry, replies, prompts=prompts, needs_scores=needs_scores)
         closing.push_async_callback(sessions.aclose)
         config = _wide_enough(config, sessions)
-        log = JsonLog(folder / "log.jsonl")
+        log = JsonLog(folder / "log.jsonl", shared=config.shared)
         closing.callback(log.close)
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder,

@@ -18,6 +18,7 @@ from types import TracebackType
 
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Failure, QAPair, Record, Rejection
+from scirgen.core.safety.files import private_file, private_folder
 from scirgen.core.writer import Writer, store_error
 from scirgen.pipeline.record_codec import pack, record_id, unpack
 from scirgen.stages.base import StageResult
@@ -95,14 +96,15 @@ COLUMNS = (
 
 
 class Store:
-    """A run's database.
+    """A run's database. It holds prompts: the folder (0700) and the file (0600) are made for the owner alone, unless ``shared``.
 
     Raises (any method):
         StoreError: disk full, damaged file, locked by another process, written by a newer version. All are fatal.
     """
 
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
+    def __init__(self, path: Path, *, writable: bool = True, shared: bool = False) -> None:
         self.path = path
+        self._shared = shared
         self._lock: int | None = None
         if writable:
             self._take_lock()
@@ -342,8 +344,12 @@ class Store:
 
     def _take_lock(self) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+            if self._shared:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            else:
+                private_folder(self.path.parent)
+                private_file(self.path)
+            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StoreError(
                 f"{self.path.parent} cannot be written: {error.strerror}", hint="Choose another folder with --out."

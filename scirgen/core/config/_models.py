@@ -75,6 +75,10 @@ class Config(Section):
         default=None, description="folder with prompts/ and taxonomies/ of your own; a file overrides the one of its id"
     )
     seed: int = 0
+    shared: bool = Field(
+        default=False,
+        description="let other users of this machine read a new run's folder; run.db, log and replies hold prompts",
+    )
     language: str = Field(default="en", description="code of the language of questions and answers: en, zh, pt-BR...")
     models: ModelsConfig = ModelsConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -6,6 +6,8 @@ characters their time is linear in the text. Done once at each boundary: records
 
 from __future__ import annotations
 
+import re
+
 import re2
 
 MOST_BLANKS = 16
@@ -17,7 +19,7 @@ _LINES = re2.compile(r"(?:[ \t\r\f\v]{0,16}[\n\x{2028}\x{2029}\x{85}]){9,}")
 _SIGNS = re2.compile(
     "|".join(rf"{sign}{{33,}}" for sign in map(re2.escape, "-–—−_=.…·*#~+|/\\<>()[]{}!?,;:\"'`^&%$@0"))
 )
-_WORD = re2.compile(r"[\x{21}-\x{24f}]{257,}|[\p{L}\p{M}\p{N}]{257,}")
+_WORD = re.compile(r"(?<![!-\u024f])[!-\u024f]{257,}+|(?<!\w)\w{257,}+")
 
 
 def tame(text: str, most: int | None = None) -> str:

@@ -22,6 +22,7 @@ import openai
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError, RateLimitedError, ServerUnavailableError
 from scirgen.core.http import causes
+from scirgen.core.secrets import secret_from_environment
 from scirgen.llm.server.server_errors import (
     NotFoundError,
     RefusedRequestError,
@@ -281,7 +282,7 @@ def open_servers(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> l
     servers = []
     for url in urls:
         azure = uri.scheme == "azure" or _speaks_azure(url)
-        token = os.environ.get("AZURE_OPENAI_AD_TOKEN", "").strip() if azure else ""
+        token = secret_from_environment("AZURE_OPENAI_AD_TOKEN") if azure else ""
         key = "none" if token else _key(uri, url, models, azure)
         access = Access(url, key, headers, _versioned(uri, url, query) if azure else query, azure, token or None)
         servers.append(OpenAIServer(access, limits, where=str(uri)))
@@ -320,7 +321,7 @@ def _versioned(uri: ModelURI, url: str, query: Mapping[str, str]) -> Mapping[str
 
 def _key(uri: ModelURI, url: str, models: ModelsConfig, azure: bool) -> str:
     variable = str(models.options.get("api_key_env", "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"))
-    key = os.environ.get(variable, "").strip()
+    key = secret_from_environment(variable)
     host = urlsplit(url).hostname or ""
     if not key and (azure or host.endswith("openai.com")):
         raise ModelAccessError(
@@ -346,7 +347,7 @@ def _header(name: str, value: str) -> str:
                 hint=f"Write {name}: $VARIABLE, and put it into that environment variable.",
             )
         return value
-    found = os.environ.get(value[1:], "").strip()
+    found = secret_from_environment(value[1:])
     if not found:
         raise ConfigError(
             f"models.options.extra_headers: the environment variable {value[1:]} for {name} is empty",

@@ -38,7 +38,7 @@ class ArxivService(WebService[ArxivOptions]):
         """Preprints of the record's own literature by number, then those that a search finds."""
         seen: set[str] = set()
         for entry in dataset.related:
-            if found := re.match(r"(?:arxiv:|.*10\.48550/arxiv\.)(\S+)", entry, re.I):
+            if found := re.match(r"(?:arxiv:|.{0,200}10\.48550/arxiv\.)(\S{1,100})", entry, re.I):
                 paper = self._paper(found.group(1))
                 seen.add(paper.id)
                 yield Candidate(paper, "related_identifier")

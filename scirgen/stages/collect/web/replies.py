@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import StoreError
+from scirgen.core.safety.files import private_file
+from scirgen.core.safety.inflate import inflate
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies(
@@ -58,6 +60,7 @@ class ReplyCache:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            private_file(path)
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.executescript(_SCHEMA)
@@ -69,7 +72,7 @@ class ReplyCache:
     def get(self, url: str) -> Reply | None:
         """The last reply, however old."""
         row = self._run("SELECT status, body, etag, modified, link, at FROM replies WHERE url=?", (url,))
-        return Reply(url, row[0], zlib.decompress(row[1]), *row[2:]) if row else None
+        return Reply(url, row[0], inflate(row[1]), *row[2:]) if row else None
 
     def put(self, reply: Reply) -> Reply:
         """Keep a reply, as of now."""

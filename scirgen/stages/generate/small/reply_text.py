@@ -9,7 +9,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = "\"'“”‘’`*_ "
-_SENTENCE = re.compile(r".+?[.!?。！？](?=\s|$|[\"”'’])", re.DOTALL)
+_SENTENCE = re.compile(r".{1,1000}?[.!?。！？](?=\s|$|[\"”'’])", re.DOTALL)
 
 
 def one_question(text: str, form: str = "question") -> str | None:
@@ -22,10 +22,10 @@ def one_question(text: str, form: str = "question") -> str | None:
             match = _SENTENCE.match(line)
             sentence = match.group() if match else line
             return sentence.strip(_QUOTES) or None
-        match = re.search(r"[^?？]*[?？]", line)
-        if match:
+        end = min((at for mark in "?？" if (at := line.find(mark)) >= 0), default=-1)
+        if end >= 0:
             # What stands before the question in the same line is talk about it.
-            sentence = re.split(r"(?<=[.!:])\s+(?=[A-Z])", match.group().strip())[-1]
+            sentence = re.split(r"(?<=[.!:])\s+(?=[A-Z])", line[: end + 1].strip())[-1]
             return sentence.strip(_QUOTES) or None
     return None
 

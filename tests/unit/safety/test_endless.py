@@ -1,0 +1,324 @@
+"""Runs end: catalogues that repeat themselves, bytes that trickle, patterns that would take for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scirgen.core import runtime
+from scirgen.core.config import CollectConfig, HttpConfig
+from scirgen.core.errors import PaperError, RunStoppingError, SourceError
+from scirgen.core.records import Dataset, Paper
+from scirgen.core.text.tame import tame
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.stages.collect import pages as paging
+from scirgen.stages.collect.pages import pages
+from scirgen.stages.collect.source import Cursor, SourceSetup
+from scirgen.stages.collect.web.http import Http
+from scirgen.stages.parse.sniff import sniff
+from scirgen.testing.web import Answer, LoopbackServer
+from tests.support.worst_cases import package_patterns, taxonomy_patterns, worst_cases
+
+HTTP = HttpConfig(allow_private_addresses=True, requests_per_second=1e6, retries=0)
+
+
+# -- catalogues ----------------------------------------------------------------------------------------------------------
+
+
+def huggingface(url: str, number: int) -> Answer:
+    items = [{"id": f"a/{n}"} for n in range(3)]
+    return Answer(items, headers={"Link": f'<{url}/api/datasets?cursor=same>; rel="next"'})
+
+
+def ckan(url: str, number: int) -> Answer:
+    return Answer({"success": True, "result": {"count": 10**9, "results": [{"id": "a", "title": "A"}]}})
+
+
+def datacite(url: str, number: int) -> Answer:
+    item = {"id": "10.1/a", "attributes": {"doi": "10.1/a", "titles": [{"title": "A"}]}}
+    token = "x" if number % 2 else "y"
+    return Answer({"data": [item], "links": {"next": f"{url}/dois?page[cursor]={token}"}})
+
+
+def oai(url: str, number: int) -> Answer:
+    return Answer(
+        '<?xml version="1.0"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2024-01-01T00:00:00Z</responseDate>'
+        f"<request>{url}</request><ListRecords><record><header><identifier>a</identifier><datestamp>2024-01-01</datestamp></header>"
+        '<metadata><dc xmlns="http://purl.org/dc/elements/1.1/"><title>A</title></dc></metadata></record>'
+        "<resumptionToken>same</resumptionToken></ListRecords></OAI-PMH>"
+    )
+
+
+@pytest.mark.parametrize("limit", [None, 500])
+@pytest.mark.parametrize("kind", ["huggingface", "ckan", "datacite", "oaipmh"])
+async def test_a_catalogue_that_repeats_itself_is_a_source_error(
+    kind: str, limit: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scirgen.core.registry import load_registry
+
+    monkeypatch.setattr(paging, "MOST_BARREN", 20)
+    said = {"huggingface": huggingface, "ckan": ckan, "datacite": datacite, "oaipmh": oai}[kind]
+    number = iter(range(10**6))
+    with LoopbackServer({}) as server:
+        server.routes["/"] = lambda asked: said(server.url, next(number))
+        options = {"base_url": server.url}
+        source = load_registry().get("source", kind)(SourceSetup(cache=tmp_path, options=options, http=HTTP))  # type: ignore[operator]
+        with pytest.raises(SourceError) as caught:
+            async for _ in pages(source, CollectConfig(papers_per_dataset=0), limit=limit):
+                assert len(server.asked) < 100
+        assert caught.value.error_code == "endless_catalogue"
+        source.http.close()
+
+
+class Circle:
+    """A source of one's own whose cursors go in a circle."""
+
+    name = "circle"
+
+    def revision(self, cursor: str | None) -> None:
+        return None
+
+    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor]:
+        number = 0
+        while True:
+            yield Dataset(id=str(number), title="A")
+            number += 1
+            yield Cursor(str(number % 3))
+
+    def papers(self, dataset: Dataset) -> list[object]:
+        return []
+
+    def fetch(self, paper: Paper) -> None:
+        return None
+
+
+async def test_a_source_whose_cursors_go_in_a_circle_is_a_source_error() -> None:
+    with pytest.raises(SourceError, match="again"):
+        async for _ in pages(Circle(), CollectConfig()):  # type: ignore[arg-type]
+            pass
+
+
+# -- bytes that trickle -----------------------------------------------------------------------------------------------------
+
+
+class Drip:
+    """A server that sends a byte now and then, for ever: of the head, or of the body."""
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._ended = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while not self._ended.is_set():
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            connection.recv(65536)
+            connection.sendall(self._head)
+            while not self._ended.wait(0.05):
+                connection.sendall(b"a")
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._socket.close()
+
+
+DRIPS = {
+    "head": b"HTTP/1.1 200 OK\r\nX-Slow: ",
+    "body": b"HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n",
+    "chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n",
+    "gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03",
+}
+
+
+@pytest.fixture
+def drip() -> Iterator[Callable[[str], str]]:
+    made: list[Drip] = []
+
+    def make(kind: str) -> str:
+        made.append(Drip(DRIPS[kind]))
+        return made[-1].url
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize("kind", DRIPS)
+def test_time_limits_hold_while_bytes_trickle_in(kind: str, drip: Callable[[str], str], tmp_path: Path) -> None:
+    http = Http(HTTP.model_copy(update={"max_file_s": 1.0, "timeout_s": 30.0}), tmp_path, sleep=lambda s: None)
+    for ask in (http.json, http.download):
+        begun = time.monotonic()
+        try:
+            found = ask(drip(kind))  # type: ignore[operator]
+            assert found.code == "timeout"
+        except (SourceError, PaperError) as error:
+            assert error.error_code in ("timeout", "bad_reply")
+        assert time.monotonic() - begun < 5
+    http.close()
+
+
+@pytest.mark.parametrize("wait", ["json", "download", "pause"])
+def test_waits_end_within_seconds_when_the_run_does(wait: str, drip: Callable[[str], str], tmp_path: Path) -> None:
+    http = Http(HTTP, tmp_path)
+    timer = threading.Timer(0.3, runtime.end_waits)
+    timer.start()
+    begun = time.monotonic()
+    try:
+        with pytest.raises(RunStoppingError):
+            {"json": http.json, "download": http.download, "pause": lambda _: runtime.pause(100)}[wait](drip("body"))
+        assert time.monotonic() - begun < 3
+    finally:
+        timer.join()
+        runtime.allow_waits()
+        http.close()
+
+
+def test_a_reply_that_unpacks_to_much_is_refused(tmp_path: Path) -> None:
+    import gzip
+
+    bomb = gzip.compress(b"[" + b"0," * 50_000_000 + b"0]")
+    http = Http(HTTP, tmp_path)
+    with LoopbackServer({"/": lambda asked: Answer(bomb, headers={"Content-Encoding": "gzip"})}) as server:
+        with pytest.raises(SourceError, match="larger than"):
+            http.json(server.url)
+    with LoopbackServer({"/": lambda asked: Answer(b"x", headers={"Content-Encoding": "br"})}) as server:
+        with pytest.raises(SourceError, match="not asked for"):
+            http.json(server.url)
+    http.close()
+
+
+def test_json_that_is_nested_deeply_is_a_bad_reply(tmp_path: Path) -> None:
+    http = Http(HTTP, tmp_path)
+    with LoopbackServer({"/": lambda asked: Answer("[" * 200_000)}) as server, pytest.raises(SourceError) as caught:
+        http.json(server.url)
+    assert caught.value.error_code == "bad_reply"
+    http.close()
+
+
+# -- text ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"<!---->" * 60,
+        b"<!---->" * 1000,
+        b"<?a?>" * 1500,
+        b"<!DOCTYPE x>" * 600,
+        b"<" * 8000,
+        b"<!DOCTYPE [" * 700,
+        b" <!--" * 1600,
+    ],
+)
+def test_a_files_kind_is_told_at_once_whatever_it_begins_with(head: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.xml").write_bytes(head)
+    begun = time.monotonic()
+    with contextlib.suppress(PaperError):
+        sniff(tmp_path / "x.xml")
+    assert time.monotonic() - begun < 1
+
+
+def test_ordinary_text_is_left_as_it_is() -> None:
+    text = "A table:\n\n| a   | b |\n|-----|---|\n\n中文数据集。" + "https://example.org/a/very/long/address " * 3
+    assert tame(text) is text or tame(text) == text
+
+
+def test_runs_are_bounded() -> None:
+    for text in (" " * 10**6, "-" * 10**6, "a" * 10**6, "\n" * 10**6, " \n" * 10**6, "\u3000" * 10**6, "漢" * 10**6):
+        tamed = tame(text)
+        assert max(map(len, re.findall(r"\S+|\s+", tamed) or [""])) <= 256
+
+
+IN_A_WORKER = (
+    "scirgen/stages/parse/pdf/",
+    "scirgen/stages/parse/xml/",
+    "scirgen/stages/parse/text.py",
+    "scirgen/stages/parse/markdown",
+)
+"""Applied in the parser's process, which is killed when it takes too long, to text that is not bounded yet."""
+
+
+def _search(patterns: list[tuple[str, str | bytes, int]], told: multiprocessing.SimpleQueue[tuple[str, float]]) -> None:
+    for where, pattern, flags in patterns:
+        compiled = re.compile(pattern, flags)
+        for text in worst_cases(pattern, flags):
+            worst = tame(text)
+            told.put((f"{where} {pattern!r}", 0.0))
+            begun = time.process_time()
+            for _ in compiled.finditer(worst.encode("utf-8", "replace") if isinstance(pattern, bytes) else worst):  # type: ignore[arg-type]
+                pass
+            told.put((f"{where} {pattern!r}", time.process_time() - begun))
+
+
+def slow(patterns: list[tuple[str, str | bytes, int]], seconds: float) -> list[str]:
+    """The patterns that take longer; one that never ends is killed, and ends the search."""
+    told: multiprocessing.SimpleQueue[tuple[str, float]] = multiprocessing.get_context("fork").SimpleQueue()
+    process = multiprocessing.get_context("fork").Process(target=_search, args=(patterns, told))
+    process.start()
+    found: list[str] = []
+    last, since = "", time.monotonic()
+    while process.is_alive() or not told.empty():
+        if told.empty():
+            if time.monotonic() - since > 60:
+                process.kill()
+                return [*found, f"never ends: {last}"]
+            time.sleep(0.02)
+            continue
+        last, took = told.get()
+        since = time.monotonic()
+        if took > seconds:
+            found.append(f"{took:.1f} s: {last}")
+    assert process.exitcode == 0
+    return found
+
+
+def _patterns() -> list[tuple[str, str | bytes, int]]:
+    found: list[tuple[str, str | bytes, int]] = []
+    for where, pattern, flags in [*package_patterns(), *taxonomy_patterns()]:
+        if where.startswith(IN_A_WORKER):
+            continue
+        try:
+            re.compile(pattern, flags)
+        except re.error:
+            continue
+        found.append((where, pattern, flags))
+    return found
+
+
+def test_a_tenth_of_the_patterns_are_quick_on_their_worst_cases() -> None:
+    found = _patterns()
+    assert len(found) > 300
+    assert slow(found[time.localtime().tm_yday % 10 :: 10], 1.0) == []
+
+
+@pytest.mark.nightly
+def test_every_pattern_is_quick_on_its_worst_cases() -> None:
+    assert slow(_patterns(), 1.0) == []
+
+
+def test_orders_are_looked_for_in_linear_time() -> None:
+    for unit in ("ignore all ", "you must ", "<|", "{{ a", "[", "system: ", "ignorez ", "<data-"):
+        begun = time.process_time()
+        talks_to_machine(unit * (1_000_000 // len(unit)))
+        assert time.process_time() - begun < 2
