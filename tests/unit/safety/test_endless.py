@@ -200,11 +200,13 @@ def test_a_reply_that_unpacks_to_much_is_refused(tmp_path: Path) -> None:
     bomb = gzip.compress(b"[" + b"0," * 50_000_000 + b"0]")
     http = Http(HTTP, tmp_path)
     with LoopbackServer({"/": lambda asked: Answer(bomb, headers={"Content-Encoding": "gzip"})}) as server:
+        url = server.url
         with pytest.raises(SourceError, match="larger than"):
-            http.json(server.url)
+            http.json(url)
     with LoopbackServer({"/": lambda asked: Answer(b"x", headers={"Content-Encoding": "br"})}) as server:
+        url = server.url
         with pytest.raises(SourceError, match="not asked for"):
-            http.json(server.url)
+            http.json(url)
     http.close()
 
 
