@@ -31,6 +31,7 @@ class Extract:
     body: str = ""
     pages: int = 0
     labels: list[tuple[str, str, str]] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 def pymupdf4llm_markdown(path: Path) -> Extract:

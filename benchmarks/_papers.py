@@ -80,7 +80,15 @@ def _jats(truth: Truth, text: str) -> None:
         label = next((value for key, value in _SEC_TYPES if kind == key or kind.startswith(key)), None)
         if title is not None and label:
             truth.sec_types[" ".join("".join(title.itertext()).split())] = label
-    truth.body = [t for p in _paragraphs(body) if (t := " ".join(_text(p).split()))]
+    truth.body = _pieces([_text(p) for p in _paragraphs(body)])
+
+
+_GAP = " \u2029 "
+"""Stands where the source has a citation, a formula or a command: what is printed there, the truth does not know."""
+
+
+def _pieces(paragraphs: list[str]) -> list[str]:
+    return [" ".join(piece.split()) for p in paragraphs for piece in p.split("\u2029") if len(piece.split()) >= 5]
 
 
 _NOT_PROSE = {
@@ -112,7 +120,7 @@ def _text(element: Element) -> str:
         if isinstance(child.tag, str) and child.tag not in _NOT_PROSE and not marks:
             parts.append(_text(child))
         else:
-            parts.append(" ")
+            parts.append(_GAP if child.tag in ("disp-formula", "tex-math") else " ")
         parts.append(child.tail or "")
     return "".join(parts)
 
@@ -128,13 +136,17 @@ def _latex(truth: Truth, text: str) -> None:
     body = re.sub(rf"\\begin\{{({_ENVIRONMENTS})\}}.*?\\end\{{\1\}}", "\n\n", body, flags=re.S)
     body = re.sub(r"\\footnote\{(?:[^{}]|\{[^{}]*\})*\}", "", body)
     body = re.sub(
-        r"\\(?:cite\w*|ref|label|bibliography\w*|hypertarget|includegraphics|url)(?:\[[^]]*\])*\{[^{}]*\}", " ", body
+        r"\\(?:\w*cite\w*|\w*ref|label|bibliography\w*|hypertarget|includegraphics|url|href)(?:\[[^]]*\])*\{[^{}]*\}",
+        _GAP,
+        body,
     )
+    body = re.sub(r"\$[^$]{1,400}\$|\\\(.*?\\\)|\\(?:ce|SI|si|num|unit)\{[^{}]*\}(?:\{[^{}]*\})?", _GAP, body)
     body = re.sub(r"\\(?:sub)*section\*?\{(?:[^{}]|\{[^{}]*\})*\}", "\n\n", body)
     body = re.sub(r"\\(?:begin|end)\{[^}]*\}(?:\[[^]]*\])?", "\n\n", body)
-    body = re.sub(r"\\[a-zA-Z]+\*?(?:\[[^]]*\])?", " ", body)
+    body = re.sub(r"\\(?:textbf|textit|emph|textsc|texttt|text|footnotesize|small|it|bf|em)\b\*?", " ", body)
+    body = re.sub(r"\\[a-zA-Z]+\*?(?:\[[^]]*\])?", _GAP, body)
     body = re.sub(r"[{}~$&]|``|''", " ", body)
-    truth.body = [" ".join(p.split()) for p in re.split(r"\n\s*\n", body) if len(p.split()) > 5]
+    truth.body = _pieces([p for p in re.split(r"\n\s*\n", body) if len(p.split()) > 5])
 
 
 def _markdown(truth: Truth, text: str) -> None:
@@ -143,12 +155,12 @@ def _markdown(truth: Truth, text: str) -> None:
     body = re.sub(r"<!--.*?-->", "", body, flags=re.S)
     body = re.sub(r"!\[[^\]]*\]\([^)]*\)(?:\{[^}]*\})?", "", body)
     body = re.sub(r"\[([^\]@]+)\]\([^)]*\)", r"\1", body)
-    body = re.sub(r"\[[^\]]*@[^\]]*\]|@[\w:-]+|`r [^`]*`|\\@ref\([^)]*\)", " ", body)
-    body = re.sub(r"<[^>]+>|\\\w+", " ", body)
+    body = re.sub(r"\[[^\]]*@[^\]]*\]|@[\w:-]+|`r [^`]*`|\\@ref\([^)]*\)|\$[^$]{1,400}\$", _GAP, body)
+    body = re.sub(r"<[^>]+>|\\\w+", _GAP, body)
     kept = []
     for paragraph in re.split(r"\n\s*\n", body):
         lines = [line for line in paragraph.splitlines() if not line.lstrip().startswith(("#", "|", "(ref:"))]
         text_ = re.sub(r"[*_`^]", "", " ".join(lines))
         if len(text_.split()) > 5:
-            kept.append(" ".join(text_.split()))
-    truth.body = kept
+            kept.append(text_)
+    truth.body = _pieces(kept)

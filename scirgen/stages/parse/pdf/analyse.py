@@ -56,7 +56,8 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
         regions = [reading_order(lines, gutter) for lines in kept]
     found = [group for columns in regions for group in groups(columns, body.size)]
     vocabulary = Vocabulary([line for lines in kept for line in lines])
-    language = detect_language(" ".join(g.text for g in found[len(found) // 4 :] if g.style.font == body.font)[:20000])
+    prose = [g.text for g in found[len(found) // 4 :] if len(g.text) > 60 and abs(g.style.size - body.size) < 0.6]
+    language = detect_language(" ".join(prose)[:20000])
     mark_kinds(found, body)
     front = read_front(found, body, title, language)
     return Layout(found, body, front, vocabulary, language, len(pages))

@@ -101,7 +101,7 @@ def _is_caption(group: Group, body: Style) -> bool:
     if not match:
         return False
     after = match.group("after")
-    if re.match(r"\s*[.:|–—-]", after):
+    if re.match(r"\s*[.:|]|\s+[–—-]\s|[—-]\s", after):  # not "Figure 1a–e shows"
         return True
     first = group.lines[0].runs[0].style
     distinct = abs(group.style.size - body.size) >= 0.5 or first.bold != group.style.bold or first.bold
@@ -128,10 +128,15 @@ def _is_scattered(group: Group, body: Style) -> bool:
         return False
     small = group.style.size <= body.size - 0.9
     letters = sum(c.isalpha() for c in text)
-    per_line = median(len(line.text) for line in group.lines)
+    per_line = median(_printed_width(line.text) for line in group.lines)
     if letters < 0.35 * len(text.replace(" ", "")):
         return len(text) < 400
     return per_line < 22 and (small or (group.style.font != body.font and len(text) < 40 and not text[:1].isupper()))
+
+
+def _printed_width(text: str) -> int:
+    """The number of Latin letters that would take as much room."""
+    return sum(2 if "\u3000" <= c <= "\u9fff" else 1 for c in text)
 
 
 def _is_footnote(group: Group, body: Style) -> bool:
@@ -149,9 +154,10 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
             continue
         if inside != group.page:
             continue
-        prose = abs(group.style.size - body.size) < 0.6 and group.style.font == body.font
+        chinese = sum("\u4e00" <= c <= "\u9fff" for c in group.text) > 0.4 * len(group.text)
+        prose = abs(group.style.size - body.size) < 0.6 and (group.style.font == body.font or chinese)
         wide = median(line.x1 - line.x0 for line in group.lines) > 0.7 * max(1.0, group.x1 - group.x0)
-        if (prose and wide and len(group.text) > 80) or group.kind is BlockKind.HEADING:
+        if (prose and wide and _printed_width(group.text) > 80) or group.kind is BlockKind.HEADING:
             inside = 0
         elif group.kind in (BlockKind.OTHER, BlockKind.PARAGRAPH, BlockKind.EQUATION) and not kind_of_heading(
             group.text

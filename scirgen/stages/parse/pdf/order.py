@@ -131,8 +131,21 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
     for end, left in reversed(stages):
         gutter = _gutter([line for strip in strips[start:end] for line in strip], left, page, known)
         if gutter is not None:
-            return end, gutter
+            return _without_next_heading(strips, start, end, gutter), gutter
     return start, None
+
+
+def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:
+    """The end of a band of columns, before a line below both of them that is set in another type: the heading of what follows."""
+    while end - start > 2 * _MIN_LINES and end < len(strips):
+        last, rest = strips[end - 1], [line for strip in strips[start : end - 1] for line in strip]
+        right = max((line.y1 for line in rest if line.x0 >= gutter[1] - 0.5), default=0.0)
+        above = max((line for line in rest if line.x1 <= gutter[0] + 0.5), key=lambda line: line.y1, default=None)
+        heading = len(last) == 1 and last[0].x1 <= gutter[0] + 0.5 and last[0].y0 > right and len(last[0].text) < 80
+        if not heading or above is None or (last[0].style.bold, last[0].size) == (above.style.bold, above.size):
+            break
+        end -= 1
+    return end
 
 
 def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:

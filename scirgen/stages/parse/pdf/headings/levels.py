@@ -27,10 +27,18 @@ def set_levels(accepted: Sequence[Candidate]) -> None:
     for c in accepted:
         if c.index in known:
             votes[c.key][known[c.index]] += 1
+    last_numbered = max(known, default=-1)
     ranks = _ranks([c for c in accepted if not c.run_in], votes)
+    main = sum(level == 1 for level in known.values())
+    above = 0
     for c in accepted:
-        if not c.run_in:
-            c.level = known.get(c.index, ranks[c.key])
+        if c.run_in:
+            continue
+        c.level = known.get(c.index, ranks[c.key])
+        if c.index in known:
+            above = c.level
+        elif c.level == 1 and main >= 3 and not c.name and c.index < last_numbered:
+            c.level = above + 1  # where the main headings are numbered, one without a number between them stands below
     _level_run_ins(accepted, known)
     for c in accepted:
         c.level = max(1, min(c.level, _DEEPEST))
