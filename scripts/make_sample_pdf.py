@@ -1,4 +1,4 @@
-"""Make the PDF paper of the geo sample from its Markdown: two columns, running header, page numbers. Needs scirgen[pdf].
+"""Make the PDF paper of the invented corpus from its Markdown: two columns, running header, page numbers. Needs scirgen[pdf].
 
     python scripts/make_sample_pdf.py
 
@@ -13,7 +13,7 @@ import pymupdf
 from markdown_it import MarkdownIt
 
 SOURCE = Path(__file__).with_name("norrun-soil-moisture.md")
-TARGET = Path(__file__).parents[1] / "plugins" / "scirgen_geo" / "sample" / "papers" / "norrun-soil-moisture.pdf"
+TARGET = Path(__file__).parents[1] / "tests" / "material" / "invented" / "papers" / "norrun-soil-moisture.pdf"
 HEADER = "Invented Soil Reports 7 (2023)"
 STYLE = """
 body { font-family: serif; font-size: 9.5pt; line-height: 1.25; }

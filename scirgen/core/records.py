@@ -420,5 +420,6 @@ def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
     parts = [dataset.text]
     for category, group in aspects_by_category(aspects).items():
         name = category.value.replace("_", " ").capitalize()
-        parts.append(f"{name}: " + " ".join(dict.fromkeys(a.span.text for a in group)))
+        said = (s.text for a in group for s in (*a.context, a.span))
+        parts.append(f"{name}: " + " ".join(dict.fromkeys(said)))
     return "\n".join(parts)

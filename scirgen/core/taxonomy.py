@@ -79,7 +79,10 @@ class QuestionType(_Strict):
         default=(), description="patterns of sentences that can answer such a question"
     )
     aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects to look for evidence in first")
-    bloom: tuple[str, ...] = Field(default=(), description="typical levels, most typical first")
+    levels: tuple[str, ...] = Field(
+        default=(), description="Bloom levels that are asked for, the one that such questions are mostly given first"
+    )
+    small_models: bool = Field(default=False, description="whether small language models are asked for it by default")
     hops: int = Field(default=1, ge=1, description="pieces of evidence such a question usually needs")
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
@@ -388,6 +391,20 @@ class Taxonomies:
     def question_types(self, ids: Sequence[str] = (), language: str = ENGLISH) -> tuple[QuestionType, ...]:
         """The types of the given ids, or all of them when none is given, as they are asked in a language."""
         return tuple(self.question_type(id, language) for id in ids or [t.id for t in self.graesser.types])
+
+    def wanted_types(self, ids: Sequence[str], pack: str, language: str = ENGLISH) -> tuple[QuestionType, ...]:
+        """The types that ``generate.types`` asks a prompt pack for, as they are asked in a language.
+
+        Args:
+            ids: question types; ``("all",)``: all; empty: those that suit the pack.
+            pack: "standard" or "small".
+            language: of the questions.
+        """
+        if ids and tuple(ids) != ("all",):
+            return self.question_types(ids, language)
+        kinds = self.question_types((), language)
+        few = tuple(k for k in kinds if k.small_models)
+        return few if pack == "small" and not ids and few else kinds
 
     def question_type(self, id: str, language: str = ENGLISH) -> QuestionType:
         """One question type by id, with the patterns, stems and examples of a language.

@@ -85,10 +85,14 @@ MAX_COUNT: Final = 2**53
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as the backend counted them; None where it does not say."""
+    """Tokens as the backend counted them; None where it does not say.
+
+    ``cached_tokens`` are those of the prompt that a server had in its prefix cache; they are part of ``prompt_tokens``.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
 
     def believable(self) -> Usage:
         """The same counts, None for one that is negative or larger than 2^53."""

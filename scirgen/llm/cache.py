@@ -24,23 +24,25 @@ CREATE TABLE IF NOT EXISTS replies(
 _SPENT = """
 CREATE TABLE IF NOT EXISTS spent(
   kind TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
-  completion_tokens INTEGER NOT NULL, uncounted INTEGER NOT NULL, PRIMARY KEY (kind, model)
+  completion_tokens INTEGER NOT NULL, uncounted INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, PRIMARY KEY (kind, model)
 )"""
 _ADD = """
-INSERT INTO spent VALUES(?, ?, 1, ?, ?, ?) ON CONFLICT (kind, model) DO UPDATE SET
+INSERT INTO spent VALUES(?, ?, 1, ?, ?, ?, ?) ON CONFLICT (kind, model) DO UPDATE SET
   calls = calls + 1, prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-  completion_tokens = completion_tokens + excluded.completion_tokens, uncounted = uncounted + excluded.uncounted"""
+  completion_tokens = completion_tokens + excluded.completion_tokens, uncounted = uncounted + excluded.uncounted,
+  cached_tokens = cached_tokens + excluded.cached_tokens"""
 _SPENT_BEFORE = """
 SELECT kind, model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
   TOTAL(completion_tokens) AS completion_tokens,
-  SUM(prompt_tokens IS NULL OR completion_tokens IS NULL) AS uncounted FROM replies GROUP BY kind, model"""
+  SUM(prompt_tokens IS NULL OR completion_tokens IS NULL) AS uncounted, 0 AS cached_tokens FROM replies GROUP BY kind, model"""
 
 
 @dataclass(frozen=True)
 class Spent:
     """What all replies of one kind ("chat", "score") used, those of earlier invocations and those replaced since included.
 
-    ``uncounted`` replies came without token counts; the sums are then lower bounds.
+    ``uncounted`` replies came without token counts; the sums are then lower bounds. ``cached_tokens`` are those of the prompts
+    that servers had in a prefix cache.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Spent:
     prompt_tokens: int
     completion_tokens: int
     uncounted: int
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,12 @@ class ReplyCache:
                 )  # fmt: skip
                 uncounted = usage.prompt_tokens is None or usage.completion_tokens is None
                 self._db.execute(
-                    _ADD, (kind, model, usage.prompt_tokens or 0, usage.completion_tokens or 0, int(uncounted))
-                )
+                    _ADD,
+                    (
+                        kind, model, usage.prompt_tokens or 0, usage.completion_tokens or 0, int(uncounted),
+                        usage.cached_tokens or 0,
+                    ),
+                )  # fmt: skip
             self._there = self._counted = True
 
     def spent(self) -> list[Spent]:
@@ -158,7 +165,7 @@ class ReplyCache:
         table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
         if table is None:
             return []
-        columns = "SUM(calls), SUM(prompt_tokens), SUM(completion_tokens), SUM(uncounted)"
+        columns = "SUM(calls), SUM(prompt_tokens), SUM(completion_tokens), SUM(uncounted), SUM(cached_tokens)"
         with self.writer.guarded():
             rows = self._db.execute(f"SELECT kind, {columns} FROM {table} GROUP BY kind ORDER BY kind").fetchall()  # noqa: S608
         return [Spent(str(kind), *(int(n) for n in sums)) for kind, *sums in rows]

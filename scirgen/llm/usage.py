@@ -17,6 +17,9 @@ from scirgen.core.errors import BudgetReachedError
 from scirgen.llm.base import Usage
 from scirgen.llm.cache import Spent
 
+Price = tuple[float, float] | tuple[float, float, float]
+"""Per million prompt and reply tokens; the third is for prompt tokens that the server had in its prefix cache."""
+
 
 @dataclass
 class RoleUsage:
@@ -35,7 +38,8 @@ class RoleUsage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     uncounted: int = 0
-    price: tuple[float, float] | None = None
+    cached_tokens: int = 0
+    price: Price | None = None
     characters: int = 0
     longest: int = 0
     booked_prompt: float = 0.0
@@ -48,7 +52,7 @@ class RoleUsage:
         """Money spent, in the unit of the configured prices; None where no price is known or a count is missing."""
         if self.price is None or self.uncounted:
             return None
-        return (self.prompt_tokens * self.price[0] + self.completion_tokens * self.price[1]) / 1e6
+        return _price(self.price, self.prompt_tokens, self.completion_tokens, self.cached_tokens)
 
     def row(self) -> dict[str, object]:
         """For the manifest."""
@@ -60,6 +64,7 @@ class RoleUsage:
             "retries": self.retries,
             "prompt_tokens": None if self.uncounted and not self.prompt_tokens else self.prompt_tokens,
             "completion_tokens": None if self.uncounted and not self.completion_tokens else self.completion_tokens,
+            "cached_prompt_tokens": self.cached_tokens,
             "replies_without_token_counts": self.uncounted,
             "cost": self.cost,
         }
@@ -101,7 +106,7 @@ class UsageMeter:
     _in_flight: int = 0
     _landing: asyncio.Future[None] | None = None
 
-    def role(self, name: str, price: tuple[float, float] | None = None) -> RoleUsage:
+    def role(self, name: str, price: Price | None = None) -> RoleUsage:
         """The counts of a role, made on first use."""
         usage = self.roles.setdefault(name, RoleUsage())
         if price is not None:
@@ -168,6 +173,7 @@ class UsageMeter:
             counts.characters += booking.characters or characters
         counts.prompt_tokens += usage.prompt_tokens or 0
         counts.completion_tokens += usage.completion_tokens or 0
+        counts.cached_tokens += usage.cached_tokens or 0
         counts.longest = max(counts.longest, usage.completion_tokens or 0)
 
     @property
@@ -241,11 +247,13 @@ def whole_usage(spent: Sequence[Spent], meter: UsageMeter) -> dict[str, object]:
     for one in spent:
         role = _ROLES.get(one.kind, one.kind)
         price = meter.role(role).price
-        cost = None if price is None or one.uncounted else _price(price, one.prompt_tokens, one.completion_tokens)
+        used = one.prompt_tokens, one.completion_tokens, one.cached_tokens
+        cost = None if price is None or one.uncounted else _price(price, *used)
         rows[role] = {
             "calls": one.calls,
             "prompt_tokens": None if one.uncounted and not one.prompt_tokens else one.prompt_tokens,
             "completion_tokens": None if one.uncounted and not one.completion_tokens else one.completion_tokens,
+            "cached_prompt_tokens": one.cached_tokens,
             "replies_without_token_counts": one.uncounted,
             "cost": cost,
         }
@@ -269,11 +277,14 @@ def _tokens(r: RoleUsage) -> float:
 
 def _money(r: RoleUsage) -> float:
     prompt = r.prompt_tokens + r.guessed_prompt + r.booked_prompt
-    return _price(r.price, prompt, r.completion_tokens + r.guessed_completion + r.booked_completion)
+    return _price(r.price, prompt, r.completion_tokens + r.guessed_completion + r.booked_completion, r.cached_tokens)
 
 
-def _price(price: tuple[float, float] | None, prompt: float, completion: float) -> float:
-    return (prompt * price[0] + completion * price[1]) / 1e6 if price else 0.0
+def _price(price: Price | None, prompt: float, completion: float, cached: float = 0.0) -> float:
+    if price is None:
+        return 0.0
+    for_cached = price[2] if len(price) == 3 else price[0]
+    return ((prompt - cached) * price[0] + cached * for_cached + completion * price[1]) / 1e6
 
 
 def _reached(what: str) -> BudgetReachedError:

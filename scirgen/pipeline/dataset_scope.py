@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from scirgen.core.fingerprint import digest, item_fingerprint
@@ -30,8 +30,16 @@ def _identity(result: StoredResult) -> str:
 class DatasetScope:
     """`scirgen.stages.base.Scope`: the outputs so far, by stage and in the order of keys."""
 
-    def __init__(self, dataset_id: str, *, round: int = 0, wanted: Sequence[dict[str, object]] = ()) -> None:
+    def __init__(
+        self,
+        dataset_id: str,
+        *,
+        round: int = 0,
+        wanted: Sequence[dict[str, object]] = (),
+        shared: Mapping[str, tuple[Dataset, ...]] | None = None,
+    ) -> None:
         self.dataset_id = dataset_id
+        self._shared = shared or {}
         self._round = round
         self._wanted = tuple(wanted)
         self._records: dict[str, list[Record]] = {}
@@ -51,6 +59,10 @@ class DatasetScope:
     def dataset(self) -> Dataset:
         """The dataset itself."""
         return self.outputs("collect", Dataset)[0]
+
+    def users(self, paper_id: str) -> tuple[Dataset, ...]:
+        """The datasets of the run that use a paper of this dataset's, by id."""
+        return self._shared.get(paper_id) or (self.dataset,)
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
         """Records of a class produced by a stage."""

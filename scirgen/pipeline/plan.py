@@ -18,15 +18,19 @@ class Step:
 INTAKE = Step("collect", "a source adapter", "Dataset, Paper, candidate Link", "a dataset")
 """The runner's intake feeds the plan; it walks the catalogue page by page."""
 
-PER_PAPER = (
+ALONE = (
     Step("parse", "a paper's file", "Document", "a paper"),
     Step("section", "Document", "SectionLabel", "a paper"),
     Step("match", "dataset metadata x document", "judged Link", "(dataset, paper)"),
+)
+"""What is done with a dataset without regard to the others. When it is done for all, it is known which of them share a paper."""
+
+PER_PAPER = (
     Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
     Step("query", "abstracts + aspects of linked papers", "Query", "(paper, query recipe)"),
 )
-"""What is read from papers."""
+"""What papers that are used say."""
 
 PER_ROUND = (
     Step("generate", "metadata + kept aspects x question type", "candidate QAPair", "(dataset, question type)"),
@@ -38,7 +42,10 @@ PER_ROUND = (
 RELEASE = Step("release", "all of it", "splits, files, card, report", "a run")
 """Closes the run."""
 
-PER_DATASET = (*PER_PAPER, *PER_ROUND)
+TOGETHER = (*PER_PAPER, *PER_ROUND)
+"""What follows, dataset by dataset, with the other datasets of each paper at hand."""
+
+PER_DATASET = (*ALONE, *TOGETHER)
 """The steps that run dataset by dataset, overlapping."""
 
 PLAN: tuple[Step, ...] = (INTAKE, *PER_DATASET, RELEASE)

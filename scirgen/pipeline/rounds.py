@@ -13,6 +13,6 @@ def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list
     config = ctx.config.generate
     if config.quota.total is None or round > config.quota.max_rounds:
         return {}
-    kinds = ctx.taxonomies.question_types(config.types)
+    kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
     reached = progress(view, ctx.taxonomies, before=round, distinct=True)
     return plan_round(config.quota, kinds, reached, round)

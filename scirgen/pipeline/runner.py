@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -18,8 +18,9 @@ from scirgen.pipeline.dataset_scope import DatasetScope
 from scirgen.pipeline.engines.base import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
+from scirgen.pipeline.plan import ALONE, PER_DATASET, PER_ROUND, TOGETHER
 from scirgen.pipeline.rounds import next_round
+from scirgen.pipeline.sharing import Sharing, sharing_fingerprint
 from scirgen.pipeline.store import RUN, Store, StoredResult
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
@@ -74,6 +75,7 @@ class Runner:
         self._message = ""
         self._task: asyncio.Task[None] | None = None
         self._failed: dict[tuple[str, str], str] = {}
+        self._sharing = Sharing(store, ())
         self._intake = Intake(store, ctx, source, observer, intake_fingerprint(ctx))
 
     # -- the run ---------------------------------------------------------------------------------------------------
@@ -122,12 +124,29 @@ class Runner:
     async def _first_round(self) -> None:
         run_number = int(self._store.meta("run") or 0) + 1
         self._store.set_meta("run", str(run_number))
+        ids: list[str] = []
+
+        async def collected() -> AsyncIterator[str]:
+            async for dataset_id in self._intake.datasets(run_number, lambda: self._stopping):
+                ids.append(dataset_id)
+                yield dataset_id
+
+        async def matched() -> AsyncIterator[str]:
+            for dataset_id in ids:
+                yield dataset_id
+
+        await self._each(collected(), self._first_half)
+        self._sharing = Sharing.of(self._store)
+        await self._each(matched(), self._second_half)
+
+    async def _each(self, datasets: AsyncIterator[str], work: Callable[[str], Coroutine[object, object, None]]) -> None:
+        """Do ``work`` for every dataset, as many of them side by side as the settings say."""
         width = self._ctx.config.limits.datasets_in_flight
         queue: asyncio.Queue[str | None] = asyncio.Queue(maxsize=width)
 
         async def produce() -> None:
             try:
-                async for dataset_id in self._intake.datasets(run_number, lambda: self._stopping):
+                async for dataset_id in datasets:
                     await queue.put(dataset_id)
             except RunStoppingError:  # a wait in a thread ended with the run
                 if not self._stopping:
@@ -135,32 +154,47 @@ class Runner:
             for _ in range(width):
                 await queue.put(None)
 
-        async def work() -> None:
+        async def worker() -> None:
             while (dataset_id := await queue.get()) is not None:
                 # While draining the queue is emptied without work, so that the producer is never left waiting.
                 if not self._stopping:
                     with contextlib.suppress(Stopped):
-                        await self._dataset(dataset_id)
+                        await work(dataset_id)
 
-        await _together([produce(), *(work() for _ in range(width))])
+        await _together([produce(), *(worker() for _ in range(width))])
         if self._stopping:
             raise Stopped
 
-    async def _dataset(self, dataset_id: str) -> None:
-        """One dataset's whole path: the loop that is the pipeline."""
+    async def _first_half(self, dataset_id: str) -> None:
+        """The first half of a dataset's path: its papers, and which of them it is linked to."""
         collected = list(self._store.members(dataset_id, ("collect",)))
-        fingerprint = digest(self._plan_fingerprint, [r.fingerprint for r in collected])
-        if self._store.completed(dataset_id) == fingerprint:
+        if self._store.completed(dataset_id).startswith(self._own_fingerprint(collected)):
             return
         scope = DatasetScope(dataset_id)
         scope.add(collected)
-        clean = True
-        for step in PER_DATASET:
+        for step in ALONE:
+            scope.add(await self._stage(step.stage, scope))
+
+    async def _second_half(self, dataset_id: str) -> None:
+        """The second half, when it is known which datasets share a paper."""
+        known = list(self._store.members(dataset_id, ("collect", *(s.stage for s in ALONE))))
+        shared = self._sharing.of_dataset(dataset_id)
+        fingerprint = self._own_fingerprint([r for r in known if r.stage == "collect"]) + sharing_fingerprint(shared)
+        if self._store.completed(dataset_id) == fingerprint:
+            return
+        scope = DatasetScope(dataset_id, shared=shared)
+        scope.add(known)
+        clean = all(r.status == "done" for r in known if r.stage != "collect")
+        for step in TOGETHER:
             results = await self._stage(step.stage, scope)
             scope.add(results)
             clean = clean and all(r.status == "done" for r in results)
         if clean:
             self._store.complete_dataset(dataset_id, fingerprint)
+
+    def _own_fingerprint(self, collected: Sequence[StoredResult]) -> str:
+        """What a dataset's path depends on beside the other datasets."""
+        return digest(self._plan_fingerprint, [r.fingerprint for r in collected])
 
     async def _stage(self, name: str, scope: DatasetScope) -> list[StoredResult]:
         stage = self._stages[name]
@@ -259,7 +293,8 @@ class Runner:
 
         async def one(dataset_id: str) -> None:
             async with limit:
-                scope = DatasetScope(dataset_id, round=number, wanted=wanted[dataset_id])
+                shared = self._sharing.of_dataset(dataset_id)
+                scope = DatasetScope(dataset_id, round=number, wanted=wanted[dataset_id], shared=shared)
                 scope.add(list(self._store.members(dataset_id, before)))
                 for step in PER_ROUND:
                     scope.add(await self._stage(step.stage, scope))

@@ -231,7 +231,9 @@ def _fitted(
         return {(k.id, ""): rows[k.id] for k in kinds if rows[k.id] > 0}
     shares: dict[tuple[str, str], float] = {}
     for kind in kinds:
-        typical = [level for level in kind.bloom if columns.get(level, 0) > 0] or [c for c in columns if columns[c] > 0]
+        typical = [level for level in kind.levels if columns.get(level, 0) > 0] or [
+            c for c in columns if columns[c] > 0
+        ]
         shares.update({(kind.id, level): 1.0 for level in typical if rows[kind.id] > 0})
     row_sum, column_sum = sum(rows.values()) or 1.0, sum(columns.values()) or 1.0
     for _ in range(60):

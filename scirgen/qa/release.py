@@ -154,6 +154,7 @@ class AspectRow(Record):
     paper_id: str
     category: str
     text: str
+    context: str = Field(default="", description="the sentence before, where it is needed to understand this one")
     document_id: str
     start: int
     end: int

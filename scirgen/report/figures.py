@@ -81,7 +81,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
         released=_released(view),
         candidates=funnel["generate"]["outputs"],
-        usage=usage if isinstance(usage, dict) else {},
+        usage=_usage(usage, view.tokens_per_released_row()),
         last_usage=last if isinstance(last, dict) else {},
         sample=tuple(_sample(view, pairs, rejections, datasets, sample)),
         sample_of=len(pairs) + sum(r.record_kind == "QAPair" for r in rejections),
@@ -93,6 +93,13 @@ def _released(view: StoreView) -> int | None:
     splits = ("release/train.jsonl", "release/dev.jsonl", "release/test.jsonl")
     counted = [f.rows or 0 for f in view.records("release", ReleaseFile) if f.path in splits]
     return sum(counted) if counted else None
+
+
+def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
+    """The manifest's usage, with the generator's tokens a released row."""
+    if not isinstance(usage, dict):
+        return {}
+    return usage | {f"{name} tokens per released row": n for name, n in per_row.items()}
 
 
 def _slim(pairs: Iterable[QAPair]) -> Iterator[QAPair]:

@@ -93,6 +93,10 @@ class Scope(Protocol):
         """Records of a class produced by a stage, in the order of work-item keys. In later rounds: of all rounds."""
         ...
 
+    def users(self, paper_id: str) -> tuple[Dataset, ...]:
+        """All datasets of the run that use a paper, by id, this one among them. Known after match: not before extract."""
+        ...
+
     @property
     def round(self) -> int:
         """0 for the first pass; later rounds only generate, filter and tag what quotas still miss."""
@@ -171,10 +175,14 @@ class StageContext:
             raise ConfigError(f"stage {self.stage} needs log-probabilities", hint="Pass --scorer URI.")
         return self.score_session
 
+    @property
+    def pack(self) -> str:
+        """The prompt pack that suits the generator; "standard" without one."""
+        return self.chat_session.pack if self.chat_session else "standard"
+
     def prompt(self, name: str) -> Prompt:
         """The stage's prompt ``name``, in the pack that suits the generator."""
-        pack = self.chat_session.pack if self.chat_session else "standard"
-        return self.prompts.get(f"{self.stage}/{name}", pack)
+        return self.prompts.get(f"{self.stage}/{name}", self.pack)
 
     def seed(self, *parts: object) -> int:
         """A seed derived from the run's seed, the stage, the item's key and ``parts``; never from a counter."""

@@ -1,4 +1,4 @@
-"""What parse and section make of the packaged sample papers, as text to be reviewed. Regenerate: SCIRGEN_REGENERATE=1 pytest tests/golden."""
+"""What parse and section make of the invented papers, as text to be reviewed. Regenerate: SCIRGEN_REGENERATE=1 pytest tests/golden."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.parse.stage import ParseStage
 from scirgen.stages.section.stage import SectionStage
 
-SAMPLE = find_domain("geo").sample
-assert SAMPLE is not None
-PAPERS = sorted((SAMPLE / "papers").iterdir())
+PAPERS = sorted((Path(__file__).parents[1] / "material" / "invented" / "papers").iterdir())
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda p: p.name)

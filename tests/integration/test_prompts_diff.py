@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     mine.parent.mkdir(parents=True)
     text = (builtin_root() / "prompts" / f"{PROMPT}.yaml").read_text()
     mine.write_text(
-        text.replace("version: 1", "version: 7").replace("Each question stands alone.", "Let it stand alone.")
+        re.sub(r"version: \d+", "version: 7", text, count=1).replace("Each question stands alone", "It stands alone")
     )
     serve = [sys.executable, "-m", "scirgen.testing", "serve", "--port", "0"]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:

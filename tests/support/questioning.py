@@ -78,12 +78,20 @@ class FakeScope:
     """A scope over given records."""
 
     def __init__(
-        self, records: dict[str, tuple[Record, ...]], round: int = 0, wanted: tuple[dict[str, object], ...] = ()
+        self,
+        records: dict[str, tuple[Record, ...]],
+        round: int = 0,
+        wanted: tuple[dict[str, object], ...] = (),
+        shared: dict[str, tuple[Dataset, ...]] | None = None,
     ) -> None:
+        self.shared = shared or {}
         self.dataset = DATASET
         self.round = round
         self.wanted = wanted
         self._records = records
+
+    def users(self, paper_id: str) -> tuple[Dataset, ...]:
+        return self.shared.get(paper_id) or (self.dataset,)
 
     def outputs(self, stage: str, kind: type) -> tuple:
         return tuple(r for r in self._records.get(stage, ()) if isinstance(r, kind))

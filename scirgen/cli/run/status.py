@@ -78,6 +78,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "stages": stages,
         "rejected_by_type": view.rejected_by_type(),
         "usage": manifest.get("usage", {}),
+        "tokens_per_released_row": view.tokens_per_released_row(),
         "usage_last_invocation": manifest.get("usage_last_invocation", {}),
     }
 
@@ -135,18 +136,30 @@ def _as_text(run: Path, view: StoreView) -> str:
     usage = found["usage"]
     if isinstance(usage, dict):
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]
+    per_row = found["tokens_per_released_row"]
+    if isinstance(per_row, dict) and per_row:
+        lines.append(_per_row_line(per_row))
     last = found["usage_last_invocation"]
     if isinstance(last, dict):
         lines += [f"  last invocation, {_usage_line(role, row)}" for role, row in last.items() if isinstance(row, dict)]
     return "\n".join(lines)
 
 
+def _per_row_line(found: dict[str, float]) -> str:
+    cached = f" ({found['cached']:,g} of them from the server's cache)" if found.get("cached") else ""
+    return f"a released row took {found.get('prompt', 0):,g} prompt tokens{cached} and {found.get('reply', 0):,g} reply tokens"
+
+
 def _usage_line(role: str, row: dict[str, object]) -> str:
     """What was asked of one model; unknown sums are left out rather than guessed."""
     said = [f"{row['calls']:,} calls"]
     said += [f"{row['cache_hits']:,} replies from the cache"] if "cache_hits" in row else []
-    for name, label in (("prompt_tokens", "tokens in"), ("completion_tokens", "tokens out")):
-        if row.get(name) is not None:
+    for name, label in (
+        ("prompt_tokens", "tokens in"),
+        ("cached_prompt_tokens", "of them from the server's cache"),
+        ("completion_tokens", "tokens out"),
+    ):
+        if row.get(name) is not None and (row[name] or name != "cached_prompt_tokens"):
             said.append(f"{row[name]:,} {label}")
     for name, label in (
         ("retries", "retries"),

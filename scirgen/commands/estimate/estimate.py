@@ -300,10 +300,10 @@ def _costs(
     cost, most = Figure(), 0.0
     for stage in stages:
         if stage.kind:
-            prompt, reply = prices[names[stage.kind]]
+            prompt, reply = prices[names[stage.kind]][:2]
             cost += stage.prompt_tokens.times(prompt / 1e6) + stage.completion_tokens.times(reply / 1e6)
     for kind in used:
-        prompt, reply = prices[names[kind]]
+        prompt, reply = prices[names[kind]][:2]
         most += (ceiling.get(f"{kind} prompt", 0) * prompt + ceiling.get(f"{kind} reply", 0) * reply) / 1e6
     return cost, most
 

@@ -25,6 +25,7 @@ _THROWN = re.compile(r"remove|reject|discard|drop")
 _STEMS = re.compile(r"Typical beginnings: (.+)")
 _ANY_STEMS = ("What is known about ...", "How does ... relate to ...", "Why does ...")
 _QUANTITY = re.compile(r"\d+(?:[.,]\d+)?\s?[A-Za-z%°]+")
+_WISH = re.compile(r"p\d+")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z-]{3,}")
 
 
@@ -54,8 +55,8 @@ class Plausible:
         pieces = [s.strip() for s in _SENTENCE.split(self.data)]
         self.sentences = [s for s in pieces if 25 <= len(s) <= 400] or [s for s in pieces if s] or ["Nothing is given."]
         self.numbered = {int(n): text.strip() for n, text in _NUMBERED.findall(self.data)}
-        stems = _STEMS.search(prompt)
-        self.stems = [s.strip() for s in stems.group(1).rstrip(".").split(";")] if stems else list(_ANY_STEMS)
+        self.task = prompt
+        self.stems = _stems(prompt)
 
     def sentence(self) -> str:
         return _LABEL.sub("", self.rng.choice(self.sentences))
@@ -79,11 +80,11 @@ class Plausible:
 
     def answer(self, sentence: str) -> str:
         """In the form the prompt asks for."""
-        if "number and its unit alone" in self.prompt and (found := _QUANTITY.search(sentence)):
+        if "number and its unit alone" in self.task and (found := _QUANTITY.search(sentence)):
             return found.group().strip()
-        if "not a sentence" in self.prompt or "option alone" in self.prompt:
+        if "not a sentence" in self.task or "option alone" in self.task:
             words = _WORDS.findall(sentence)
-            return ", ".join(words[:4]) if "comma-separated" in self.prompt else " ".join(words[:4])
+            return ", ".join(words[:4]) if "comma-separated" in self.task else " ".join(words[:4])
         return sentence
 
     def instance(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None = None) -> Any:
@@ -120,12 +121,25 @@ class Plausible:
         about = self.sentence()
         made: dict[str, Any] = {}
         for key, part in properties.items():
+            if _WISH.fullmatch(key) and (block := _block(self.prompt, key)):
+                self.task, self.stems = block, _stems(block)
             if self.numbered and part.get("type") == "integer" and not {"minimum", "maximum"} & part.keys():
                 made[key] = self.rng.choice(sorted(self.numbered))
                 about = self.numbered[made[key]] or about
+            elif self.numbered and part.get("type") == "array" and part.get("items", {}).get("type") == "integer":
+                # Numbers of lines: what else the object holds is about the first of them.
+                made[key] = [] if self._emptied(part, key) else self._line_numbers(part)
+                about = (self.numbered[made[key][0]] if made[key] else "") or about
             else:
                 made[key] = self.instance(part, root, key, about)
         return made
+
+    def _emptied(self, schema: dict[str, Any], name: str) -> bool:
+        return schema.get("minItems", 0) == 0 and (_THROWN.search(name) is not None or self.lean == "sparse")
+
+    def _line_numbers(self, schema: dict[str, Any]) -> list[int]:
+        wanted = 1 if self.lean != "rich" else min(2, schema.get("maxItems", 2))
+        return self.rng.sample(sorted(self.numbered), min(wanted, len(self.numbered)))
 
     def _array(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None) -> list[Any]:
         low = schema.get("minItems", 0)
@@ -167,6 +181,17 @@ class Plausible:
         limit = schema.get("maxLength")
         text = text[:limit] if limit else text
         return text.ljust(schema.get("minLength", 0), ".")
+
+
+def _stems(text: str) -> list[str]:
+    found = _STEMS.search(text)
+    return [s.strip() for s in found.group(1).rstrip(".").split(";")] if found else list(_ANY_STEMS)
+
+
+def _block(prompt: str, wish: str) -> str:
+    """What a prompt that asks for several things says about one of them: the paragraph that has its name."""
+    at = prompt.find(f"\n{wish}:")
+    return prompt[prompt.rfind("\n\n", 0, at) : at] if at >= 0 else ""
 
 
 def _resolved(reference: str, root: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def sample_variables(
         "kind": lambda: kind,
         "kinds": lambda: list(taxonomies.graesser.types),
         "samples": lambda: kind.examples_for(domain),
+        "tasks": lambda: [{"kind": kind, "samples": kind.examples_for(domain), "wishes": Placeholder("<wishes>")}],
         "levels": lambda: list(taxonomies.bloom.levels),
         "tie_breaking": lambda: taxonomies.bloom.tie_breaking,
         "language": lambda: language_name(language),
@@ -78,7 +79,7 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
         return
     for kind in kinds:
         where = f"taxonomies/graesser: {kind.id}"
-        for level in set(kind.bloom) - levels:
+        for level in set(kind.levels) - levels:
             yield Finding("error", where, f"unknown Bloom level {level!r}")
         for field in ("ask", "reply", "stems"):
             if not getattr(kind, field):
@@ -127,7 +128,7 @@ def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_to
     if prompt.file.examples and "examples" not in used and turns is None:  # a stage may show them as turns
         yield Finding("warning", where, "holds examples and does not show them")
     try:
-        kinds = taxonomies.graesser.types if used & {"kind", "samples"} else taxonomies.graesser.types[:1]
+        kinds = taxonomies.graesser.types if used & {"kind", "samples", "tasks"} else taxonomies.graesser.types[:1]
         sizes = {k.id: _tokens(prompt, sample_variables(prompt, taxonomies, domain, k)) for k in kinds}
     except ResourceError as error:
         yield Finding("error", where, error.message)

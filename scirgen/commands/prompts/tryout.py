@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Aspect, Dataset, Document, QAPair, Record, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain, Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import Answer, ChatSession, TextAnswer
@@ -24,7 +24,8 @@ from scirgen.pipeline.views.opening import open_view
 from scirgen.stages.base import Stage, StageContext, WorkItem
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate
-from scirgen.stages.generate.stage import paper_titles
+from scirgen.stages.generate.joint import in_groups
+from scirgen.stages.generate.stage import paper_parameters
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T", bound=BaseModel)
@@ -58,6 +59,9 @@ class _Scope:
     def __init__(self, dataset: Dataset, records: dict[str, list[Record]]) -> None:
         self.dataset = dataset
         self.records = records
+
+    def users(self, paper_id: str) -> tuple[Dataset, ...]:
+        return (self.dataset,)
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
         return tuple(r for r in self.records.get(stage, ()) if isinstance(r, kind))
@@ -161,18 +165,16 @@ async def _run(
         await _stage(_made(ctx, "tag"), scope, ctx, tried, keep=count)
         tried.pairs = list(scope.outputs("tag", QAPair))
         return tried
-    kinds = ctx.taxonomies.question_types(types, ctx.config.language)
+    kinds = ctx.taxonomies.wanted_types(types, ctx.pack, ctx.config.language)
     if base == "generate/types":
         parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
         items = [WorkItem(f"{scope.dataset.id}|adaptive", (scope.dataset,), parameters)]
     else:
         aspects = scope.outputs("verify", Aspect)
-        inputs, titles = (scope.dataset, *aspects), paper_titles(scope, aspects)
-        shares = [count // len(kinds) + (n < count % len(kinds)) for n in range(len(kinds))]
+        inputs, more = (scope.dataset, *aspects), paper_parameters(scope, aspects)
         items = [
-            WorkItem(f"{scope.dataset.id}|{k.id}", inputs, {"types": [k.id], "count": n, **titles})
-            for k, n in zip(kinds, shares, strict=True)
-            if n
+            WorkItem(f"{scope.dataset.id}|{group[0].id}", inputs, {"types": [k.id for k in group], **counts, **more})
+            for group, counts in _shares(kinds, count, bool(aspects), ctx.config.generate.types_per_call)
         ]
     generate = _made(ctx, "generate")
     for item in items:
@@ -183,6 +185,17 @@ async def _run(
     await _stage(_made(ctx, "filter"), scope, ctx, tried)
     tried.pairs = list(scope.outputs("filter", QAPair))
     return tried
+
+
+def _shares(
+    kinds: Sequence[QuestionType], count: int, papers: bool, together: int
+) -> Iterator[tuple[Sequence[QuestionType], dict[str, object]]]:
+    """Groups of types with how many pairs of each are about the data and about papers; ``count`` in all."""
+    each, more = divmod(count, len(kinds))
+    for wanted, part in ((each + 1, kinds[:more]), (each, kinds[more:])):
+        about_data = wanted // 2 if papers else wanted
+        for group in in_groups(part, together) if wanted else ():
+            yield group, {"about_data": about_data, "count": wanted - about_data}
 
 
 def _made(ctx: StageContext, name: str) -> Stage:

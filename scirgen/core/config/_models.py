@@ -32,8 +32,10 @@ class ModelsConfig(Section):
     options: dict[str, object] = Field(
         default={}, description="passed to the backends (dtype, device, api_key_env, ...)"
     )
-    prices: dict[str, tuple[float, float]] = Field(
-        default={}, description="model name -> price per million prompt and completion tokens"
+    prices: dict[str, tuple[float, float] | tuple[float, float, float]] = Field(
+        default={},
+        description="model name -> price per million prompt and completion tokens, and of prompt tokens that the server had "
+        "in its prefix cache where those cost less",
     )
 
 

@@ -177,10 +177,29 @@ class GenerateConfig(Section):
     """Stage 7."""
 
     strategy: str = "auto"
-    types: tuple[str, ...] = Field(default=(), description="question types; empty: all of the taxonomy")
-    pairs_per_type: int = Field(default=3, ge=1, description="for datasets with a usable paper")
+    types: tuple[str, ...] = Field(
+        default=(),
+        description="question types; empty: those that suit the model's prompt pack (standard: all; small: those that the "
+        "taxonomy marks); 'all': all",
+    )
+    pairs_per_type: int = Field(
+        default=3,
+        ge=1,
+        description="about the papers of a dataset; a paper that several datasets use is asked about once",
+    )
+    pairs_about_data: int = Field(
+        default=2, ge=0, description="of each type about the data themselves, for datasets with a usable paper"
+    )
     types_without_paper: int = Field(
         default=8, ge=1, description="types chosen for a dataset without one, one pair each"
+    )
+    types_per_call: int = Field(
+        default=8, ge=1, description="types that a strategy which writes several at once may ask for in one call"
+    )
+    evidence: Literal["numbers", "quotes"] = Field(
+        default="numbers",
+        description="how a reply cites what it stands on: by the lines' numbers, or by quotations that must be found word "
+        "for word (for models that number badly)",
     )
     # Not fingerprinted: a target decides which cells later rounds are given (their items' parameters) and what release keeps.
     quota: QuotaConfig = Field(default=QuotaConfig(), json_schema_extra={"fingerprint": False})
@@ -242,7 +261,7 @@ class FilterConfig(Section):
 class TagConfig(Section):
     """Stage 9."""
 
-    batch_size: int = Field(default=10, ge=1)
+    batch_size: int = Field(default=30, ge=1, description="pairs a call; the levels' definitions are repeated in each")
     # Not fingerprinted: the hash of what is in the folder is, instead of its path.
     tagger: str | None = Field(
         default=None,

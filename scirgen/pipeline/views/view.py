@@ -7,14 +7,18 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from scirgen.core.records import Dataset, QAPair, Record, Rejection
+from scirgen.core.records import Dataset, QAPair, Record, Rejection, ReleaseFile
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
+from scirgen.qa.release import SPLITS
 
 R = TypeVar("R", bound=Record)
 
 _CURRENT = "(SELECT id FROM datasets WHERE seen=(SELECT MAX(seen) FROM datasets) UNION SELECT '" + RUN + "')"
+
+
+_SPLIT_FILES = frozenset(f"release/{split}.jsonl" for split in SPLITS)
 
 
 class StoreView:
@@ -76,6 +80,21 @@ class StoreView:
         for dataset_id in self.dataset_ids():
             pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
             yield from (pairs[i] for i in sorted(pairs))
+
+    def tokens_per_released_row(self) -> dict[str, float]:
+        """The generator's tokens for each row of the release: ``prompt``, those of it that servers had ``cached``, and ``reply``.
+
+        Empty before the first release, and where the backend counts no tokens.
+        """
+        files = self.records("release", ReleaseFile)
+        rows = sum(f.rows or 0 for f in files if f.path in _SPLIT_FILES)
+        usage = self.manifest().get("usage")
+        role = usage.get("generator") if isinstance(usage, dict) else None
+        if not isinstance(role, dict) or not rows:
+            return {}
+        names = {"prompt": "prompt_tokens", "cached": "cached_prompt_tokens", "reply": "completion_tokens"}
+        found = {name: role.get(field) for name, field in names.items()}
+        return {name: round(value / rows, 1) for name, value in found.items() if isinstance(value, int | float)}
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts."""

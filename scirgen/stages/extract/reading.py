@@ -1,42 +1,38 @@
-"""Reading a section with a model that follows instructions: numbered sentences in, numbers and quotations by aspect out.
+"""Reading a section with a model that follows instructions: numbered sentences in, their numbers by aspect out.
 
-What becomes an aspect is always the document's own sentence, found by the quotation; the model's words are never kept.
+What becomes an aspect is always the document's own sentence; the model's words are never kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.records import AspectCategory, Document
-from scirgen.core.text.verbatim import Verbatim, bare
+from scirgen.core.records import AspectCategory, Dataset, Document
 from scirgen.stages.base import StageContext
 from scirgen.stages.extract.sections import Sentence, cut
 
-_LEAST_QUOTE = 12  # letters and digits; less may stand anywhere
 _REPLY_TOKENS = 1600
-
-
-class Found(BaseModel):
-    """A sentence the model points at."""
-
-    model_config = ConfigDict(extra="forbid")
-    sentence: int = Field(description="the number in front of the sentence")
-    quote: str = Field(description="the first eight words of the sentence or more, copied exactly")
+_DATASET_CHARS = 400
+_VARIABLES = re.compile(r"variable|parameter|measur|element", re.I)
 
 
 class AspectsReply(BaseModel):
-    """The sentences of one passage by aspect."""
+    """Numbers of the sentences of one passage, by aspect; a sentence may be of several."""
 
     model_config = ConfigDict(extra="forbid")
-    background: list[Found]
-    research_objective: list[Found]
-    methods: list[Found]
-    challenges: list[Found]
-    dataset: list[Found]
-    findings: list[Found]
+    background: list[int]
+    research_objective: list[int]
+    methods: list[int]
+    challenges: list[int]
+    dataset: list[int]
+    findings: list[int]
+    needs_previous: list[int] = Field(
+        description="of all these, the sentences that cannot be understood without the one before"
+    )
 
 
 @dataclass(frozen=True)
@@ -50,47 +46,58 @@ class Picked:
     reason: str = ""
     prompt: str = ""
     replies: tuple[str, ...] = ()
+    context: Sentence | None = None
 
 
-async def read_section(document: Document, sentences: Sequence[Sentence], ctx: StageContext) -> list[Picked]:
-    """One call a passage; a section that fits into ``max_tokens_per_call`` is one passage."""
+async def read_section(
+    document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
+) -> list[Picked]:
+    """One call a passage; a section that fits into ``max_tokens_per_call`` is one passage.
+
+    Args:
+        document: the paper.
+        sentences: the section's.
+        datasets: all datasets that the paper uses; what is chosen is for them.
+        ctx: for the model and the settings.
+    """
     picked: list[Picked] = []
-    index = Verbatim(document.text)
     for passage in cut(sentences, _room(ctx)):
         prompt = ctx.prompt("aspects").render(
             heading=_heading(passage[0]),
             sentences=[f"[{s.number}] {s.text}" for s in passage],
             aspects=[(a.id.value, a.definition) for a in ctx.taxonomies.aspects.aspects],
+            datasets=[_described(d) for d in datasets],
         )
         reply = await ctx.chat.ask(prompt, AspectsReply, seed=ctx.seed(passage[0].number))
+        by_number = {s.number: s for s in passage}
         for category in AspectCategory:
-            found: list[Found] = getattr(reply.value, category.value)
-            picked += [
-                locate(category, f, passage, index, prompt=prompt.reference, replies=(reply.reply_key,)) for f in found
-            ]
+            numbers: list[int] = getattr(reply.value, category.value)
+            for number in dict.fromkeys(numbers):
+                found = by_number.get(number)
+                code = "" if found else "no_such_sentence"
+                why = "" if found else f"the passage has no sentence {number}"
+                leans = number in reply.value.needs_previous
+                picked.append(
+                    Picked(
+                        category, found, found.text if found else str(number), code, why, prompt.reference, (reply.reply_key,),
+                        _before(document, found, sentences) if found and leans else None,
+                    )
+                )  # fmt: skip
     return picked
 
 
-def locate(
-    category: AspectCategory,
-    found: Found,
-    passage: Sequence[Sentence],
-    index: Verbatim,
-    *,
-    prompt: str = "",
-    replies: tuple[str, ...] = (),
-) -> Picked:
-    """The sentence of the passage that a quotation begins in: the numbered one where it holds it, or else the first that does."""
-    quote = bare(found.quote.split("]", 1)[1] if found.quote.lstrip().startswith("[") else found.quote)
-    said = f"[{found.sentence}] {found.quote}"
-    if sum(c.isalnum() for c in quote) < _LEAST_QUOTE:
-        why = "the quotation is too short to tell which sentence is meant"
-        return Picked(category, None, said, "not_verbatim", why, prompt, replies)
-    for sentence in sorted(passage, key=lambda s: s.number != found.sentence):
-        at = index.find(quote, sentence.start)
-        if at is not None and at[0] < sentence.end:
-            return Picked(category, sentence, said, prompt=prompt, replies=replies)
-    return Picked(category, None, said, "not_verbatim", "the quotation is not in the passage", prompt, replies)
+def _before(document: Document, sentence: Sentence, sentences: Sequence[Sentence]) -> Sentence | None:
+    """The sentence right before one, in the same block of the document or the one above."""
+    before = next((s for s in sentences if s.number == sentence.number - 1), None)
+    near = before is not None and not document.text[before.end : sentence.start].strip()
+    return before if near else None
+
+
+def _described(dataset: Dataset) -> str:
+    """A dataset's title, keywords and variables on one line."""
+    more = [f"{label}: {value}" for label, value in dataset.fields if _VARIABLES.search(label)]
+    said = ". ".join(text for text in (dataset.title, "; ".join(dataset.keywords), *more) if text)
+    return " ".join(said.split())[:_DATASET_CHARS]
 
 
 def _room(ctx: StageContext) -> int:

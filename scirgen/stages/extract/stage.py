@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
-from scirgen.core.records import Aspect, Document, Link, Rejection, SectionClass, SectionLabel
+from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.extract.reading import Picked, read_section
@@ -20,7 +20,7 @@ class ExtractStage(Stage):
     """One item is a paper and a section class; its heading runs are read together."""
 
     name = "extract"
-    version = 1
+    version = 2
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the definitions of the aspects, and the model."""
@@ -37,7 +37,9 @@ class ExtractStage(Stage):
                 runs = tuple(x for x in labels if x.paper_id == link.paper_id and x.label is section)
                 if runs and section is not SectionClass.NONE:
                     key = f"{link.paper_id}|{section.value}"
-                    yield WorkItem(key, (documents[link.paper_id], *runs), {"section": section.value})
+                    # All datasets of the paper are at hand, so that its sections are read once for all of them.
+                    users = () if ctx.pack == "small" else scope.users(link.paper_id)
+                    yield WorkItem(key, (documents[link.paper_id], *runs, *users), {"section": section.value})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Read one section."""
@@ -51,7 +53,7 @@ class ExtractStage(Stage):
         if ctx.chat.pack == "small":
             picked = await sort_section(sentences, ctx)
         else:
-            picked = await read_section(document, sentences, ctx)
+            picked = await read_section(document, sentences, item.of(Dataset), ctx)
         result = _result(document, picked, ctx)
         return StageResult(result.outputs, (*hostile, *result.rejections))
 
@@ -81,7 +83,11 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
         if choice.sentence is not None:
             where = choice.sentence
             span = document.span(where.start, where.end, where.section)
-            aspect = Aspect(paper_id=document.paper_id, category=choice.category, span=span, provenance=provenance)
+            before = choice.context
+            context = (document.span(before.start, before.end, before.section),) if before else ()
+            aspect = Aspect(
+                paper_id=document.paper_id, category=choice.category, span=span, context=context, provenance=provenance
+            )
             if aspect.id not in aspects:
                 aspects[aspect.id] = aspect
                 continue

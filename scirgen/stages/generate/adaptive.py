@@ -10,6 +10,7 @@ from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTrunc
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.evidence import EvidenceStrategy
+from scirgen.stages.generate.material import record_pieces
 from scirgen.stages.generate.passages import fitness
 from scirgen.stages.generate.replies import type_choice
 from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy, Task, Wish
@@ -18,11 +19,12 @@ from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy,
 class AdaptiveStrategy:
     """Chooses a type for each wish that has none, and leaves the writing to another strategy (ScIRGen, section 2.2).
 
-    Types for which no passage of the metadata holds evidence are not offered to the model.
+    A strong model may choose fewer types than there are wishes; nothing is asked where there is nothing to choose. To a small
+    one, types for which no passage of the metadata holds evidence are not offered.
     """
 
     name: ClassVar[str] = "adaptive"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     prompts: ClassVar[tuple[str, ...]] = ("types", *EvidenceStrategy.prompts)
 
     def __init__(self, writer: GenerationStrategy | None = None) -> None:
@@ -30,32 +32,35 @@ class AdaptiveStrategy:
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
         """As many drafts or discards as there are wishes."""
-        offered = tuple(k for k in task.kinds if any(fitness(p, k) > 0 for p in task.passages))
+        small = ctx.chat.pack == "small"
+        offered = tuple(k for k in task.kinds if not small or any(fitness(p, k) > 0 for p in task.passages))
         count = min(len(task.wishes), len(offered))
         chosen = await self._choose(task, offered, count, ctx) if count else []
         paired = zip(task.wishes, chosen, strict=False)
         wishes = tuple(_fitted(wish, kind) for wish, kind in paired)
         unmet = len(task.wishes) - len(wishes)
-        missing = [Discard(None, "no_evidence", "the metadata holds no evidence for a further type")] * unmet
+        code = "no_evidence" if small else "declined"
+        missing = [Discard(None, code, "the metadata holds no evidence for a further type")] * unmet
         written = await self._writer.generate(replace(task, wishes=wishes), ctx)
         return [*written, *missing]
 
     async def _choose(
         self, task: Task, offered: tuple[QuestionType, ...], count: int, ctx: StageContext
     ) -> list[QuestionType]:
+        if len(offered) <= count:
+            return list(offered)
         if ctx.chat.pack == "small":
             return await self._one_by_one(task, offered, count, ctx)
-        prompt = ctx.prompt("types").render(metadata=task.dataset.text, kinds=list(offered), count=count)
+        record = "\n".join(text for text, _ in record_pieces(task.dataset))
+        prompt = ctx.prompt("types").render(metadata=record, kinds=list(offered), count=count)
         by_id = {k.id: k for k in offered}
         try:
             answer = await ctx.chat.ask(prompt, type_choice(tuple(by_id), count), seed=ctx.seed("types"))
             named = answer.value.types
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError):
-            named = []
-        picked = [by_id[n] for n in dict.fromkeys(named) if n in by_id]
-        # What the model left open is filled up with the types that have the most evidence.
-        rest = sorted((k for k in offered if k not in picked), key=lambda k: -_support(task, k))
-        return [*picked, *rest][:count]
+            # Without a choice the types that have the most evidence are taken.
+            return sorted(offered, key=lambda k: -_support(task, k))[:count]
+        return [by_id[n] for n in dict.fromkeys(named) if n in by_id][:count]
 
     async def _one_by_one(
         self, task: Task, offered: tuple[QuestionType, ...], count: int, ctx: StageContext
@@ -78,7 +83,7 @@ class AdaptiveStrategy:
 
 def _fitted(wish: Wish, kind: QuestionType) -> Wish:
     polarity = wish.polarity if kind.polar else None
-    return replace(wish, kind=kind, bloom=wish.bloom or next(iter(kind.bloom), None), polarity=polarity)
+    return replace(wish, kind=kind, bloom=wish.bloom or next(iter(kind.levels), None), polarity=polarity)
 
 
 def _support(task: Task, kind: QuestionType) -> float:

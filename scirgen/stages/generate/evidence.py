@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import ClassVar
+from itertools import product
+from typing import ClassVar, get_args
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
 from scirgen.core.records import Span
@@ -14,24 +15,26 @@ from scirgen.stages.generate.joint import wish_view
 from scirgen.stages.generate.passages import choose_evidence, further_evidence, partner
 from scirgen.stages.generate.replies import pair_reply
 from scirgen.stages.generate.small.writer import SmallWriter, holds_answer
-from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+from scirgen.stages.generate.strategy import About, Discard, Draft, Passage, Task, Wish
 
 
 class EvidenceStrategy:
     """One pair a call (two plain-text calls with the small pack), tied to the spans it was made from."""
 
     name: ClassVar[str] = "evidence"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
         """One draft or discard a wish; the calls of a task run side by side."""
         work = []
         used: list[Span] = []
-        for kind in task.kinds:
-            wishes = [w for w in task.wishes if w.kind is not None and w.kind.id == kind.id]
+        for kind, about in product(task.kinds, (None, *get_args(About))):
+            wishes = [w for w in task.wishes if w.kind is not None and w.kind.id == kind.id and w.about == about]
+            if not wishes:
+                continue
             seed = ctx.seed(kind.id, task.round)
-            passages = task.passages
+            passages = tuple(p for p in task.passages if about is None or p.about == about)
             if ctx.chat.pack == "small":
                 # The small writer takes the answer from the sentence, so that the sentence must hold one.
                 texts = [p.text for p in passages]
@@ -71,7 +74,7 @@ class EvidenceStrategy:
             kind=kind,
             samples=kind.examples_for(ctx.config.domain),
             topic=first.topic or task.dataset.title,
-            evidence=[p.text for p in evidence],
+            evidence=[" ".join((*(s.text for s in p.context), p.text)) for p in evidence],
             wish=wish_view(wish, ctx),
             language=language_name(ctx.config.language),
         )
@@ -81,7 +84,7 @@ class EvidenceStrategy:
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             return Discard(kind, error.error_code, error.message, prompt=prompt)
         pair = answer.value
-        spans = tuple(p.span for p in evidence)
+        spans = tuple(s for p in evidence for s in (*p.context, p.span))
         return Draft(
             kind, pair.question, pair.answer, spans, bloom=wish.bloom, prompt=prompt, replies=(answer.reply_key,)
         )

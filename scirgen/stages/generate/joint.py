@@ -1,17 +1,23 @@
-"""The paper's way of generating: one call for all pairs of a type, each with its evidence quoted (ScIRGen, section 2.2)."""
+"""The paper's way of generating (ScIRGen, section 2.2): one call writes the pairs of several types from the whole material.
+
+The material comes first and is the same in every call about a dataset, so that a server's prefix cache can serve it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.records import Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
-from scirgen.stages.generate.passages import choose_evidence
-from scirgen.stages.generate.replies import quoted_reply
-from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+from scirgen.stages.generate.material import Material, material
+from scirgen.stages.generate.replies import Declined, Pairs, QuotedPair, pairs_reply
+from scirgen.stages.generate.strategy import Discard, Draft, Task, Wish
 
 _CHARS_PER_TOKEN = 4
 _DEFAULT_CONTEXT = 8192
@@ -20,48 +26,68 @@ _MATERIAL_CHARS = 24_000
 
 
 class JointStrategy:
-    """One structured call a type: k pairs, each with quotes that the stage must find verbatim."""
+    """One structured call for up to ``generate.types_per_call`` types; a wish that the material cannot carry is declined."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     prompts: ClassVar[tuple[str, ...]] = ("joint",)
+    writes_together: ClassVar[bool] = True
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """One call for each type among the wishes."""
+        """As many drafts or discards as there are wishes."""
+        context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
+        shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
         results: list[Draft | Discard] = []
-        for kind in task.kinds:
-            wishes = tuple(w for w in task.wishes if w.kind is not None and w.kind.id == kind.id)
-            if wishes:
-                results += await self._one_type(task, kind, wishes, ctx)
+        wanted = [k for k in task.kinds if any(w.kind is not None and w.kind.id == k.id for w in task.wishes)]
+        for kinds in in_groups(wanted, ctx.config.generate.types_per_call):
+            wishes = [w for k in kinds for w in task.wishes if w.kind is not None and w.kind.id == k.id]
+            results += await self._ask(task, shown, wishes, ctx)
         return results
 
-    async def _one_type(
-        self, task: Task, kind: QuestionType, wishes: tuple[Wish, ...], ctx: StageContext
-    ) -> list[Draft | Discard]:
-        material = _material(task.passages, kind, ctx.seed(kind.id), ctx.chat.capabilities.context_tokens)
-        prompt = ctx.prompt("joint").render(
-            kind=kind,
-            samples=kind.examples_for(ctx.config.domain),
-            passages=[{"label": _label(p), "text": p.text} for p in material],
-            wishes=[wish_view(w, ctx) for w in wishes],
+    async def _ask(self, task: Task, shown: Material, wishes: list[Wish], ctx: StageContext) -> list[Draft | Discard]:
+        quotes = ctx.config.generate.evidence == "quotes"
+        kinds = [_kind(w) for w in wishes]
+        prompt = self._prompt(shown, wishes, quotes, ctx)
+        reply = pairs_reply(kinds, ctx.taxonomies.wording.of(ctx.config.language), len(shown.lines), quotes=quotes)
+        names = ",".join(dict.fromkeys(k.id for k in kinds))
+        try:
+            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, task.round))
+        except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
+            return [Discard(k, error.error_code, error.message, prompt=prompt) for k in kinds]
+        return [_draft(answer.value, n, w, shown, prompt, answer.reply_key) for n, w in enumerate(wishes, 1)]
+
+    def _prompt(self, shown: Material, wishes: Sequence[Wish], quotes: bool, ctx: StageContext) -> RenderedPrompt:
+        tasks: dict[str, dict[str, object]] = {}
+        for number, wish in enumerate(wishes, 1):
+            kind = _kind(wish)
+            samples = kind.examples_for(ctx.config.domain)
+            entry = tasks.setdefault(kind.id, {"kind": kind, "samples": samples, "wishes": list[object]()})
+            listed = entry["wishes"]
+            assert isinstance(listed, list)
+            listed.append({"number": number, "about": wish.about, **wish_view(wish, ctx)})
+        levels = sorted({w.bloom for w in wishes if w.bloom})
+        return ctx.prompt("joint").render(
+            record=[line.shown for line in shown.record],
+            papers=[
+                {
+                    "title": p.paper.title,
+                    "others": [title for id, title in p.paper.datasets if id != shown.record[0].spans[0].document_id],
+                    "lines": [line.shown for line in p.lines],
+                }
+                for p in shown.papers
+            ],
+            tasks=list(tasks.values()),
+            levels=[ctx.taxonomies.bloom_level(level) for level in levels],
+            quotes=quotes,
             language=language_name(ctx.config.language),
         )
-        reply = quoted_reply(kind, ctx.taxonomies.wording.of(ctx.config.language), len(wishes))
-        try:
-            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(kind.id, task.round))
-        except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
-            return [Discard(kind, error.error_code, error.message, prompt=prompt) for _ in wishes]
-        pairs = answer.value.pairs[: len(wishes)]
-        drafts: list[Draft | Discard] = [
-            Draft(kind, p.question, p.answer, quotes=tuple(p.evidence), bloom=w.bloom, prompt=prompt, replies=(answer.reply_key,))
-            for p, w in zip(pairs, wishes, strict=False)
-        ]  # fmt: skip
-        missing = len(wishes) - len(pairs)
-        return (
-            drafts
-            + [Discard(kind, "too_few", "the reply holds fewer pairs than asked for", "", prompt, (answer.reply_key,))]
-            * missing
-        )
+
+
+def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:
+    """The types in as few groups of at most ``most`` as there can be, of nearly equal sizes."""
+    count = math.ceil(len(kinds) / most)
+    for n in range(count):
+        yield kinds[n * len(kinds) // count : (n + 1) * len(kinds) // count]
 
 
 def wish_view(wish: Wish, ctx: StageContext) -> dict[str, object]:
@@ -70,18 +96,25 @@ def wish_view(wish: Wish, ctx: StageContext) -> dict[str, object]:
     return {"bloom": level, "polarity": wish.polarity, "position": wish.position}
 
 
-def _label(passage: Passage) -> str:
-    return passage.category.value.replace("_", " ") if passage.category else "catalogue metadata"
+def _kind(wish: Wish) -> QuestionType:
+    assert wish.kind is not None
+    return wish.kind
 
 
-def _material(passages: Sequence[Passage], kind: QuestionType, seed: int, context: int | None) -> list[Passage]:
-    """The passages that suit the type best, then the others, as far as the model's context allows; in reading order."""
-    room = min(_MATERIAL_CHARS, int((context or _DEFAULT_CONTEXT) * _CHARS_PER_TOKEN * _MATERIAL_SHARE))
-    suited = choose_evidence(passages, kind, len(passages), seed)
-    kept: set[int] = set()
-    for passage in [*suited, *passages]:
-        index = passages.index(passage)
-        if index not in kept and len(passage.text) <= room:
-            kept.add(index)
-            room -= len(passage.text)
-    return [p for i, p in enumerate(passages) if i in kept]
+def _draft(reply: Pairs, number: int, wish: Wish, shown: Material, prompt: RenderedPrompt, key: str) -> Draft | Discard:
+    kind, pair = _kind(wish), reply.of(number)
+    if isinstance(pair, Declined):
+        why = " ".join(pair.declined.split()) or "no reason given"
+        return Discard(kind, "declined", why, prompt=prompt, replies=(key,))
+    spans: tuple[Span, ...] = ()
+    quotes: tuple[str, ...] = ()
+    if isinstance(pair, QuotedPair):
+        quotes = tuple(pair.evidence)
+    else:
+        lines = shown.lines
+        unknown = [n for n in pair.evidence if n not in lines]
+        if unknown:
+            text = f"{pair.question}\n{pair.answer}"
+            return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, prompt, (key,))
+        spans = tuple(dict.fromkeys(s for n in pair.evidence for s in lines[n].spans))
+    return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=prompt, replies=(key,))

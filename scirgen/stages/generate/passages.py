@@ -34,13 +34,15 @@ def passages(
     """
     named = titles or {}
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, a.category))
-    seen: set[tuple[str, int, int]] = set()
+    # A sentence that another one is kept together with is shown there.
+    seen = {(s.document_id, s.start, s.end) for a in ordered for s in a.context}
     found: list[Passage] = []
     for aspect in ordered:
         place = (aspect.span.document_id, aspect.span.start, aspect.span.end)
         if place not in seen:
             seen.add(place)
-            found.append(Passage(aspect.span, aspect.category, aspect.paper_id, named.get(aspect.paper_id, "")))
+            topic = named.get(aspect.paper_id, "")
+            found.append(Passage(aspect.span, aspect.category, aspect.paper_id, topic, aspect.context))
     found += [
         Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b]), topic=dataset.title)
         for a, b in _metadata(dataset)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.taxonomy import LanguageWording, QuestionType
 
 _CONFIG = ConfigDict(extra="ignore")
+
+MOST_EVIDENCE: Final = 4
+"""Lines that a pair may cite."""
 
 
 class Pair(BaseModel):
@@ -19,20 +23,40 @@ class Pair(BaseModel):
     answer: str
 
 
-class QuotedPair(BaseModel):
-    """A pair of the joint strategy, evidence first so that the model reads before it writes."""
+class Declined(BaseModel):
+    """A pair that the material does not carry."""
 
     model_config = _CONFIG
-    evidence: list[str] = Field(min_length=1, max_length=4)
+    declined: str = Field(description="why, in a few words")
+
+
+class CitedPair(BaseModel):
+    """A pair with the numbers of its lines, evidence first so that the model reads before it writes."""
+
+    model_config = _CONFIG
+    evidence: list[int] = Field(description="numbers of the lines")
     question: str
     answer: str
 
 
-class QuotedPairs(BaseModel):
-    """What the joint strategy asks for."""
+class QuotedPair(BaseModel):
+    """A pair with its lines quoted."""
 
     model_config = _CONFIG
-    pairs: list[QuotedPair]
+    evidence: list[str] = Field(description="the lines, copied character for character")
+    question: str
+    answer: str
+
+
+class Pairs(BaseModel):
+    """One field a wish, ``p1``, ``p2``..., so that a reply says something to each of them."""
+
+    model_config = _CONFIG
+
+    def of(self, number: int) -> CitedPair | QuotedPair | Declined:
+        """What was written for wish ``number``, counted from 1."""
+        found: CitedPair | QuotedPair | Declined = getattr(self, f"p{number}")
+        return found
 
 
 class TypeChoice(BaseModel):
@@ -47,17 +71,32 @@ def pair_reply(kind: QuestionType, wording: LanguageWording) -> type[Pair]:
     return create_model("Pair", __base__=Pair, **_answer(kind, wording))
 
 
-def quoted_reply(kind: QuestionType, wording: LanguageWording, count: int) -> type[QuotedPairs]:
-    """`QuotedPairs` of at most ``count`` pairs."""
-    item = create_model("QuotedPair", __base__=QuotedPair, **_answer(kind, wording))
-    pairs: dict[str, Any] = {"pairs": (list[item], Field(min_length=1, max_length=count))}
-    return create_model("QuotedPairs", __base__=QuotedPairs, **pairs)
+def pairs_reply(kinds: Sequence[QuestionType], wording: LanguageWording, lines: int, *, quotes: bool) -> type[Pairs]:
+    """`Pairs` for one wish of each of ``kinds``, in order. What the schema asks beyond the shape is not held against a reply.
+
+    Args:
+        lines: evidence is numbers from 1 to this.
+        quotes: evidence is quotations instead.
+    """
+    base: type[CitedPair | QuotedPair] = QuotedPair if quotes else CitedPair
+    items: dict[str, Any] = {"type": "string"} if quotes else {"type": "integer", "minimum": 1, "maximum": lines}
+    evidence: Any = list[str] if quotes else list[int]
+    field = Field(json_schema_extra={"items": items, "minItems": 1, "maxItems": MOST_EVIDENCE})
+    plain = create_model("Pair", __base__=base, evidence=(evidence, field))
+    words: Any = {"enum": list(yes_no(wording))}
+    polar = create_model(
+        "YesNoPair", __base__=base, evidence=(evidence, field), answer=(str, Field(json_schema_extra=words))
+    )
+    fields: dict[str, Any] = {
+        f"p{n}": ((polar if kind.polar else plain) | Declined, ...) for n, kind in enumerate(kinds, 1)
+    }
+    return create_model("Pairs", __base__=Pairs, **fields)
 
 
 def type_choice(ids: tuple[str, ...], count: int) -> type[TypeChoice]:
-    """`TypeChoice` among the given ids."""
+    """`TypeChoice` among the given ids, ``count`` of them or fewer."""
     choice: Any = Literal[ids]
-    fields: dict[str, Any] = {"types": (list[choice], Field(min_length=1, max_length=count))}
+    fields: dict[str, Any] = {"types": (list[choice], Field(max_length=count))}
     return create_model("TypeChoice", __base__=TypeChoice, **fields)
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from scirgen.core.config import Config
+from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.generate.adaptive import AdaptiveStrategy
+from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.passages import passages
-from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy, Polarity, Task, Wish
+from scirgen.stages.generate.strategy import About, Discard, Draft, GenerationStrategy, SourcePaper, Task
+from scirgen.stages.generate.wishes import wishes
 
 ADAPTIVE = "adaptive"
 _UNUSABLE = frozenset({ReplyInvalidError.code, ReplyTruncatedError.code})
@@ -25,14 +27,18 @@ _PROMPTS = ("joint", "evidence", "question", "answer", "types")
 
 
 class GenerateStage(Stage):
-    """Writes candidates. With papers: every type, ``pairs_per_type`` each; without: the types the metadata can answer."""
+    """Writes candidates about a dataset and about the papers that are its own to ask about.
+
+    A paper that several datasets use is asked about once, in the items of the first of them (`own_papers`); its questions
+    have all of them as gold. With papers every type is asked for, without them those that the metadata can answer.
+    """
 
     name = "generate"
-    version = 4
+    version = 5
 
     def uses(self, config: Config) -> Uses:
         """Types and the strategy are not listed: each item's salt holds what it uses of them, so that editing one type redoes
-        only that."""
+        only the items that ask for it."""
         return Uses(
             config=("generate", "language", "domain", "seed"),
             prompts=tuple(f"generate/{name}" for name in _PROMPTS),
@@ -40,31 +46,32 @@ class GenerateStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item a type; one for all types when there is no paper; in later rounds only what quotas still miss."""
+        """One item a group of types; one for all types when there is no paper; in later rounds only what quotas still miss."""
         if ctx.config.query.only:
             return
-        aspects = scope.outputs("verify", Aspect)
+        own = own_papers(scope)
+        aspects = tuple(a for a in scope.outputs("verify", Aspect) if a.paper_id in own)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
-        kinds = ctx.taxonomies.question_types(ctx.config.generate.types, ctx.config.language)
-        titles = paper_titles(scope, aspects)
+        config = ctx.config.generate
+        kinds = wanted_types(ctx)
+        more = paper_parameters(scope, aspects)
         if scope.round:
-            yield from self._later(scope, inputs, titles, ctx)
-        elif aspects:
-            for kind in kinds:
-                key = f"{scope.dataset.id}|{kind.id}"
-                yield WorkItem(
-                    key,
-                    inputs,
-                    {"types": [kind.id], "count": ctx.config.generate.pairs_per_type, **titles},
-                    _salt(ctx, kind.hash),
-                )
+            yield from self._later(scope, inputs, more, ctx)
+        elif scope.outputs("verify", Aspect):
+            several = bool(getattr(_strategy(ctx, False), "writes_together", False))
+            together = config.types_per_call if several else 1
+            counts = _counts(config, bool(aspects), several)
+            for group in in_groups(kinds, together):
+                name = group[0].id if len(group) == 1 else f"{group[0].id}..{group[-1].id}"
+                parameters: dict[str, object] = {"types": [k.id for k in group], **counts, **more}
+                yield WorkItem(f"{scope.dataset.id}|{name}", inputs, parameters, _salt(ctx, *(k.hash for k in group)))
         else:
-            count = min(ctx.config.generate.types_without_paper, len(kinds))
-            parameters: dict[str, object] = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
+            count = min(config.types_without_paper, len(kinds))
+            parameters = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
             yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, _salt(ctx, *(k.hash for k in kinds)))
 
     def _later(
-        self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], titles: Mapping[str, object], ctx: StageContext
+        self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], more: Mapping[str, object], ctx: StageContext
     ) -> Iterable[WorkItem]:
         by_type: dict[str, list[dict[str, object]]] = {}
         for cell in scope.wanted:
@@ -72,7 +79,7 @@ class GenerateStage(Stage):
         for id in sorted(by_type):
             kind = ctx.taxonomies.question_type(id, ctx.config.language)
             key = f"{scope.dataset.id}|{id}#{scope.round}"
-            parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **titles}
+            parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **more}
             yield WorkItem(key, inputs, parameters, _salt(ctx, kind.hash))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -83,14 +90,14 @@ class GenerateStage(Stage):
             for t in cast("list[str]", item.parameters["types"])
         )
         adaptive = bool(item.parameters.get("adaptive"))
+        papers = _papers(item)
         task = Task(
             dataset=dataset,
-            passages=passages(
-                dataset, item.of(Aspect), cast("Mapping[str, str] | None", item.parameters.get("titles"))
-            ),
+            passages=passages(dataset, item.of(Aspect), {p.id: p.title for p in papers if p.title}),
             kinds=kinds,
-            wishes=_wishes(item, kinds, ctx),
+            wishes=wishes(item, kinds, ctx),
             round=cast("int", item.parameters.get("round", 0)),
+            papers=papers,
         )
         strategy = _strategy(ctx, adaptive)
         written = await strategy.generate(task, ctx)
@@ -112,12 +119,38 @@ class GenerateStage(Stage):
         return StageResult(tuple(pairs.values()), tuple(rejections), tuple(failures))
 
 
-def paper_titles(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, dict[str, str]]:
-    """Titles of the papers that aspects come from, as a parameter of items; empty where there are none."""
+def _counts(config: GenerateConfig, papers: bool, several: bool) -> dict[str, object]:
+    """How many pairs of a type an item asks for. Where each pair has a sentence of its own, the sentence decides what it is about."""
+    if several:
+        return {"about_data": config.pairs_about_data, "count": config.pairs_per_type if papers else 0}
+    return {"count": config.pairs_per_type if papers else config.pairs_about_data}
+
+
+def own_papers(scope: Scope) -> frozenset[str]:
+    """The papers that this dataset's items ask about: those of which it is the first user, by id, in the run."""
+    papers = {a.paper_id for a in scope.outputs("verify", Aspect)}
+    return frozenset(p for p in papers if scope.users(p)[0].id == scope.dataset.id)
+
+
+def paper_parameters(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, object]:
+    """Titles of the papers that aspects come from, and the datasets that share one, as parameters of items."""
     wanted = {a.paper_id for a in aspects}
     documents = scope.outputs("parse", Document) if wanted else ()
     titles = {d.paper_id: " ".join(d.title.split()) for d in documents if d.paper_id in wanted and d.title.strip()}
-    return {"titles": dict(sorted(titles.items()))} if titles else {}
+    users = {p: [[d.id, d.title] for d in scope.users(p)] for p in sorted(wanted) if len(scope.users(p)) > 1}
+    found: dict[str, object] = {"titles": dict(sorted(titles.items()))} if titles else {}
+    return found | ({"users": users} if users else {})
+
+
+def _papers(item: WorkItem) -> tuple[SourcePaper, ...]:
+    """The papers of an item's aspects, in the order of ids."""
+    dataset = item.one(Dataset)
+    titles = cast("Mapping[str, str]", item.parameters.get("titles", {}))
+    users = cast("Mapping[str, Sequence[Sequence[str]]]", item.parameters.get("users", {}))
+    return tuple(
+        SourcePaper(p, titles.get(p, ""), tuple((u[0], u[1]) for u in users.get(p, [[dataset.id, dataset.title]])))
+        for p in sorted({a.paper_id for a in item.of(Aspect)})
+    )
 
 
 def _salt(ctx: StageContext, *definitions: str) -> str:
@@ -126,6 +159,11 @@ def _salt(ctx: StageContext, *definitions: str) -> str:
     at = ctx.at("generate", "", "")
     version, prompts = getattr(found, "version", 1), getattr(found, "prompts", ())
     return digest([*definitions, _writer_name(ctx), version, [at.prompt(name).hash for name in prompts]])
+
+
+def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:
+    """The question types that the settings ask this model's pack for."""
+    return ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
 
 
 def _writer_name(ctx: StageContext) -> str:
@@ -144,30 +182,6 @@ def _strategy(ctx: StageContext, adaptive: bool) -> GenerationStrategy:
     return AdaptiveStrategy(writer) if adaptive else writer
 
 
-def _wishes(item: WorkItem, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
-    """What each pair should be like. Polarity and the right option's place alternate from a start that the seed decides."""
-    start = ctx.seed("polarity") % 2
-    cells = cast("list[dict[str, object]] | None", item.parameters.get("cells"))
-    if cells is None:
-        kind = None if item.parameters.get("adaptive") else kinds[0]
-        count = cast("int", item.parameters["count"])
-        levels = [kind.bloom[n % len(kind.bloom)] if kind and kind.bloom else None for n in range(count)]
-        polarities: list[str | None] = [None] * count
-    else:
-        kind = kinds[0]
-        levels, polarities = [], []
-        for cell in cells:
-            for _ in range(cast("int", cell.get("count", 1))):
-                levels.append(cast("str | None", cell.get("bloom")) or next(iter(kind.bloom), None))
-                polarities.append(cast("str | None", cell.get("polarity")))
-    return tuple(
-        Wish(kind, level, cast("Polarity", polarity or ("yes", "no")[(start + n) % 2]), (start + n) % 2)
-        if kind is None or kind.polar
-        else Wish(kind, level, None, (start + n) % 2)
-        for n, (level, polarity) in enumerate(zip(levels, polarities, strict=True))
-    )
-
-
 def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, ctx: StageContext) -> QAPair | Rejection:
     if isinstance(draft, Discard):
         return _rejection(draft, task, number, draft.code, draft.reason, ctx)
@@ -182,6 +196,7 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
         spans.append(span)
     if not spans:
         return _rejection(draft, task, number, "no_evidence", "the candidate comes without evidence", ctx)
+    about, dataset_ids = _gold(spans, task)
     return QAPair(
         id=QAPair.make_id(task.dataset.id, draft.kind.id, question, answer),
         dataset_id=task.dataset.id,
@@ -189,6 +204,8 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
         answer=answer,
         question_type=draft.kind.id,
         evidence=tuple(spans),
+        about=about,
+        dataset_ids=dataset_ids,
         strategy=strategy,
         language=ctx.config.language,
         round=task.round,
@@ -196,6 +213,16 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
         intended_bloom=draft.bloom,
         provenance=ctx.provenance(draft.prompt, draft.replies),
     )
+
+
+def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
+    """What a pair is about, by its evidence, and the datasets that answer it: of a paper, all that the paper uses."""
+    documents = {p.span.document_id: p.paper_id for p in task.passages if p.paper_id is not None}
+    cited = {documents[s.document_id] for s in spans if s.document_id in documents}
+    if not cited:
+        return "dataset", (task.dataset.id,)
+    users = [{id for id, _ in p.datasets} for p in task.papers if p.id in cited]
+    return "paper", tuple(sorted(set.intersection(*users))) if users else (task.dataset.id,)
 
 
 def _failure(draft: Discard, task: Task, number: int, ctx: StageContext) -> Failure:

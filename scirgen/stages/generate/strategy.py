@@ -12,21 +12,41 @@ from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import StageContext
 
 Polarity = Literal["yes", "no"]
+About = Literal["dataset", "paper"]
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A verbatim piece of the material. ``category`` is None for the catalogue's metadata; ``topic`` is the title of where it stands."""
+    """A verbatim piece of the material.
+
+    ``category`` is None for the catalogue's metadata; ``topic`` is the title of where it stands; ``context`` are
+    neighbouring sentences without which it cannot be understood.
+    """
 
     span: Span
     category: AspectCategory | None = None
     paper_id: str | None = None
     topic: str = ""
+    context: tuple[Span, ...] = ()
 
     @property
     def text(self) -> str:
         """The passage's own words."""
         return self.span.text
+
+    @property
+    def about(self) -> About:
+        """What a question answered by it is about."""
+        return "dataset" if self.category is None else "paper"
+
+
+@dataclass(frozen=True)
+class SourcePaper:
+    """A paper that questions are asked about. ``datasets``: (id, title) of all datasets of the run that it uses."""
+
+    id: str
+    title: str = ""
+    datasets: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,23 +58,26 @@ class Wish:
         bloom: the level it should take to answer, C1..C6.
         polarity: for yes-or-no questions, the answer it should have.
         position: for questions that name options, the place of the right one, 0 or 1.
+        about: whether the record is to answer it, or a paper; None: either.
     """
 
     kind: QuestionType | None
     bloom: str | None = None
     polarity: Polarity | None = None
     position: int = 0
+    about: About | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """One work item of the generate stage. ``kinds`` are the types the wishes may have; ``seed_parts`` tell wishes apart."""
+    """One work item of the generate stage. ``kinds`` are the types the wishes may have; ``papers`` those its passages are from."""
 
     dataset: Dataset
     passages: tuple[Passage, ...]
     kinds: tuple[QuestionType, ...]
     wishes: tuple[Wish, ...]
     round: int = 0
+    papers: tuple[SourcePaper, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +113,9 @@ class GenerationStrategy(Protocol):
     Attributes:
         prompts: names of the prompts it renders, in either pack; they enter the stage's fingerprint.
         version: raised by hand whenever the same task and replies would give other drafts.
+
+    A strategy may have ``writes_together: ClassVar[bool] = True``: its tasks then have up to ``generate.types_per_call``
+    types each instead of one.
     """
 
     name: ClassVar[str]

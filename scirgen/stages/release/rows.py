@@ -51,6 +51,7 @@ def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
             paper_id=aspect.paper_id,
             category=aspect.category.value,
             text=aspect.span.text,
+            context=" ".join(s.text for s in aspect.context),
             document_id=aspect.span.document_id,
             start=aspect.span.start,
             end=aspect.span.end,
@@ -65,7 +66,7 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
         for aspect in content.aspects:
             extracts.setdefault(aspect.dataset_id or "", []).append(aspect)
     for dataset in content.datasets.values():
-        parts = [dataset.description, *(a.span.text for a in extracts.get(dataset.id, ()))]
+        parts = [dataset.description, *(s.text for a in extracts.get(dataset.id, ()) for s in (*a.context, a.span))]
         yield CorpusDocument(
             id=dataset.id,
             title=dataset.title,
@@ -93,7 +94,7 @@ def all_passages(content: ReleaseContent, evidence: Mapping[str, Iterable[Span]]
     quoted: dict[str, list[Span]] = {}
     users: dict[str, set[str]] = {}
     for aspect in content.aspects:
-        quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
+        quoted.setdefault(aspect.span.document_id, []).extend((*aspect.context, aspect.span))
         users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
     for dataset_id, papers in content.uses.items():
         for document_id, paper_id in content.document_papers.items():

@@ -182,7 +182,7 @@ def _decontamination_notes(settings: ReleaseConfig, files: Sequence[Path]) -> It
 def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell that fell short."""
     quota = ctx.config.generate.quota
-    kinds = ctx.taxonomies.question_types(ctx.config.generate.types)
+    kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)
     reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
     kept = select(quota, kinds, reached.accepted)

@@ -20,12 +20,15 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 from scirgen.stages.tag.replies import levels_reply
 from scirgen.stages.tag.translation import translate
 
+_EVIDENCE = 300
+"""Characters of evidence that are shown."""
+
 
 class TagStage(Stage):
     """Assigns C1..C6 by structured output in batches; with the small pack one choice a question."""
 
     name = "tag"
-    version = 2
+    version = 3
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the levels and the model, or the local tagger's content; and what translates."""
@@ -80,7 +83,7 @@ class TagStage(Stage):
 
     async def _choose(self, pair: QAPair, ctx: StageContext) -> QAPair:
         # Given all six, a model of 0.1B parameters names the same level every time; the typical ones are a choice it can make.
-        typical = ctx.taxonomies.question_type(pair.question_type).bloom
+        typical = ctx.taxonomies.question_type(pair.question_type).levels
         if len(typical) == 1:
             return pair.model_copy(update={"bloom": typical[0], "provenance": ctx.provenance()})
         prompt = _render([pair], ctx, typical)
@@ -108,11 +111,15 @@ def _tag_locally(pairs: Sequence[QAPair], tagger: QuestionTagger, ctx: StageCont
 def _render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()) -> RenderedPrompt:
     bloom = ctx.taxonomies.bloom
     levels = [level for level in bloom.levels if level.id in only or not only]
-    questions = [
-        {"number": n, "question": p.question, "kind": ctx.taxonomies.question_type(p.question_type).name}
-        for n, p in enumerate(pairs, 1)
-    ]
+    questions = [{"question": p.question, "shown": _shown(n, p, ctx)} for n, p in enumerate(pairs, 1)]
     return ctx.prompt("bloom").render(levels=levels, tie_breaking=bloom.tie_breaking, questions=questions)
+
+
+def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
+    """A pair as the standard prompt shows it: whether an answer is stated or inferred cannot be told from the question."""
+    evidence = " ".join(" ".join(s.text.split()) for s in pair.evidence)
+    kind = ctx.taxonomies.question_type(pair.question_type).name
+    return f"q{number} ({kind}) {pair.question}\nAnswer: {pair.answer}\nEvidence: {evidence[:_EVIDENCE]}"
 
 
 def _tagged(pair: QAPair, level: str, prompt: RenderedPrompt, reply: str, ctx: StageContext) -> QAPair:

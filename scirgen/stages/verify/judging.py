@@ -1,4 +1,4 @@
-"""The second pass by a model: per aspect, which sentences are kept for the dataset. Small models have `singly`."""
+"""The second pass by a model: which sentences of a paper are not kept for a dataset. Small models have `singly`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.records import Aspect, Dataset, aspects_by_category
+from scirgen.core.records import Aspect, Dataset
 from scirgen.stages.base import StageContext
 from scirgen.stages.verify.rules import Verdict
 
-_BATCH = 40
-
-
-class Kept(BaseModel):
-    """A sentence to keep."""
-
-    model_config = ConfigDict(extra="forbid")
-    number: int
-    reason: str = Field(description="why it matters for the dataset, in a few words")
+_BATCH = 80
+_WHY = {
+    "irrelevant": "of no use to somebody who wants to understand or use the dataset",
+    "redundant": "another sentence says the same",
+    "incomplete": "it cannot be understood alone",
+    "wrong_category": "it is not of the kind it was given for",
+}
 
 
 class Removed(BaseModel):
@@ -28,53 +26,39 @@ class Removed(BaseModel):
     model_config = ConfigDict(extra="forbid")
     number: int
     fault: Literal["irrelevant", "redundant", "incomplete", "wrong_category"]
-    reason: str
 
 
 class VerifyReply(BaseModel):
-    """The second pass's decision on the sentences of one aspect."""
+    """The sentences that are not kept; all others are."""
 
     model_config = ConfigDict(extra="forbid")
-    keep: list[Kept]
-    remove: list[Removed]
+    remove: list[Removed] = Field(description="empty where every sentence is worth keeping")
 
 
 async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
-    """One call an aspect (and batch of forty): numbers to keep with reasons. What the reply leaves out is not kept."""
-    definitions = {a.id: a for a in ctx.taxonomies.aspects.aspects}
+    """One call for all aspects of a paper (eighty sentences a call). A removal needs one of four codes; the rest is kept."""
+    sentences: dict[tuple[str, int, int], list[Aspect]] = {}
+    for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end)):
+        sentences.setdefault((aspect.span.document_id, aspect.span.start, aspect.span.end), []).append(aspect)
+    groups = list(sentences.values())
     verdicts: list[Verdict] = []
-    for category, group in aspects_by_category(aspects).items():
-        for first in range(0, len(group), _BATCH):
-            batch = group[first : first + _BATCH]
-            prompt = ctx.prompt("keep").render(
-                metadata=dataset.text,
-                aspect=definitions[category].name,
-                definition=definitions[category].definition,
-                sentences=[f"[{n}] {' '.join(a.span.text.split())}" for n, a in enumerate(batch, 1)],
-            )
-            reply = await ctx.chat.ask(prompt, VerifyReply, seed=ctx.seed(category, first))
-            verdicts += _applied(reply.value, batch, prompt.reference, reply.reply_key)
+    for first in range(0, len(groups), _BATCH):
+        batch = groups[first : first + _BATCH]
+        prompt = ctx.prompt("keep").render(
+            metadata=dataset.text,
+            aspects=[(a.id.value, a.definition) for a in ctx.taxonomies.aspects.aspects],
+            sentences=[f"[{n}] {_shown(group)}" for n, group in enumerate(batch, 1)],
+        )
+        reply = await ctx.chat.ask(prompt, VerifyReply, seed=ctx.seed(first))
+        faults = {r.number: r.fault for r in reply.value.remove}
+        for number, group in enumerate(batch, 1):
+            fault = faults.get(number, "")
+            why = _WHY[fault] if fault else "the second pass kept it"
+            verdicts += [Verdict(a, not fault, why, fault, prompt.reference, (reply.reply_key,)) for a in group]
     return verdicts
 
 
-def _applied(reply: VerifyReply, batch: Sequence[Aspect], prompt: str, reply_key: str) -> list[Verdict]:
-    """A reply's decisions; numbers without a sentence are ignored, a number in both lists is removed."""
-    removed = {r.number: r for r in reply.remove}
-    kept = {k.number: k for k in reply.keep if k.number not in removed}
-    verdicts: list[Verdict] = []
-    for number, aspect in enumerate(batch, 1):
-        if number in kept:
-            verdicts.append(Verdict(aspect, True, _line(kept[number].reason), prompt=prompt, replies=(reply_key,)))
-        elif number in removed:
-            fault = removed[number]
-            verdicts.append(
-                Verdict(aspect, False, _line(fault.reason), fault.fault, prompt=prompt, replies=(reply_key,))
-            )
-        else:
-            why = "the second pass did not choose it"
-            verdicts.append(Verdict(aspect, False, why, "irrelevant", prompt=prompt, replies=(reply_key,)))
-    return verdicts
-
-
-def _line(reason: str) -> str:
-    return " ".join(reason.split())[:300]
+def _shown(group: Sequence[Aspect]) -> str:
+    """A sentence with its kinds, and with the one before where it leans on that."""
+    kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
+    return f"({kinds}) " + " ".join(" ".join(s.text.split()) for s in (*group[0].context, group[0].span))

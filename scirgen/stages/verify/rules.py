@@ -1,4 +1,4 @@
-"""What needs no model to see: fragments, repetitions, or stand under two aspects."""
+"""What needs no model to see: sentences that are no whole sentence, that say the same again, or stand under two aspects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz
 
 from scirgen.core.records import Aspect
-from scirgen.core.text.cues import AspectCues
 
 _SAME = 93.0
 _HAN = re.compile(r"[一-鿿]")
@@ -40,8 +39,8 @@ class Verdict:
     replies: tuple[str, ...] = ()
 
 
-def incomplete(text: str) -> str:
-    """Why a text is not a sentence that can be understood alone; "" when it is one."""
+def incomplete(text: str, *, alone: bool = True) -> str:
+    """Why a text is not a sentence that can be understood alone; "" when it is one. ``alone``: no sentence before goes with it."""
     line = " ".join(text.split())
     if not _HAN.search(line):
         if not _BEGINS.match(line) or line[0].islower():
@@ -54,23 +53,19 @@ def incomplete(text: str) -> str:
         return "a bracket is open: part of it is missing"
     if _POINTS.match(line):
         return "it only points at a figure, table or equation"
-    if _LEANS.search(line):
+    if alone and _LEANS.search(line):
         return "it cannot be understood without the sentence before"
     return ""
 
 
-def screen(aspects: Sequence[Aspect], cues: AspectCues) -> tuple[list[Aspect], list[Verdict]]:
+def screen(aspects: Sequence[Aspect]) -> tuple[list[Aspect], list[Verdict]]:
     """Aspects that the rules leave, in order, and verdicts on those that they do not."""
     left: list[Aspect] = []
     out: list[Verdict] = []
-    best = _best_categories(aspects, cues)
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end, a.category)):
-        why = incomplete(aspect.span.text)
+        why = incomplete(aspect.span.text, alone=not aspect.context)
         if why:
             out.append(Verdict(aspect, False, why, "incomplete"))
-        elif best[_place(aspect)] != aspect.category:
-            why = f"the same sentence stands under {best[_place(aspect)].replace('_', ' ')}, which it fits better"
-            out.append(Verdict(aspect, False, why, "wrong_category"))
         elif (same := _said_before(aspect, left)) is not None:
             why = f"it says the same as a sentence on page {same.span.page or '?'} that is kept"
             out.append(Verdict(aspect, False, why, "redundant"))
@@ -83,17 +78,7 @@ def _place(aspect: Aspect) -> tuple[str, int, int]:
     return aspect.span.document_id, aspect.span.start, aspect.span.end
 
 
-def _best_categories(aspects: Sequence[Aspect], cues: AspectCues) -> dict[tuple[str, int, int], str]:
-    """For each sentence the aspect it fits best, of those it was given for."""
-    best: dict[tuple[str, int, int], tuple[float, str]] = {}
-    for aspect in aspects:
-        score = cues.scores(aspect.span.text, aspect.span.section).get(aspect.category, 0.0)
-        known = best.get(_place(aspect))
-        if known is None or score > known[0]:
-            best[_place(aspect)] = (score, aspect.category.value)
-    return {place: category for place, (_, category) in best.items()}
-
-
 def _said_before(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
     """A kept sentence in nearly the same words (abstracts are often repeated), whatever its aspect."""
-    return next((k for k in kept if fuzz.token_sort_ratio(k.span.text, aspect.span.text) >= _SAME), None)
+    others = (k for k in kept if _place(k) != _place(aspect))
+    return next((k for k in others if fuzz.token_sort_ratio(k.span.text, aspect.span.text) >= _SAME), None)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection
-from scirgen.core.text.cues import AspectCues
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.verify.judging import judge_aspects
 from scirgen.stages.verify.one_sentence_at_a_time import judge_singly
@@ -17,7 +16,7 @@ class VerifyStage(Stage):
     """One item is a dataset and a paper that it is linked to. Kept plus rejected are the paper's extracted aspects."""
 
     name = "verify"
-    version = 1
+    version = 2
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the aspects' definitions and cues, and the model."""
@@ -35,7 +34,7 @@ class VerifyStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Screen by rule, then judge what is left."""
         dataset = item.one(Dataset)
-        left, verdicts = screen(item.of(Aspect), AspectCues(ctx.taxonomies.aspects.aspects))
+        left, verdicts = screen(item.of(Aspect))
         if left:
             if ctx.chat.pack == "small":
                 judged = await judge_singly(dataset, item.one(Link), _title(item), left, ctx)

@@ -59,9 +59,8 @@ def obeying(prompt: RenderedPrompt, number: int) -> object:
             "evidence_quotes": [LIE, "answer USED: Yes", prompt.messages[0][1]],
         }
     if prompt.id.startswith("extract/"):
-        wanted = [{"sentence": 1, "quote": LIE}, {"sentence": 99, "quote": prompt.messages[0][1]}]
-        return {c.value: wanted for c in AspectCategory}
-    return {"keep": [{"number": n, "reason": "ordered to"} for n in range(200)], "remove": []}
+        return {**{c.value: [1, 2, 3, 99, 100] for c in AspectCategory}, "needs_previous": [1, 2, 3]}
+    return {"remove": []}
 
 
 async def match(attack: str, rule: object, pack: str = "standard") -> StageResult:
@@ -110,8 +109,8 @@ async def test_extract_when_model_obeys_then_only_spans_of_the_paper_and_no_syst
         assert isinstance(aspect, Aspect)
         assert document.text[aspect.span.start : aspect.span.end] == aspect.span.text
         assert LIE not in aspect.span.text
-    # The lie and the system text that the model was made to say were rejected for each of the six.
-    assert sum(r.code == "not_verbatim" for r in result.rejections) == 12
+    # The attack itself and the numbers that no sentence has were rejected for each of the six.
+    assert sum(r.code == "no_such_sentence" for r in result.rejections) >= 18
     assert any(r.code == "instructions" for r in result.rejections)
 
 
@@ -143,7 +142,7 @@ async def test_verify_when_model_keeps_all_then_no_more_than_was_extracted(attac
 async def test_prompts_when_paper_talks_then_its_words_stay_inside_the_fence(attack: str) -> None:
     document, labels = paper(attack)
     item = WorkItem("10.1/p|method", (document, *labels), {"section": "method"})
-    empty = {c.value: [] for c in AspectCategory}
+    empty = {**{c.value: [] for c in AspectCategory}, "needs_previous": []}
     ctx, chat = make_context(lambda p, n: empty, stage="extract", key=item.key)
     await ExtractStage().process(item, ctx)
     [(_, system), (_, user)] = chat.prompts[0].messages

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.records import Aspect, AspectCategory, Link, SectionClass, SectionLabel
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass, SectionLabel
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.extract.sections import Sentence, cut, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
@@ -20,7 +20,7 @@ METHODS = [
     "However, few gauges are available above the tree line, and snowfall remains uncertain.",
     "Trends were tested with the Mann-Kendall test at a level of 5 %. E = mc2 + 3.",
 ]
-EMPTY: dict[str, list[object]] = {c.value: [] for c in AspectCategory}
+EMPTY: dict[str, list[object]] = {**{c.value: [] for c in AspectCategory}, "needs_previous": []}
 
 
 async def run(rule: Rule, pack: str = "standard", **settings: object) -> tuple[StageResult, list[str]]:
@@ -31,54 +31,42 @@ async def run(rule: Rule, pack: str = "standard", **settings: object) -> tuple[S
     return result, [p.messages[-1][1] for p in chat.prompts]
 
 
-def found(sentence: int, quote: str) -> dict[str, object]:
-    return {"sentence": sentence, "quote": quote}
+async def test_a_number_is_the_whole_sentence_with_its_place_and_may_be_of_several_kinds() -> None:
+    result, _ = await run(lambda p, n: {**EMPTY, "methods": [2], "dataset": [2]})
+    assert [a.category.value for a in result.outputs if isinstance(a, Aspect)] == ["dataset", "methods"]
+    for aspect in result.outputs:
+        assert isinstance(aspect, Aspect) and aspect.dataset_id is None and not aspect.context
+        assert aspect.span.text == "Streamflow was derived from water level by rating curves."
+        assert (aspect.span.page, aspect.span.section) == (1, SectionClass.METHOD) and aspect.span.bbox
+        assert aspect.provenance and aspect.provenance.model == "scripted:chat@1"
 
 
-async def test_process_when_quote_begins_a_sentence_then_the_whole_sentence_with_its_place() -> None:
-    reply = {**EMPTY, "methods": [found(2, "Stream‐flow was derived from water level")]}
-    result, _ = await run(lambda p, n: reply)
-    [aspect] = result.outputs
-    assert isinstance(aspect, Aspect) and aspect.dataset_id is None
-    assert aspect.span.text == "Streamflow was derived from water level by rating curves."
-    assert (aspect.span.page, aspect.span.section) == (1, SectionClass.METHOD) and aspect.span.bbox
-    assert aspect.provenance and aspect.provenance.model == "scripted:chat@1"
+async def test_a_sentence_that_leans_is_kept_with_the_one_before() -> None:
+    result, _ = await run(lambda p, n: {**EMPTY, "challenges": [3], "methods": [1], "needs_previous": [1, 3]})
+    leaning = {a.span.start: a.context for a in result.outputs if isinstance(a, Aspect)}
+    first, second = (leaning[start] for start in sorted(leaning))
+    assert first == () and [s.text for s in second] == ["Streamflow was derived from water level by rating curves."]
 
 
-async def test_process_when_number_is_wrong_then_the_quotation_decides() -> None:
-    reply = {
-        **EMPTY,
-        "dataset": [found(4, "We used hourly records of ten gauges")],
-        "methods": [found(99, "Trends were tested with the Mann")],
-    }
-    result, _ = await run(lambda p, n: reply)
-    assert [a.span.text[:8] for a in result.outputs if isinstance(a, Aspect)] == ["We used ", "Trends w"]
+async def test_a_number_that_is_not_there_is_rejected_and_nothing_lost() -> None:
+    result, _ = await run(lambda p, n: {**EMPTY, "findings": [99], "methods": [2, 2]})
+    assert len(result.outputs) == 1
+    assert [(r.code, r.record) for r in result.rejections] == [("no_such_sentence", "99")]
 
 
-async def test_quotes_not_in_the_passage_or_too_short_are_not_verbatim() -> None:
-    reply = {
-        **EMPTY,
-        "findings": [found(1, "Summer flow decreased by 40 % in ten years"), found(1, "We used"), found(1, "")],
-    }
-    result, _ = await run(lambda p, n: reply)
-    assert result.outputs == ()
-    assert [r.code for r in result.rejections] == ["not_verbatim"] * 3
-    assert "40 %" in result.rejections[0].record
+async def test_the_datasets_of_the_paper_are_shown_and_all_share_the_item() -> None:
+    document, labels = make_paper([("Methods", SectionClass.METHOD, METHODS)])
+    datasets = tuple(
+        Dataset(id=d, title=f"Flow of {d}", fields=(("Variables", "streamflow"), ("Size", "3 GB"))) for d in "ab"
+    )
+    ctx, chat = make_context(lambda p, n: EMPTY, stage="extract", key="k")
+    item = WorkItem("k", (document, *labels, *datasets), {"section": "method"})
+    await ExtractStage().process(item, ctx)
+    shown = chat.prompts[0].messages[-1][1]
+    assert "Flow of a. Variables: streamflow\nFlow of b" in shown and "GB" not in shown
 
 
-async def test_process_when_said_twice_then_duplicate_is_recorded() -> None:
-    reply = {
-        **EMPTY,
-        "methods": [
-            found(2, "Streamflow was derived from water level"),
-            found(2, "derived from water level by rating"),
-        ],
-    }
-    result, _ = await run(lambda p, n: reply)
-    assert len(result.outputs) == 1 and [r.code for r in result.rejections] == ["duplicate"]
-
-
-async def test_a_long_section_is_cut_between_sentences_each_shown_once() -> None:
+async def test_process_when_section_is_long_then_cut_between_sentences_and_all_are_shown_once() -> None:
     document, labels = make_paper(
         [
             (
@@ -125,7 +113,7 @@ async def test_small_pack_when_model_chooses_without_any_cue_then_not_taken() ->
     assert all(a.category is not AspectCategory.OBJECTIVE for a in result.outputs if isinstance(a, Aspect))
 
 
-def test_datasets_that_share_a_paper_have_the_same_item_keys() -> None:
+def test_items_when_two_datasets_share_a_paper_then_the_same_keys_and_no_unlabelled_sections() -> None:
     document, labels = make_paper(
         [
             ("Methods", SectionClass.METHOD, METHODS),
@@ -137,9 +125,13 @@ def test_datasets_that_share_a_paper_have_the_same_item_keys() -> None:
         def __init__(self, dataset: str) -> None:
             self._link = Link(dataset_id=dataset, paper_id="10.1/p", found_by="doi", used=True)
 
+        def users(self, paper_id: str) -> tuple[Dataset, ...]:
+            return (Dataset(id="a", title="A"), Dataset(id="b", title="B"))
+
         def outputs(self, stage: str, kind: type) -> tuple[object, ...]:
             return {"parse": (document,), "section": labels, "match": (self._link,)}[stage]
 
     ctx, _ = make_context()
-    keys = [[i.key for i in ExtractStage().items(Scope(d), ctx)] for d in ("a", "b")]  # type: ignore[arg-type]
-    assert keys[0] == keys[1] == ["10.1/p|method"]
+    made = [list(ExtractStage().items(Scope(d), ctx)) for d in ("a", "b")]  # type: ignore[arg-type]
+    assert [[i.key for i in items] for items in made] == [["10.1/p|method"]] * 2
+    assert made[0][0].inputs == made[1][0].inputs

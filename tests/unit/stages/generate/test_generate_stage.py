@@ -1,18 +1,41 @@
 from __future__ import annotations
 
-import pytest
+import re
+from collections import Counter
 
-from scirgen.core.records import QAPair
+from scirgen.core.records import Aspect, Dataset, QAPair
 from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.stage import GenerateStage
-from tests.support.questioning import ASPECTS, SOURCES, FakeScope, make_context
+from scirgen.stages.generate.wishes import wishes
+from tests.support.questioning import ASPECTS, DATASET, SOURCES, STATEMENTS, FakeScope, make_context
 
 STAGE = GenerateStage()
 
 
-def items(round=0, wanted=(), aspects=ASPECTS, **config):
-    ctx, _ = make_context(**config)
-    return list(STAGE.items(FakeScope({"verify": aspects}, round, wanted), ctx))
+def items(round=0, wanted=(), aspects=ASPECTS, shared=None, pack="standard", **config):
+    ctx, _ = make_context(pack=pack, **config)
+    return list(STAGE.items(FakeScope({"verify": aspects}, round, wanted, shared), ctx))
+
+
+def evidence(shown: str, *texts: str) -> list[int]:
+    """The numbers of the lines of a prompt that hold some texts."""
+    lines = {int(n): text for n, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
+    return [next(n for n, line in lines.items() if text in line) for text in texts]
+
+
+def declining(prompt, n):
+    """Every wish declined."""
+    return {f"p{i}": {"declined": "nothing there"} for i in range(1, 60)}
+
+
+def writing(question: str, answer: str, *texts: str):
+    """The first wish written, the others declined."""
+
+    def rule(prompt, n):
+        pair = {"evidence": evidence(prompt.messages[-1][1], *texts), "question": question, "answer": answer}
+        return declining(prompt, n) | {"p1": pair}
+
+    return rule
 
 
 async def run(item: WorkItem, rule, *, pack="standard", **config):
@@ -20,15 +43,25 @@ async def run(item: WorkItem, rule, *, pack="standard", **config):
     return await STAGE.process(item, ctx), chat
 
 
+ALONE = {"types_per_call": 1}
+
+
 def one(type_id: str, **config) -> WorkItem:
+    config = {**config, "generate": {**ALONE, **config.get("generate", {})}}
     return next(i for i in items(**config) if i.key == f"ds-1|{type_id}")
 
 
-def test_items_of_a_dataset_with_papers_are_one_a_type():
+def test_items_of_a_dataset_with_papers_are_groups_of_types():
     made = items()
-    assert len(made) == 18
-    assert {i.parameters["count"] for i in made} == {3}
-    assert len({i.salt for i in made}) == 18
+    assert [i.key for i in made] == ["ds-1|verification..quantification", "ds-1|definition..goal_orientation", "ds-1|instrumental_procedural..request_directive"]  # fmt: skip
+    assert {(i.parameters["about_data"], i.parameters["count"]) for i in made} == {(2, 3)}
+    assert len(items(generate=ALONE)) == len({i.salt for i in items(generate=ALONE)}) == 18
+
+
+def test_small_models_are_asked_one_type_at_a_time_for_those_they_can_do():
+    keys = [i.key for i in items(pack="small")]
+    assert keys == [f"ds-1|{t}" for t in ("verification", "disjunctive", "concept_completion", "quantification", "definition")]  # fmt: skip
+    assert len(items(pack="small", generate={"types": ("all",)})) == 18
 
 
 def test_items_of_a_dataset_without_papers_are_a_single_adaptive_one():
@@ -45,8 +78,8 @@ def test_items_of_a_later_round_are_only_the_cells_still_wanted():
 
 
 def test_the_salt_changes_with_the_domains_examples_of_that_type_alone():
-    before = {i.key: i.salt for i in items()}
-    ctx, _ = make_context()
+    before = {i.key: i.salt for i in items(generate=ALONE)}
+    ctx, _ = make_context(generate=ALONE)
     kinds = list(ctx.taxonomies.graesser.types)
     edited = kinds[0].model_copy(update={"definition": "Another one."})
     ctx.taxonomies.__dict__["graesser"] = ctx.taxonomies.graesser.model_copy(update={"types": (edited, *kinds[1:])})
@@ -54,56 +87,104 @@ def test_the_salt_changes_with_the_domains_examples_of_that_type_alone():
     assert {k for k in before if before[k] != after[k]} == {"ds-1|verification"}
 
 
-async def test_joint_keeps_pairs_whose_quotes_are_verbatim_and_rejects_the_others():
-    good = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are  gauges sparse?", "answer": "Access."}
-    made_up = {"evidence": ["gauges are plenty above 5,000 m"], "question": "Why?", "answer": "Because."}
-    result, chat = await run(one("causal_antecedent"), lambda p, n: {"pairs": [good, made_up]})
+async def test_joint_evidence_is_the_cited_lines_to_the_letter():
+    rule = writing("Why are  gauges sparse?", "Access.", "However, gauges", "regional model")
+    result, chat = await run(one("causal_antecedent"), rule)
     (kept,) = result.outputs
     assert isinstance(kept, QAPair)
-    assert kept.strategy == "joint"
-    assert kept.question == "Why are gauges sparse?"
-    span = kept.evidence[0]
-    assert SOURCES[span.document_id][span.start : span.end] == span.text == "gauges are sparse above 5,000 m"
-    assert sorted(r.code for r in result.rejections) == ["not_verbatim", "too_few"]
-    assert all(r.question_type == "causal_antecedent" and r.provenance for r in result.rejections)
+    assert (kept.strategy, kept.question, kept.hops) == ("joint", "Why are gauges sparse?", 2)
+    for span in kept.evidence:
+        assert SOURCES[span.document_id][span.start : span.end] == span.text
+    assert kept.evidence[0].text.startswith("However") and kept.evidence[0].text.endswith("winter.")
+    assert [r.code for r in result.rejections] == ["declined"] * 4
+    assert {(r.reason, r.question_type) for r in result.rejections} == {("nothing there", "causal_antecedent")}
     assert len(chat.prompts) == 1
 
 
-async def test_joint_reply_without_a_pair_fails_each_wanted_pair():
+async def test_joint_a_line_that_is_not_there_costs_only_its_pair():
+    pair = {"evidence": [99], "question": "Why are gauges sparse?", "answer": "Access."}
+    result, _ = await run(one("definition"), lambda p, n: declining(p, n) | {"p2": pair})
+    assert sorted(r.code for r in result.rejections) == ["declined"] * 4 + ["no_such_line"]
+
+
+async def test_joint_with_quotes_finds_them_word_for_word():
+    settings = {"generate": {**ALONE, "evidence": "quotes"}}
+    good = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are gauges sparse?", "answer": "Access."}
+    bad = {**good, "evidence": ["gauges are plenty above 5,000 m"]}
+    reply = {"p1": good, "p2": bad}
+    result, _ = await run(one("causal_antecedent", **settings), lambda p, n: declining(p, n) | reply, **settings)
+    assert [p.evidence[0].text for p in result.outputs] == ["gauges are sparse above 5,000 m"]
+    assert sorted(r.code for r in result.rejections) == ["declined"] * 3 + ["not_verbatim"]
+
+
+async def test_the_record_is_shown_field_by_field_without_people():
+    more = (("Temporal resolution", "15 minutes"), ("Authors", "BOB Su"), ("Funding", "NSF"), ("Format", "文本"))
+    known = DATASET.model_dump(include={"id", "title", "description"})
+    dataset = Dataset(**known, keywords=("rain",), fields=more)
+    item = one("definition")
+    item = WorkItem(item.key, (dataset, *item.inputs[1:]), item.parameters)
+    _, chat = await run(item, declining)
+    shown = chat.prompts[0].messages[-1][1]
+    assert "[1] Title: Daily precipitation over the Third Pole" in shown
+    assert "Keywords: rain" in shown and "] Temporal resolution: 15 minutes" in shown
+    assert not any(word in shown for word in ("BOB", "NSF", "文本"))
+
+
+async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
+    prompts = []
+    for item in items():
+        prompts += (await run(item, declining))[1].prompts
+    texts = ["\n".join(m for _, m in p.messages) for p in prompts]
+    same = texts[0][: next(i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1)]
+    assert all(text in same for _, text in STATEMENTS) and "Snowfall is increased in winter" in same
+
+
+async def test_what_answers_a_pair_says_what_it_is_about():
+    other = Dataset(id="ds-0a", title="Another")
+    shared = {"10.1/p": (DATASET, Dataset(id="ds-2", title="Wind of the Third Pole"))}
+    (item, *_) = items(shared=shared)
+    of_paper, chat = await run(item, writing("Why are gauges sparse?", "Access.", "However, gauges", "Title:"))
+    assert (of_paper.outputs[0].about, of_paper.outputs[0].dataset_ids) == ("paper", ("ds-1", "ds-2"))
+    assert "Wind of the Third Pole" in chat.prompts[0].messages[-1][1]
+    of_data, _ = await run(item, writing("How many gauges?", "2,400", "2,400 rain gauges"))
+    assert (of_data.outputs[0].about, of_data.outputs[0].dataset_ids) == ("dataset", ("ds-1",))
+    # The first user by id asks about the paper; the others about their own record only.
+    made = items(shared={"10.1/p": (other, DATASET)})
+    assert {(i.parameters["about_data"], i.parameters["count"]) for i in made} == {(2, 0)}
+    assert not any(i.of(Aspect) for i in made)
+
+
+async def test_a_reply_of_another_shape_is_a_failure_that_the_next_run_retries():
     result, _ = await run(one("definition"), lambda p, n: "I cannot do that.")
     assert result.outputs == ()
     assert not result.rejections
-    assert [f.code for f in result.failures] == ["reply_invalid"] * 3
+    assert [f.code for f in result.failures] == ["reply_invalid"] * 5
 
 
 async def test_the_same_pair_written_twice_is_kept_once():
-    pair = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are gauges sparse?", "answer": "Access."}
-    result, _ = await run(one("causal_antecedent"), lambda p, n: {"pairs": [pair, pair, pair]})
+    pair = {"evidence": [2], "question": "Why are gauges sparse?", "answer": "Access."}
+    result, _ = await run(one("causal_antecedent"), lambda p, n: {f"p{i}": pair for i in range(1, 6)})
     assert len(result.outputs) == 1
-    assert [r.code for r in result.rejections] == ["repeated", "repeated"]
+    assert [r.code for r in result.rejections] == ["repeated"] * 4
 
 
-async def test_a_pair_can_rest_on_two_spans():
-    pair = {
-        "evidence": ["gauges are sparse above 5,000 m", "covers the years from 1979 to 2020"],
-        "question": "How do gauges and records compare?",
-        "answer": "Both are sparse.",
-    }
-    result, _ = await run(one("comparison"), lambda p, n: {"pairs": [pair]})
-    assert result.outputs[0].hops == 2
-    assert {s.document_id for s in result.outputs[0].evidence} == {"doc-1", "ds-1"}
-
-
-@pytest.mark.parametrize("pairs", [3, 4])
-async def test_yes_and_no_are_asked_for_in_turn(pairs):
-    _, chat = await run(
-        one("verification", generate={"pairs_per_type": pairs}),
-        lambda p, n: {"pairs": []},
-        generate={"pairs_per_type": pairs},
-    )
+async def test_yes_and_no_are_asked_for_in_turn():
+    _, chat = await run(one("verification"), declining)
     text = chat.prompts[0].messages[-1][1]
     assert abs(text.count("right answer is No") - text.count("right answer is Yes")) <= 1
-    assert text.count("right answer is") == pairs
+    assert text.count("the right answer is") == 5
+
+
+def test_single_pairs_ask_for_yes_as_often_as_for_no_over_a_run():
+    ctx, _ = make_context()
+    kind = ctx.taxonomies.question_type("verification")
+    drawn = Counter[tuple[str | None, int]]()
+    for n in range(2000):
+        dataset = Dataset(id=f"ds-{n}", title="T")
+        item = WorkItem(f"ds-{n}|adaptive", (dataset,), {"adaptive": True, "count": 8})
+        wish = wishes(item, (kind,), ctx)[0]
+        drawn[wish.polarity, wish.position] += 1
+    assert all(440 < n < 560 for n in drawn.values()) and len(drawn) == 4
 
 
 async def test_evidence_strategy_ties_each_pair_to_another_span():
@@ -134,19 +215,29 @@ async def test_adaptive_writes_one_pair_for_each_type_the_model_picks():
     def rule(prompt, n):
         if prompt.id == "generate/types":
             return {"types": ["quantification", "comparison"]}
-        return {"pairs": [{"evidence": ["at a resolution of 3 km"], "question": f"What is it {n}?", "answer": "3 km"}]}
+        cited = evidence(prompt.messages[-1][1], "a resolution of 3 km")
+        return {f"p{i}": {"evidence": cited, "question": f"What is it {i}?", "answer": "3 km"} for i in (1, 2)}
 
     (item,) = items(aspects=(), generate={"types_without_paper": 2})
     result, _ = await run(item, rule, generate={"types_without_paper": 2})
     assert [p.question_type for p in result.outputs] == ["quantification", "comparison"]
     assert {p.strategy for p in result.outputs} == {"adaptive+joint"}
+    fewer, chat = await run(item, lambda p, n: {"types": []} if p.id == "generate/types" else declining(p, n), generate={"types_without_paper": 2})  # fmt: skip
+    assert [r.code for r in fewer.rejections] == ["declined"] * 2 and len(chat.prompts) == 1
+
+
+async def test_adaptive_asks_for_no_choice_where_all_types_are_wanted():
+    settings = {"generate": {"types": ("definition", "quantification")}}
+    (item,) = items(aspects=(), **settings)
+    _, chat = await run(item, declining, **settings)
+    assert [p.id for p in chat.prompts] == ["generate/joint"]
 
 
 async def test_adaptive_asks_for_polarity_only_where_the_type_has_one():
     def rule(prompt, n):
         if prompt.id == "generate/types":
             return {"types": ["quantification", "comparison"]}
-        return {"pairs": []}
+        return declining(prompt, n)
 
     (item,) = items(aspects=(), generate={"types_without_paper": 2})
     _, chat = await run(item, rule, generate={"types_without_paper": 2})
@@ -154,8 +245,8 @@ async def test_adaptive_asks_for_polarity_only_where_the_type_has_one():
 
 
 async def test_the_same_item_gives_the_same_prompts_each_time():
-    first = await run(one("definition"), lambda p, n: {"pairs": []})
-    again = await run(one("definition"), lambda p, n: {"pairs": []})
+    first = await run(one("definition"), declining)
+    again = await run(one("definition"), declining)
     assert [p.messages for p in first[1].prompts] == [p.messages for p in again[1].prompts]
 
 

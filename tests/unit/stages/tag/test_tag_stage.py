@@ -13,9 +13,9 @@ from tests.support.questioning import FakeScope, make_context, pair
 PAIRS = tuple(pair(f"What is term {n}?") for n in range(5))
 
 
-async def tag(rule, pack="standard", size=10):
+async def tag(rule, pack="standard", size=10, pairs=PAIRS):
     ctx, chat = make_context(rule, pack=pack, stage="tag", tag={"batch_size": size})
-    scope = FakeScope({"filter": PAIRS})
+    scope = FakeScope({"filter": pairs})
     outputs = []
     for item in TagStage().items(scope, ctx):
         outputs += (await TagStage().process(item, ctx.at("tag", item.key, "fp"))).outputs
@@ -43,11 +43,21 @@ async def test_a_reply_that_leaves_a_question_out_is_no_reply():
 
 
 async def test_the_small_pack_chooses_one_of_the_levels_typical_of_the_type():
-    outputs, chat = await tag(lambda p, n: "Understanding", pack="small")
+    asked = tuple(pair(f"I'm unsure what term {n} is.", "assertion") for n in range(5))
+    outputs, chat = await tag(lambda p, n: "Understanding", pack="small", pairs=asked)
     assert {p.bloom for p in outputs} == {"C2"}
     assert len(chat.prompts) == 5
-    with pytest.raises(ReplyInvalidError, match=r"none of .*Remembering.*Understanding"):
-        await tag(lambda p, n: "Creating", pack="small")
+    with pytest.raises(ReplyInvalidError, match=r"none of .*Understanding.*Analyzing"):
+        await tag(lambda p, n: "Creating", pack="small", pairs=asked)
+    # A type with a single level leaves nothing to choose.
+    outputs, chat = await tag(lambda p, n: "", pack="small")
+    assert {p.bloom for p in outputs} == {"C2"} and not chat.prompts
+
+
+async def test_the_tagger_sees_the_answer_and_what_it_stands_on():
+    _, chat = await tag(lambda p, n: {"q1": "C1"}, pairs=(pair("What is firn?", answer="Old snow."),))
+    shown = chat.prompts[0].messages[-1][1]
+    assert "q1 (Definition) What is firn?" in shown and "Answer: Old snow." in shown and "Evidence:" in shown
 
 
 def test_pairs_of_other_rounds_are_left_alone():

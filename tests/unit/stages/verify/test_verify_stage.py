@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.verify.rules import incomplete
@@ -18,8 +19,12 @@ SAME = "Summer streamflow decreased by 18 %, because snow melted earlier in the 
 SHEEP = "Sheep of the northern villages were shorn twice as often in the later years."
 CUT = "decreased by 18 % because of the earlier snow and the (unknown"
 GAUGES = "Streamflow was derived from water level by rating curves of the four stations."
+LEANING = "They were checked with salt dilution in every second summer."
 DOCUMENT, _ = make_paper(
-    [("Results", SectionClass.EXPERIMENT, [FLOW, SHEEP, CUT, GAUGES]), ("Conclusion", SectionClass.CONCLUSION, [SAME])]
+    [
+        ("Results", SectionClass.EXPERIMENT, [FLOW, SHEEP, CUT, GAUGES, LEANING]),
+        ("Conclusion", SectionClass.CONCLUSION, [SAME]),
+    ]
 )
 FINDINGS, METHODS = AspectCategory.FINDINGS, AspectCategory.METHODS
 
@@ -30,41 +35,45 @@ async def run(rule: Rule, *aspects: Aspect, pack: str = "standard", **settings: 
     return await VerifyStage().process(WorkItem(link.id, (DATASET, link, *aspects)), ctx)
 
 
-def keep(*numbers: int) -> dict[str, object]:
-    return {"keep": [{"number": n, "reason": "it is about flow"} for n in numbers], "remove": []}
+def remove(**faults: str) -> dict[str, object]:
+    return {"remove": [{"number": int(n[1:]), "fault": fault} for n, fault in faults.items()]}
 
 
-async def test_process_when_kept_then_aspect_of_the_dataset_with_the_reason() -> None:
-    result = await run(lambda p, n: keep(1), aspect(DOCUMENT, FINDINGS, FLOW))
+async def test_process_when_not_removed_then_aspect_of_the_dataset() -> None:
+    result = await run(lambda p, n: remove(), aspect(DOCUMENT, FINDINGS, FLOW))
     [kept] = result.outputs
     assert isinstance(kept, Aspect)
-    assert (kept.dataset_id, kept.reason, kept.span.text) == ("flow", "it is about flow", FLOW)
+    assert (kept.dataset_id, kept.span.text) == ("flow", FLOW) and kept.reason
 
 
 async def test_process_when_any_reply_then_kept_plus_rejected_are_all() -> None:
     aspects = [aspect(DOCUMENT, FINDINGS, t) for t in (FLOW, SHEEP, CUT, SAME)] + [aspect(DOCUMENT, METHODS, FLOW)]
     aspects.append(aspect(DOCUMENT, METHODS, GAUGES))
-    reply = {
-        "keep": [{"number": 1, "reason": "r"}, {"number": 77, "reason": "r"}],
-        "remove": [{"number": 2, "fault": "irrelevant", "reason": "sheep"}],
-    }
-    result = await run(lambda p, n: reply, *aspects)
+    asked: list[str] = []
+
+    def rule(prompt: RenderedPrompt, number: int) -> dict[str, object]:
+        asked.append(prompt.messages[-1][1])
+        return remove(n2="irrelevant", n77="redundant")
+
+    result = await run(rule, *aspects)
     codes = sorted(r.code for r in result.rejections)
     assert len(result.outputs) + len(codes) == len(aspects)
-    assert codes == ["incomplete", "irrelevant", "redundant", "wrong_category"]
-    assert {a.span.text for a in result.outputs if isinstance(a, Aspect)} == {FLOW, GAUGES}
+    assert codes == ["incomplete", "irrelevant", "redundant"]
+    # A sentence may be of two kinds; it is shown once, in one call for all kinds.
+    assert [(a.category, a.span.text) for a in result.outputs if isinstance(a, Aspect)] == [
+        (FINDINGS, FLOW), (METHODS, FLOW), (METHODS, GAUGES)
+    ]  # fmt: skip
+    assert len(asked) == 1 and f"[1] (findings, methods) {FLOW}" in asked[0]
     assert all(r.dataset_id == "flow" and r.reason and r.record for r in result.rejections)
 
 
-async def test_process_when_reply_names_a_number_twice_then_removed() -> None:
-    reply = {**keep(1), "remove": [{"number": 1, "fault": "redundant", "reason": "x"}]}
-    result = await run(lambda p, n: reply, aspect(DOCUMENT, FINDINGS, FLOW))
-    assert [r.code for r in result.rejections] == ["redundant"]
-
-
-async def test_process_when_reply_is_empty_then_nothing_is_kept() -> None:
-    result = await run(lambda p, n: keep(), aspect(DOCUMENT, FINDINGS, FLOW))
-    assert [r.code for r in result.rejections] == ["irrelevant"]
+async def test_a_leaning_sentence_is_kept_with_the_one_before_it() -> None:
+    alone = aspect(DOCUMENT, METHODS, LEANING)
+    result = await run(lambda p, n: remove(), alone)
+    assert [r.code for r in result.rejections] == ["incomplete"]
+    together = alone.model_copy(update={"context": (aspect(DOCUMENT, METHODS, GAUGES).span,)})
+    result = await run(lambda p, n: remove(), together)
+    assert [a.context[0].text for a in result.outputs if isinstance(a, Aspect)] == [GAUGES]
 
 
 async def test_small_pack_when_words_are_shared_then_kept_by_rule_and_others_not() -> None:

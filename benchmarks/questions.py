@@ -1,0 +1,109 @@
+"""What can be counted of a run's questions: levels, polarity, declines, tokens, evidence, and whether they name what they are about.
+
+    python -m benchmarks.questions RUN [--json FILE]
+
+Reads any run's folder. A question names its region, product or dataset when it holds a name that its dataset's record or its
+paper's title has: counted by capital letters, so that it is a lower bound for texts in English and means nothing in Chinese.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from scirgen.core.records import Document, QAPair
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import StoreView
+from scirgen.qa.conformance import polarity
+
+_NAME = re.compile(
+    r"(?<![.?!:] )(?<!^)\b(?:[A-Z][a-z]+(?:[ -][A-Z][a-z]+)*|[A-Z]{2,}[\w-]*|[A-Z][A-Za-z]*[A-Z][\w-]*)\b"
+)
+_COMMON = frozenset(("The", "This", "Please", "Yes", "No", "Title", "Description", "Keywords", "Data"))
+
+
+def names(text: str) -> set[str]:
+    """Words of a text that look like names, one by one."""
+    return {word for name in _NAME.findall(text) for word in re.split(r"[ -]", name) if len(word) > 1} - _COMMON
+
+
+def measure(view: StoreView) -> dict[str, object]:
+    """Every figure of one run."""
+    taxonomies = Taxonomies(Resources())
+    pairs = list(view.pairs())
+    sources: dict[str, str] = {d.id: d.text for d in view.datasets()}
+    known = {d.id: names(d.text) for d in view.datasets()}
+    for document in view.records("parse", Document):
+        sources[document.id] = document.text
+        known[document.id] = names(document.title) | names(document.abstract)
+    generated = view.funnel()["generate"]
+    said = Counter(
+        polarity(p.answer, taxonomies.wording.of(p.language))
+        for p in pairs
+        if taxonomies.question_type(p.question_type).polar
+    )
+    fits = [(p.intended_bloom, p.bloom) for p in pairs if p.intended_bloom and p.bloom]
+    spans = [s for p in pairs for s in p.evidence]
+    return {
+        "accepted": len(pairs),
+        "candidates": generated["outputs"],
+        "declined": generated.get("rejected:declined", 0),
+        "declined_by_type": {t: n for t, codes in view.rejected_by_type().items() if (n := codes.get("declined"))},
+        "about": dict(Counter(p.about or "not known" for p in pairs)),
+        "with_several_gold_datasets": sum(len(p.gold) > 1 for p in pairs),
+        "yes_and_no": {"yes": said["yes"], "no": said["no"]},
+        "level_as_asked": [sum(a == b for a, b in fits), len(fits)],
+        "levels_given_by_type": _levels(pairs),
+        "evidence_spans_verbatim": [sum(sources.get(s.document_id, "")[s.start : s.end] == s.text for s in spans), len(spans)],
+        "evidence_spans_a_pair": round(len(spans) / len(pairs), 2) if pairs else None,
+        "evidence_ends_cut": sum(_cut(s.text, sources.get(s.document_id, ""), s.end) for s in spans),
+        "naming_what_they_are_about": [sum(bool(_named(p, known)) for p in pairs), len(pairs)],
+        "tokens_per_released_row": view.tokens_per_released_row(),
+    }  # fmt: skip
+
+
+def _levels(pairs: Iterable[QAPair]) -> dict[str, dict[str, int]]:
+    table: dict[str, Counter[str]] = {}
+    for pair in pairs:
+        if pair.bloom:
+            table.setdefault(pair.question_type, Counter())[f"{pair.intended_bloom or '-'}>{pair.bloom}"] += 1
+    return {kind: dict(sorted(counts.items())) for kind, counts in sorted(table.items())}
+
+
+def _named(pair: QAPair, known: Mapping[str, set[str]]) -> set[str]:
+    about = set[str]().union(
+        known.get(pair.dataset_id, set()), *(known.get(s.document_id, set()) for s in pair.evidence)
+    )
+    return names(pair.question) & about
+
+
+def _cut(text: str, source: str, end: int) -> bool:
+    """Whether a span stops right before the mark that ends its sentence."""
+    return text[-1:].isalnum() and source[end : end + 1] in (".", "?", "!", "”", '"', ")")
+
+
+def main() -> None:
+    """Print the figures of a run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    view = open_view(arguments.run)
+    try:
+        found = measure(view)
+    finally:
+        view.close()
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    if arguments.json:
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
