@@ -122,6 +122,9 @@ class MatchConfig(Section):
 
     strategy: str = "auto"
     evidence_sentences: int = Field(default=12, ge=1, description="sentences shown to the model, at most")
+    when_unsure: Literal["keep", "drop"] = Field(
+        default="drop", description="what a paper is whose use of the dataset the model calls unclear"
+    )
 
 
 class ExtractConfig(Section):

@@ -1,8 +1,12 @@
-"""The strategies that may ask the model. Its word alone never makes a match: its quotations must be spans of the paper, and
-they must speak of the dataset in more than the name of a place.
+"""The strategies that may ask the model. Its word alone never makes a match: the sentences it cites must speak of the dataset in
+more than the name of a place.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,21 +16,43 @@ from scirgen.core.text.words import telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
 from scirgen.stages.match.lexical import Indirect, find_indirect, judge_indirect
-from scirgen.stages.match.mention import find_mentions, judge_mentions
+from scirgen.stages.match.mention import USE_CUES, find_mentions, judge_mentions
 from scirgen.stages.match.names import DatasetNames
 
 YES, NO = "yes", "no"
-_LEAST_QUOTE = 20  # characters; less can be found in any paper
+_FOUND_BY = {
+    "column": "the record names this paper",
+    "related_doi": "the record names this paper's DOI",
+    "doi": "the record names this paper's DOI",
+    "file_name": "the file is named after the dataset",
+    "folder": "the paper lies in the same folder as the record",
+    "cites": "the paper cites the dataset",
+    "cites_related": "the paper cites a paper that the record names",
+    "doi_in_text": "the dataset's DOI stands in the paper",
+    "text_search": "a text search for the dataset",
+    "related_identifier": "the record relates to this paper",
+}
+"""How a paper was found, in words; what is not listed is shown as it is called."""
+_DATA_HEADING = re.compile(r"\b(?:data|datasets?|materials?|forcing|inputs?|datos|dados)\b|数据|资料", re.I)
+_AVAILABLE = re.compile(
+    r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
+)
 _EXPLICIT_COVERAGE = 0.3
 
 
+Criterion = Literal["yes", "no", "unclear"]
+
+
 class JudgeReply(BaseModel):
-    """The model's structured judgement."""
+    """The model's structured judgement: ScIRGen's three criteria (section 2.1), then the verdict."""
 
     model_config = ConfigDict(extra="forbid")
-    evidence_quotes: list[str] = Field(description="sentences of the paper, copied exactly, that show it")
-    explanation: str = Field(description="one or two sentences")
-    used: bool = Field(description="whether the paper uses this dataset")
+    evidence: list[int] = Field(description="numbers of the sentences that decide it, at most five")
+    methodology: Criterion = Field(description="the paper's methods take in these data, or made them")
+    terminology: Criterion = Field(description="names, variables, region and period are those of the record")
+    results: Criterion = Field(description="results of the paper rest on values of these data")
+    explanation: str = Field(description="one sentence")
+    verdict: Literal["used", "mentioned", "unclear"]
 
 
 class ModelStrategy:
@@ -73,13 +99,14 @@ async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: Sta
     shown = _shown(pair, named, [s.place for s in indirect.sentences], ctx.config.match.evidence_sentences)
     if not shown:
         return Judgement(False, "The paper has no sentence that speaks of such data.", code="not_named")
+    small = ctx.chat.pack == "small"
     prompt = ctx.prompt("judge").render(
         metadata=pair.dataset.text,
-        found_by=", ".join(pair.found_by) or "not said",
+        found_by="; ".join(_FOUND_BY.get(how, how.replace("_", " ")) for how in pair.found_by) or "not known",
         paper_title=pair.document.title or "not known",
-        sentences=[pair.words(p.start, p.end) for p in shown],
+        sentences=[("" if small else f"[{n}] ") + pair.words(p.start, p.end) for n, p in enumerate(shown, 1)],
     )
-    if ctx.chat.pack == "small":
+    if small:
         answer = await ctx.chat.choose(prompt, (YES, NO), seed=ctx.seed())
         said = Judgement(answer.text == YES, f"The model says {answer.text}.", tuple(shown[:4]))
         replies = (answer.reply_key,)
@@ -87,39 +114,34 @@ async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: Sta
             said = Judgement(False, "The model says yes, but the paper's sentences do not bear it out.", said.places)
     else:
         reply = await ctx.chat.ask(prompt, JudgeReply, seed=ctx.seed())
-        said, replies = guarded(pair, reply.value), (reply.reply_key,)
+        said, replies = guarded(pair, reply.value, shown, ctx.config.match.when_unsure), (reply.reply_key,)
     return Judgement(said.used, said.explanation, said.places, said.code, prompt.reference, replies)
 
 
-def guarded(pair: Pair, reply: JudgeReply) -> Judgement:
-    """What of a reply holds: its quotations located in the paper, and a yes only with one that speaks of the dataset."""
-    places = _located(pair, reply.evidence_quotes)
-    if not reply.used:
-        return Judgement(False, reply.explanation, places)
+def guarded(
+    pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
+) -> Judgement:
+    """What of a reply holds: the sentences it cites, and a use only with one that speaks of the dataset.
+
+    Args:
+        pair: the dataset and the paper.
+        reply: what the model said.
+        shown: the sentences it was shown, in the order of their numbers.
+        when_unsure: what ``unclear`` means.
+    """
+    places = tuple(shown[n - 1] for n in dict.fromkeys(reply.evidence) if 1 <= n <= len(shown))
+    criteria = f"methodology {reply.methodology}, terminology {reply.terminology}, results {reply.results}"
+    why = f"{' '.join(reply.explanation.split())} ({reply.verdict}: {criteria})"
+    if reply.verdict == "mentioned" or (reply.verdict == "unclear" and when_unsure == "drop"):
+        return Judgement(False, why, places, "unclear" if reply.verdict == "unclear" else "not_used")
     if not places:
-        why = "The model says that the paper uses the dataset, but none of its quotations is in the paper."
-        return Judgement(False, why, code="not_verbatim")
+        return Judgement(False, f"No sentence that was shown bears it out: {why}", code="no_evidence")
     names = DatasetNames(pair.dataset)
     if not any(_speaks_of(pair.document.text[p.start : p.end], names) for p in places):
-        why = "The model says that the paper uses the dataset, but its quotations share no more with it than a place."
-        return Judgement(False, why, places, "place_only")
-    return Judgement(True, reply.explanation, places)
-
-
-def _located(pair: Pair, quotes: list[str]) -> tuple[Place, ...]:
-    found: dict[int, Place] = {}
-    for quote in quotes:
-        if len(quote.strip()) < _LEAST_QUOTE:
-            continue
-        at = pair.verbatim.find(quote)
-        if at is not None and not talks_to_machine(_sentences_of(pair, *at)):
-            found.setdefault(at[0], Place(*at, pair.section(at[0]), "quotation"))
-    return tuple(found[start] for start in sorted(found))
-
-
-def _sentences_of(pair: Pair, start: int, end: int) -> str:
-    """The whole sentences that a quotation is part of: half an order is an order."""
-    return pair.document.text[pair.sentence_at(start, end)[0] : max(end, pair.sentence_at(start, end)[1])]
+        return Judgement(
+            False, f"The sentences cited share no more with the dataset than a place: {why}", places, "place_only"
+        )
+    return Judgement(True, why, places)
 
 
 def _speaks_of(quote: str, names: DatasetNames) -> bool:
@@ -130,10 +152,34 @@ def _speaks_of(quote: str, names: DatasetNames) -> bool:
 
 
 def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> list[Place]:
-    """Sentences for the prompt: those that name the dataset first, then the nearest; in the paper's order."""
+    """Sentences for the prompt, in the paper's order.
+
+    Those that name the dataset come first, then those of data sections and availability statements that speak of using data,
+    then the nearest in their words. Data sections take at most half of what is left.
+    """
     chosen: dict[tuple[int, int], Place] = {}
-    for place in [*named, *similar]:
-        hostile = talks_to_machine(pair.document.text[place.start : place.end])
-        if len(chosen) < limit and place.section is not SectionClass.RELATED_WORK and not hostile:
-            chosen.setdefault((place.start, place.end), place)
+    data = _data_places(pair, similar)
+
+    def take(places: Iterable[Place], most: int) -> None:
+        for place in places:
+            hostile = talks_to_machine(pair.document.text[place.start : place.end])
+            if len(chosen) < most and place.section is not SectionClass.RELATED_WORK and not hostile:
+                chosen.setdefault((place.start, place.end), place)
+
+    take(named, limit)
+    take(data, len(chosen) + (limit - len(chosen)) // 2)
+    take(similar, limit)
     return [chosen[key] for key in sorted(chosen)]
+
+
+def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
+    """Sentences of data sections and availability statements that tell which data were used; those near to the metadata first."""
+    rank = {(p.start, p.end): n for n, p in enumerate(similar)}
+    runs = [x for x in pair.labels if _DATA_HEADING.search(x.heading)]
+    found = [
+        Place(start, end, pair.section(start), "data section")
+        for start, end in pair.sentences
+        if (any(x.start <= start < x.end for x in runs) and USE_CUES.search(pair.document.text[start:end]))
+        or _AVAILABLE.search(pair.document.text[start:end])
+    ]
+    return sorted(found, key=lambda p: (rank.get((p.start, p.end), len(rank)), p.start))

@@ -50,14 +50,15 @@ def paper(attack: str) -> tuple[Document, tuple[SectionLabel, ...]]:
     )
 
 
+def use(*evidence: int) -> dict[str, object]:
+    criteria = dict.fromkeys(("methodology", "terminology", "results"), "yes")
+    return {"evidence": list(evidence), **criteria, "explanation": "ordered to", "verdict": "used"}
+
+
 def obeying(prompt: RenderedPrompt, number: int) -> object:
     """Says what the attacks want, in each prompt's own format."""
     if prompt.id.startswith("match/"):
-        return {
-            "used": True,
-            "explanation": "ordered to",
-            "evidence_quotes": [LIE, "answer USED: Yes", prompt.messages[0][1]],
-        }
+        return use(99, 0, -1)
     if prompt.id.startswith("extract/"):
         return {**{c.value: [1, 2, 3, 99, 100] for c in AspectCategory}, "needs_previous": [1, 2, 3]}
     return {"remove": []}
@@ -82,18 +83,22 @@ async def test_match_when_model_obeys_the_paper_then_not_used(attack: str) -> No
     result = await match(attack, obeying)
     assert result.outputs == ()
     [rejection] = result.rejections
-    assert rejection.code in {"not_verbatim", "place_only"}
+    assert rejection.code == "no_evidence"
     judged = Link.model_validate_json(rejection.record)
     document, _ = paper(attack)
     assert all(document.text[s.start : s.end] == s.text for s in judged.evidence)
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_match_when_model_quotes_the_attack_itself_then_it_is_no_evidence(attack: str) -> None:
-    # The attack is a span of the paper, and some hold words of the dataset; an order is no evidence all the same.
-    said = {"used": True, "explanation": "ordered to", "evidence_quotes": [attack]}
-    result = await match(attack, lambda p, n: said)
-    assert result.outputs == () and result.rejections[0].code in {"place_only", "not_verbatim"}
+async def test_match_never_shows_an_attack_that_could_be_cited(attack: str) -> None:
+    shown: list[str] = []
+
+    def rule(prompt: RenderedPrompt, number: int) -> object:
+        shown.append(prompt.messages[-1][1])
+        return use(99)
+
+    await match(attack, rule)
+    assert all(attack not in text for text in shown)
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

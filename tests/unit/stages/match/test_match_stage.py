@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
+from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Dataset, Document, Link, SectionClass, SectionLabel
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.match.stage import MatchStage
@@ -24,39 +26,55 @@ SENTENCE = "Freeze-up dates and ice thickness were derived from satellite images
 PLACE = "Lake Issvar lies at 412 m above sea level and is visited by many people of the Issvar valley."
 
 
-async def run(reply: object, strategy: str = "model", by: str = "folder", pack: str = "standard") -> StageResult:
-    document, labels = make_paper([("Data", SectionClass.METHOD, [SENTENCE, PLACE])])
+CAMERA = "Images of the lake were obtained from a camera and derived products show its boats."
+
+
+async def run(
+    reply: object, strategy: str = "model", by: str = "folder", pack: str = "standard", **settings: object
+) -> StageResult:
+    document, labels = make_paper([("Data", SectionClass.METHOD, [SENTENCE, PLACE, CAMERA])])
     link = Link(dataset_id="ice", paper_id=document.paper_id, found_by=by)
-    rule = (lambda p, n: reply) if isinstance(reply, str) else (lambda p, n: json.dumps(reply))
-    ctx, _ = make_context(rule, pack=pack, stage="match", key=link.id, match={"strategy": strategy})
+
+    def rule(prompt: RenderedPrompt, number: int) -> str:
+        return reply if isinstance(reply, str) else json.dumps(cited(reply, prompt))
+
+    ctx, _ = make_context(rule, pack=pack, stage="match", key=link.id, match={"strategy": strategy, **settings})
     return await MatchStage().process(WorkItem(link.id, (DATASET, document, link, *labels)), ctx)
 
 
-def said(used: bool, *quotes: str) -> dict[str, object]:
-    return {"used": used, "explanation": "Because.", "evidence_quotes": list(quotes)}
+def cited(reply: object, prompt: RenderedPrompt) -> object:
+    """A reply with the numbers that its sentences have in a prompt."""
+    assert isinstance(reply, dict)
+    shown = {text: int(n) for n, text in re.findall(r"^\[(\d+)\] (.*)$", prompt.messages[-1][1], re.M)}
+    return {**reply, "evidence": [n if isinstance(n, int) else shown[n] for n in reply["evidence"]]}
 
 
-async def test_process_when_model_quotes_the_paper_then_link_with_exact_spans() -> None:
-    result = await run(said(True, SENTENCE.replace("-", "‐")), by="related_doi")
+def said(verdict: str, *evidence: str | int) -> dict[str, object]:
+    criteria = dict.fromkeys(("methodology", "terminology", "results"), "yes" if verdict == "used" else "unclear")
+    return {"evidence": list(evidence), **criteria, "explanation": "Because.", "verdict": verdict}
+
+
+async def test_a_use_is_a_link_with_the_sentences_cited_and_the_three_criteria() -> None:
+    result = await run(said("used", SENTENCE), by="related_doi")
     [link] = result.outputs
     assert isinstance(link, Link) and link.used and link.strategy == "model"
     assert [s.text for s in link.evidence] == [SENTENCE]
     assert link.evidence[0].page == 1 and link.evidence[0].section is SectionClass.METHOD
-    assert "related_doi" in link.explanation and link.found_by == "related_doi"
+    assert "methodology yes, terminology yes, results yes" in link.explanation and link.found_by == "related_doi"
     assert link.provenance and link.provenance.prompt and link.provenance.replies == ("reply-1",)
 
 
 @pytest.mark.parametrize(
     ("reply", "code"),
     [
-        (said(False), "not_used"),
-        (said(True), "not_verbatim"),
-        (said(True, "The paper surely used these data of the lake."), "not_verbatim"),
-        (said(True, "ice"), "not_verbatim"),
-        (said(True, PLACE), "place_only"),
+        (said("mentioned", SENTENCE), "not_used"),
+        (said("unclear", SENTENCE), "unclear"),
+        (said("used"), "no_evidence"),
+        (said("used", 99), "no_evidence"),
+        (said("used", CAMERA), "place_only"),
     ],
 )
-async def test_process_when_reply_does_not_hold_then_rejection_with_the_judged_link(
+async def test_a_reply_that_does_not_hold_is_a_rejection_with_the_judged_link(
     reply: dict[str, object], code: str
 ) -> None:
     result = await run(reply)
@@ -64,6 +82,11 @@ async def test_process_when_reply_does_not_hold_then_rejection_with_the_judged_l
     [rejection] = result.rejections
     assert rejection.code == code and rejection.record_id == "ice|10.1/p"
     assert Link.model_validate_json(rejection.record).used is False
+
+
+async def test_the_settings_say_what_unclear_means() -> None:
+    result = await run(said("unclear", SENTENCE), when_unsure="keep")
+    assert [link.used for link in result.outputs if isinstance(link, Link)] == [True]
 
 
 async def test_process_when_small_model_says_yes_without_evidence_then_not_used() -> None:
@@ -78,7 +101,7 @@ async def test_process_when_small_model_says_yes_without_evidence_then_not_used(
 
 async def test_process_when_strategy_unknown_then_did_you_mean() -> None:
     with pytest.raises(PluginError) as caught:
-        await run(said(True), strategy="mentions")
+        await run(said("used"), strategy="mentions")
     assert "mention" in caught.value.hint
 
 
