@@ -122,7 +122,7 @@ class Passage(Record):
 
     id: str
     document_id: str
-    source: Literal["dataset", "paper"]
+    source: Literal["dataset", "paper", "document"]
     dataset_ids: tuple[str, ...]
     start: int
     end: int

@@ -9,7 +9,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.qa.release import Release, ReleaseInfo
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.write import write_release
+from scirgen.stages.release.write import ReleaseSettings, write_release
 
 RATIOS = (0.8, 0.15, 0.05)
 
@@ -24,11 +24,13 @@ def write_content(
     release, _ = write_release(
         content,
         folder,
-        ratios=RATIOS,
-        seed=seed,
-        formats=formats,
-        registry=registry or Registry(),
-        wording=Taxonomies(Resources()).wording.of("en"),
+        ReleaseSettings(
+            ratios=RATIOS,
+            seed=seed,
+            formats=formats,
+            registry=registry or Registry(),
+            wording=Taxonomies(Resources()).wording.of("en"),
+        ),
     )
     return release
 

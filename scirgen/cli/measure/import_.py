@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -26,14 +27,28 @@ def import_() -> None:
     help="Where records go that state no split.  [default: new splits, or train where others state one]",
 )
 @click.option("--seed", default=0, show_default=True, help="Orders the groups when new splits are made.")
-def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, rest: str | None, seed: int) -> None:
+@click.option(
+    "--passages",
+    type=click.Choice(["source", "document"]),
+    default="source",
+    show_default=True,
+    help="Cut each source into passages by itself, or one text a dataset.",
+)
+def scirgen_geo(
+    src: Path,
+    out: Path,
+    formats: str,
+    resplit: bool,
+    rest: str | None,
+    seed: int,
+    passages: Literal["source", "document"],
+) -> None:
     """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat), or records.jsonl[.gz]."""
     from scirgen.commands.import_scirgen_geo import scirgen_geo as read
-    from scirgen.core.config import ReleaseConfig
     from scirgen.core.registry import load_registry
     from scirgen.core.resources import Resources
     from scirgen.core.taxonomy import Taxonomies
-    from scirgen.stages.release.write import write_release
+    from scirgen.stages.release.write import ReleaseSettings, write_release
 
     if resplit and rest:
         raise click.UsageError("--resplit makes new splits; --split keeps all in one: give one of them")
@@ -43,11 +58,13 @@ def scirgen_geo(src: Path, out: Path, formats: str, resplit: bool, rest: str | N
     release, _ = write_release(
         content,
         out,
-        ratios=ReleaseConfig().ratios,
-        seed=seed,
-        formats=[f.strip() for f in formats.split(",") if f.strip()],
-        registry=load_registry(),
-        wording=Taxonomies(Resources()).wording.of(content.info.language),
+        ReleaseSettings(
+            wording=Taxonomies(Resources()).wording.of(content.info.language),
+            registry=load_registry(),
+            seed=seed,
+            formats=[f.strip() for f in formats.split(",") if f.strip()],
+            passages=passages,
+        ),
     )
     counts = release.info.counts
     sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())
@@ -68,21 +85,21 @@ def _import_task(name: str, summary: str, text: str) -> None:
     def command(src: Path, out: Path, formats: str) -> None:
         from importlib import import_module
 
-        from scirgen.core.config import ReleaseConfig
         from scirgen.core.registry import load_registry
         from scirgen.core.resources import Resources
         from scirgen.core.taxonomy import Taxonomies
-        from scirgen.stages.release.write import write_release
+        from scirgen.stages.release.write import ReleaseSettings, write_release
 
         content = getattr(import_module(f"scirgen.commands.import_tasks.{name}"), name)(src)
         release, _ = write_release(
             content,
             out,
-            ratios=ReleaseConfig().ratios,
-            seed=0,
-            formats=[f.strip() for f in formats.split(",") if f.strip()],
-            registry=load_registry(),
-            wording=Taxonomies(Resources()).wording.of(content.info.language),
+            ReleaseSettings(
+                wording=Taxonomies(Resources()).wording.of(content.info.language),
+                registry=load_registry(),
+                seed=0,
+                formats=[f.strip() for f in formats.split(",") if f.strip()],
+            ),
         )
         for task, info in release.info.tasks.items():
             sizes = ", ".join(f"{split} {n:,}" for split, n in info.queries.items() if n)

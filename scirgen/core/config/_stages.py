@@ -304,6 +304,10 @@ class ReleaseConfig(Section):
     )
     ratios: tuple[float, float, float] = (0.80, 0.15, 0.05)
     formats: tuple[str, ...] = ("jsonl",)
+    passages: Literal["source", "document"] = Field(
+        default="source",
+        description="what is cut into passages: each source by itself, or one text a dataset, as ScIRGen has it",
+    )
     # Not fingerprinted: the hash of what is in the files is, instead of their paths.
     decontaminate: tuple[str, ...] = Field(
         default=(),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
+from scirgen.core.text.passages import windows
 from scirgen.qa.release import PASSAGE_TOKENS, Passage
-
-_TOKEN = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -43,13 +41,6 @@ def merge(spans: Iterable[Span]) -> list[Piece]:
     return pieces
 
 
-def cut(text: str, tokens: int = PASSAGE_TOKENS) -> Iterator[tuple[int, int]]:
-    """[start, end) of windows of ``tokens`` whitespace-separated tokens; the last one may be shorter."""
-    bounds = [m.span() for m in _TOKEN.finditer(text)]
-    for first in range(0, len(bounds), tokens):
-        yield bounds[first][0], bounds[min(first + tokens, len(bounds)) - 1][1]
-
-
 def passages_of(
     document_id: str, source: str, pieces: Sequence[Piece], dataset_ids: Sequence[str], licence: str
 ) -> list[Passage]:
@@ -68,7 +59,7 @@ def passages_of(
             }
         )
         for piece in pieces
-        for a, b in cut(piece.text)
+        for a, b in windows(piece.text, PASSAGE_TOKENS)
     ]
 
 

@@ -16,6 +16,7 @@ from scirgen.qa.release import (
     TranslationRow,
 )
 from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.one_text import OneTextIndex
 from scirgen.stages.release.passages import PassageIndex, Piece, merge, passages_of
 
 
@@ -82,15 +83,21 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
         )
 
 
-def all_passages(content: ReleaseContent, evidence: Mapping[str, Iterable[Span]]) -> Iterator[list[Passage]]:
+def all_passages(
+    content: ReleaseContent, evidence: Mapping[str, Iterable[Span]], index: PassageIndex
+) -> Iterator[list[Passage]]:
     """Passages, one document at a time: each dataset's metadata, then of each paper what the release quotes.
 
     Args:
+        content: what is released.
         evidence: paper document id -> spans that answers stand on. With the kept aspects they are all that is quoted of
             a paper: its full text is not the release's to pass on.
+        index: is filled as passages are taken.
     """
     for dataset in content.datasets.values():
-        yield passages_of(dataset.id, "dataset", [Piece(0, dataset.text)], [dataset.id], dataset.licence)
+        made = passages_of(dataset.id, "dataset", [Piece(0, dataset.text)], [dataset.id], dataset.licence)
+        index.add(made)
+        yield made
     quoted: dict[str, list[Span]] = {}
     users: dict[str, set[str]] = {}
     for aspect in content.aspects:
@@ -103,13 +110,15 @@ def all_passages(content: ReleaseContent, evidence: Mapping[str, Iterable[Span]]
     for document_id in sorted(set(quoted) | set(evidence)):
         spans = [*quoted.get(document_id, ()), *evidence.get(document_id, ())]
         paper = content.papers.get(content.document_papers.get(document_id, ""))
-        yield passages_of(
+        made = passages_of(
             document_id,
             "paper",
             merge(spans),
             sorted(users.get(document_id, ())),
             paper.licence if paper else "unknown",
         )
+        index.add(made)
+        yield made
 
 
 def release_row(
@@ -119,7 +128,7 @@ def release_row(
     datasets: Mapping[str, Dataset],
     papers: Mapping[str, Paper],
     document_papers: Mapping[str, str],
-    index: PassageIndex,
+    index: PassageIndex | OneTextIndex,
     writer: tuple[str | None, str | None] | None = None,
 ) -> ReleaseRow:
     """One row, with each piece of evidence's licence and the passages that hold it.

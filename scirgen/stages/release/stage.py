@@ -27,7 +27,7 @@ from scirgen.stages.release.run_tasks import RunQueries, queries_of_run
 from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.settle.duplicates import Resolve
 from scirgen.stages.release.settle.paraphrases import Paraphrases, describe, model_fingerprint, usable_model
-from scirgen.stages.release.write import write_release
+from scirgen.stages.release.write import ReleaseSettings, write_release
 
 _FOLDER = "release"
 
@@ -111,17 +111,20 @@ class ReleaseStage(Stage):
         return write_release(
             content,
             ctx.folder / _FOLDER,
-            ratios=config.release.ratios,
-            seed=config.seed,
-            formats=config.release.formats,
-            registry=ctx.registry,
-            wording=ctx.taxonomies.wording.of(config.language),
-            benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
-            paraphrases=Paraphrases(files, settings.decontaminate_model, settings.decontaminate_similarity)
-            if settings.decontaminate_model
-            else None,
-            resolve=_resolver(settings),
-            choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
+            ReleaseSettings(
+                wording=ctx.taxonomies.wording.of(config.language),
+                registry=ctx.registry,
+                ratios=settings.ratios,
+                seed=config.seed,
+                formats=settings.formats,
+                passages=settings.passages,
+                benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
+                paraphrases=Paraphrases(files, settings.decontaminate_model, settings.decontaminate_similarity)
+                if settings.decontaminate_model
+                else None,
+                resolve=_resolver(settings),
+                choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
+            ),
         )
 
 

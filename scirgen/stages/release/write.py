@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from pydantic import BaseModel
 
+from scirgen.core.config import ReleaseConfig
 from scirgen.core.errors import StoreError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.jsonl import write_rows
@@ -23,6 +25,7 @@ from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
 from scirgen.stages.release.formats.base import ReleaseFormat
+from scirgen.stages.release.one_text import OneTextIndex, one_text_passages
 from scirgen.stages.release.passages import PassageIndex
 from scirgen.stages.release.run_tasks import run_tasks
 from scirgen.stages.release.settle.contamination import Benchmarks
@@ -34,34 +37,37 @@ from scirgen.stages.release.tasks import write_tasks
 _BASE_FORMAT = "jsonl"
 
 
-def write_release(
-    content: ReleaseContent,
-    folder: Path,
-    *,
-    ratios: Sequence[float],
-    seed: int,
-    formats: Sequence[str],
-    registry: Registry,
-    wording: LanguageWording,
-    benchmarks: Benchmarks | None = None,
-    choose: Choose | None = None,
-    paraphrases: Paraphrases | None = None,
-    resolve: Resolve = resolve_by_words,
-) -> tuple[Release, list[Rejection]]:
-    """Write ``folder``; what was there before stays until the new one is complete.
+@dataclass(frozen=True)
+class ReleaseSettings:
+    """How a release is written.
 
-    Args:
-        content: what to release.
-        folder: the release's folder; its parent must exist.
+    Attributes:
+        wording: words of the release's language, for telling near-duplicate questions.
+        registry: where the formats are looked up (before anything is written).
         ratios: shares of rows of train, dev and test.
         seed: orders the components; the same seed and content give the same bytes.
         formats: names of registered release formats; ``jsonl`` is always written.
-        registry: where the formats are looked up (before anything is written).
-        wording: words of the release's language, for telling near-duplicate questions.
+        passages: cut source by source, or one text a dataset.
         benchmarks: whose questions must not be in the release.
         choose: which of the rows that can be released a target keeps; None: all.
         paraphrases: the benchmarks' questions, to be found in other words too.
         resolve: finds near-duplicates and decides about them.
+    """
+
+    wording: LanguageWording
+    registry: Registry
+    ratios: Sequence[float] = ReleaseConfig().ratios
+    seed: int = 0
+    formats: Sequence[str] = (_BASE_FORMAT,)
+    passages: Literal["source", "document"] = "source"
+    benchmarks: Benchmarks | None = None
+    choose: Choose | None = None
+    paraphrases: Paraphrases | None = None
+    resolve: Resolve = resolve_by_words
+
+
+def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettings) -> tuple[Release, list[Rejection]]:
+    """Write ``folder``, whose parent must exist; what was there before stays until the new one is complete.
 
     Returns:
         The release, and the questions that were not released: another one says the same, or a benchmark has them.
@@ -70,13 +76,15 @@ def write_release(
         PluginError: an unknown format.
         StoreError: the disk is full or not writable.
     """
-    writers = {name: _format(registry, name) for name in formats if name != _BASE_FORMAT}
+    writers = {name: _format(settings.registry, name) for name in settings.formats if name != _BASE_FORMAT}
     making = folder.with_name(f".{folder.name}.making")
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        settled = settle(content, wording, benchmarks, choose, paraphrases, resolve)
-        counts = _write_base(settled, making, ratios, seed)
+        settled = settle(
+            content, settings.wording, settings.benchmarks, settings.choose, settings.paraphrases, settings.resolve
+        )
+        counts = _write_base(settled, making, settings)
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)
         write_croissant(Release(making), counts)
@@ -98,9 +106,9 @@ def _format(registry: Registry, name: str) -> ReleaseFormat:
     return writer
 
 
-def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: int) -> dict[str, int]:
+def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> dict[str, int]:
     content = settled.content
-    grouping = group(content, settled.groups, ratios, seed)
+    grouping = group(content, settled.groups, settings.ratios, settings.seed)
     counts: dict[str, int] = {}
 
     def put(name: str, records: Iterable[BaseModel]) -> None:
@@ -110,7 +118,7 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
     put("corpus/aspects.jsonl", to_rows.aspect_rows(content))
     put("corpus/without-paper.jsonl", to_rows.corpus_rows(content, with_paper=False))
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
-    index, licences = _write_passages(content, folder, counts)
+    index, licences = _write_passages(content, folder, counts, settings.passages)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
     made, named = run_tasks(content.run_queries, content.uses, content.datasets, grouping.split_of)
     settled.rejections.extend(named)
@@ -122,7 +130,7 @@ def _write_base(settled: Settled, folder: Path, ratios: Sequence[float], seed: i
     info = content.info.model_copy(
         update={
             "splits": _split_counts(grouping),
-            "split_rule": _split_rule(content, ratios),
+            "split_rule": _split_rule(content, settings.ratios),
             "counts": {
                 "datasets": len(content.datasets),
                 "datasets_with_papers": len(content.uses),
@@ -152,26 +160,33 @@ def _split_rule(content: ReleaseContent, ratios: Sequence[float]) -> str:
     return f"connected components over datasets, papers and near-duplicate questions; {shares} by rows"
 
 
-def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int]) -> tuple[PassageIndex, Counter[str]]:
+def _write_passages(
+    content: ReleaseContent, folder: Path, counts: dict[str, int], layout: Literal["source", "document"]
+) -> tuple[PassageIndex | OneTextIndex, Counter[str]]:
     evidence: dict[str, dict[tuple[int, int], Span]] = {}
     for pair in content.pairs():
         for span in pair.evidence:
-            if span.document_id not in content.datasets:
-                evidence.setdefault(span.document_id, {})[(span.start, span.end)] = span
-    index = PassageIndex()
+            evidence.setdefault(span.document_id, {})[(span.start, span.end)] = span
+    cited = {k: list(v.values()) for k, v in evidence.items()}
+    index: PassageIndex | OneTextIndex
+    if layout == "document":
+        index = OneTextIndex()
+        found = one_text_passages(content, cited, index)
+    else:
+        index = PassageIndex()
+        of_papers = {k: v for k, v in cited.items() if k not in content.datasets}
+        found = to_rows.all_passages(content, of_papers, index)
     licences: Counter[str] = Counter()
     with _lines(folder / "corpus/passages.jsonl") as out:
-        for passages in to_rows.all_passages(content, {k: list(v.values()) for k, v in evidence.items()}):
-            index.add(passages)
-            for passage in passages:
-                write_rows(out, [passage])
-                licences[passage.licence] += 1
+        for passages in found:
+            write_rows(out, passages)
+            licences.update(passage.licence for passage in passages)
     counts["corpus/passages.jsonl"] = licences.total()
     return index, licences
 
 
 def _write_rows(
-    settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
+    settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex | OneTextIndex, counts: dict[str, int]
 ) -> tuple[set[str], set[str]]:
     content = settled.content
     models: set[str] = set()

@@ -13,7 +13,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.qa.release import SPLITS, Release, ReleaseInfo
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.write import write_release
+from scirgen.stages.release.write import ReleaseSettings, write_release
 from tests.support.content_factory import PROVENANCE, dataset, name, pair, small_run
 from tests.support.release_writing import RATIOS, info, write, write_content
 
@@ -217,11 +217,13 @@ def test_a_question_of_two_datasets_with_one_answer_has_two_positives(tmp_path):
     release, dropped = write_release(
         content,
         tmp_path / "release",
-        ratios=RATIOS,
-        seed=0,
-        formats=(),
-        registry=Registry(),
-        wording=Taxonomies(Resources()).wording.of("en"),
+        ReleaseSettings(
+            ratios=RATIOS,
+            seed=0,
+            formats=(),
+            registry=Registry(),
+            wording=Taxonomies(Resources()).wording.of("en"),
+        ),
     )
     (row,) = [r for r in release.rows() if r.dataset_ids]
     assert row.dataset_ids == ("ds-004", "ds-005")

@@ -1,0 +1,21 @@
+"""Passages cover their text's tokens, each once, with exact offsets."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirgen.core.text.passages import windows
+
+TEXTS = st.text(st.sampled_from("ab é\n\t\u00a0雪.") | st.characters(codec="utf-8"), max_size=300)
+
+
+@settings(deadline=None)  # the first call imports the splitter
+@given(TEXTS, st.integers(1, 7))
+def test_windows_hold_every_token_once_and_no_more_than_asked(text: str, tokens: int) -> None:
+    found = windows(text, tokens)
+    pieces = [text[a:b] for a, b in found]
+    assert [token for piece in pieces for token in piece.split()] == text.split()
+    assert all(0 < len(piece.split()) <= tokens for piece in pieces)
+    assert all(len(piece.split()) == tokens for piece in pieces[:-1])
+    assert all(a == 0 or text[a - 1].isspace() for a, _ in found)
