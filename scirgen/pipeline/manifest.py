@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scirgen.core.config import Config
 from scirgen.core.errors import StoreError
+from scirgen.core.safety.files import write_new
 from scirgen.core.version import __version__
 from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.plan import PLAN
@@ -58,9 +59,7 @@ def write_manifest(folder: Path, store: Store, manifest: dict[str, object], view
     manifest = {**manifest, "counts": (view or StoreView(store)).funnel()}
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     store.set_meta("manifest", text)
-    temporary = folder / ".manifest.json.part"
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(folder / "manifest.json")
+        write_new(folder / "manifest.json", text)
     except OSError as error:
         raise StoreError(f"{folder / 'manifest.json'} cannot be written: {error.strerror}") from error

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from scirgen.core.errors import StoreError
+from scirgen.core.safety.files import write_new
 from scirgen.qa.release import SPLITS, Release
 from scirgen.report.charts import draw
 from scirgen.report.codes import meanings
@@ -136,10 +137,8 @@ def _number(value: object) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        write_new(path, text)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", hint="Free some space, then: scirgen report RUN"

@@ -12,6 +12,7 @@ from scirgen.commands.merge.parts import differences, differing, leaves, unfinis
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.fingerprint import digest
+from scirgen.core.safety.files import replacing
 from scirgen.core.version import __version__
 from scirgen.pipeline.dataset_scope import DatasetScope
 from scirgen.pipeline.manifest import write_manifest
@@ -284,12 +285,10 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
 
 
 def _write_table(path: Path, view: MergedView) -> None:
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as out:
-            out.write("dataset_id\tpart\n")
-            out.writelines(f"{dataset_id}\t{part}\n" for dataset_id, part in view.owners())
-        temporary.replace(path)
+        with replacing(path) as out:
+            out.write(b"dataset_id\tpart\n")
+            out.writelines(f"{dataset_id}\t{part}\n".encode() for dataset_id, part in view.owners())
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", hint="Free some space, then merge again."

@@ -88,9 +88,9 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _lock_file(path: Path) -> int | None:
-    for mode in (os.O_RDWR, os.O_RDONLY):
-        with suppress(OSError):
-            return os.open(path, mode)
+    # Read only: a part may come from somebody else, and its lock file may be a link to a file of ours.
+    with suppress(OSError):
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     return None
 
 
@@ -102,9 +102,6 @@ def _share(descriptor: int, folder: Path) -> None:
         raise StoreError(
             f"{folder} is in use by process {holder}", code="locked", hint="Wait for it to finish, or stop it."
         ) from error
-    with suppress(OSError):
-        # So that a run that is refused names the process that it has to wait for.
-        os.pwrite(descriptor, str(os.getpid()).encode().ljust(16), 0)
 
 
 def unfinished(part: Part) -> str:

@@ -105,11 +105,14 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
     if not talks_to_machine(text):
         return text, []
     spans = sentence_spans(text, language)
+    first = _control_tokens().search(text)
+    # What follows a control token was written for a machine, whatever it says.
+    rest = first.start() if first else len(text)
     found = [m.span() for pattern in (_control_tokens(), _orders()) for m in pattern.finditer(text)]
     hostile = [
         (start, end)
         for start, end in spans
-        if any(a < end and start < b for a, b in found) or talks_to_machine(text[start:end])
+        if end > rest or any(a < end and start < b for a, b in found) or talks_to_machine(text[start:end])
     ]
     if not hostile:  # between the sentences: a row of a table, a line of its own
         return "", [text]
@@ -117,6 +120,8 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
     for start, end in hostile:
         kept.append(text[at:start])
         at = end
+        while at < len(text) and text[at].isspace() and (not "".join(kept[-1:]) or kept[-1][-1:].isspace()):
+            at += 1
     return "".join([*kept, text[at:]]).strip(), [text[start:end] for start, end in hostile]
 
 

@@ -226,9 +226,10 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
     orders: list[str] = []
 
     def clean(text: str, most: int, plain: Callable[[str], str] = one_line) -> str:
-        kept, taken = without_orders(
-            tame(visible(plain(tame(text, most)) if "<" in text or "&" in text else text)), language
-        )
+        kept, taken = without_orders(tame(visible(text), most), language)
+        if "<" in kept or "&" in kept:  # markup may hide an order, and a control token may look like markup
+            orders.extend(taken)
+            kept, taken = without_orders(tame(visible(plain(kept))), language)
         orders.extend(taken)
         return kept
 

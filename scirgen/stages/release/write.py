@@ -17,6 +17,7 @@ from scirgen.core.fingerprint import file_sha256
 from scirgen.core.jsonl import write_rows
 from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
+from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.qa.neardup import resolve as resolve_by_words
 from scirgen.qa.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
@@ -79,6 +80,8 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
     writers = {name: _format(settings.registry, name) for name in settings.formats if name != _BASE_FORMAT}
     making = folder.with_name(f".{folder.name}.making")
     try:
+        if making.is_symlink():
+            making.unlink()
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
         settled = settle(
@@ -264,9 +267,19 @@ def _list_files(folder: Path, counts: dict[str, int]) -> None:
 
 
 def _swap(making: Path, folder: Path) -> None:
-    before = folder.with_name(f".{folder.name}.before")
+    """Let the release that is made take its name in one step: after a kill at any moment one whole release has it."""
+    sync_tree(making)
+    if not folder.exists():
+        making.replace(folder)
+        sync_folder(folder.parent)
+        return
+    if exchange(making, folder):
+        sync_folder(folder.parent)
+        shutil.rmtree(making, ignore_errors=True)
+        return
+    before = folder.with_name(f".{folder.name}.before")  # no such call on this system: two steps
     shutil.rmtree(before, ignore_errors=True)
-    if folder.exists():
-        folder.replace(before)
+    folder.replace(before)
     making.replace(folder)
+    sync_folder(folder.parent)
     shutil.rmtree(before, ignore_errors=True)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.safety.files import is_below
 from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
@@ -201,7 +202,10 @@ class FolderSource:
         found = (
             (readable_name(p), p.relative_to(root).as_posix())
             for p in root.rglob("*")
-            if kind_of(p) and p.is_file() and not any(part.startswith(".") for part in p.relative_to(root).parts)
+            if kind_of(p)
+            and p.is_file()
+            and is_below(p, root)
+            and not any(part.startswith(".") for part in p.relative_to(root).parts)
         )
         return sorted(((p, n) for p, n in found if not apart & set(p.resolve().parents)), key=lambda e: e[1])
 

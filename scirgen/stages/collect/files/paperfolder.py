@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, Paper
+from scirgen.core.safety.files import is_below
 from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
 from scirgen.stages.collect.files.mapping import text, texts
 from scirgen.stages.collect.files.papertext import paper_texts
@@ -32,6 +33,8 @@ PAPER_TYPES = {
     ".tex": "text/x-tex",
 }
 """Files taken for papers, by suffix. Stage `parse` checks that they are what their names say."""
+
+_OUTSIDE = "outside:"
 
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
@@ -126,8 +129,14 @@ class PaperFolder:
     def files(self) -> tuple[PaperFile, ...]:
         """All papers, by name."""
         table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
-        found = (readable_name(p) for p in sorted(self.root.rglob("*")) if _is_paper(p))
+        found = (readable_name(p) for p in sorted(self.root.rglob("*")) if _is_paper(p) and is_below(p, self.root))
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
+
+    @cached_property
+    def outside(self) -> frozenset[str]:
+        """Names of links in the folder that lead out of it: they are never opened, only named."""
+        found = (p for p in sorted(self.root.rglob("*")) if p.is_symlink() and not is_below(p, self.root))
+        return frozenset(_relative(p, self.root) for p in found if p.suffix.lower() in PAPER_TYPES or p.is_dir())
 
     @cached_property
     def revision(self) -> str:
@@ -162,10 +171,15 @@ class PaperFolder:
             if Path(name).suffix.lower() in PAPER_TYPES
             and not {name.lower(), _last(name)} & here
             and not find_doi(name)
-        ]
+        ] + [Candidate(Paper(id=f"{_OUTSIDE}{name}"), "folder") for name in sorted(self.outside)]
 
     def fetch(self, paper: Paper) -> Fetched:
         """The paper's file, where it lies."""
+        if paper.id.startswith(_OUTSIDE) and not paper.file:
+            name = paper.id.removeprefix(_OUTSIDE)
+            return Fetched(code="outside", reason=f"{name!r} is a link that leads out of the folder of papers")
+        if paper.file and not is_below(Path(paper.file), self.root):
+            return Fetched(code="outside", reason=f"{Path(paper.file).name!r} lies outside of the folder of papers")
         if not paper.file:
             return Fetched(code="not_found", reason=f"{paper.id!r} is named, and is not in the folder of papers")
         path = Path(paper.file)
@@ -237,7 +251,9 @@ class PaperFolder:
         ]
 
     def _tables(self) -> list[Path]:
-        return [p for p in sorted(self.root.glob(f"{TABLE}.*")) if kind_of(p) and p.is_file()]
+        return [
+            p for p in sorted(self.root.glob(f"{TABLE}.*")) if kind_of(p) and p.is_file() and is_below(p, self.root)
+        ]
 
     def _table(self) -> Iterator[Mapping[str, object]]:
         for path in self._tables():

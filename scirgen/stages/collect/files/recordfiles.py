@@ -18,6 +18,7 @@ from typing import Literal, TextIO, cast
 from scirgen.core.errors import InputError, MissingExtraError
 from scirgen.core.jsonl import parse_lines
 from scirgen.core.records import Rejection
+from scirgen.core.safety.inflate import TooLargeError, open_gzip
 from scirgen.core.text.tame import tame_blanks, tame_values
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import records_in
@@ -28,6 +29,7 @@ _KINDS: dict[str, Kind] = {
     ".json": "json", ".jsonld": "json", ".geojson": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
+_MOST_UNPACKED = 2 * 2**30
 _LONGEST_CSV_FIELD = 16 * 1024 * 1024
 _HEAD = 2048
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -99,6 +101,8 @@ def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Ite
     except UnicodeDecodeError as error:
         found = f"byte 0x{error.object[error.start]:02x} at {error.start}"
         yield malformed(name, name, f"not UTF-8 text ({found}); save it as UTF-8")
+    except TooLargeError as error:
+        yield malformed(name, name, f"the gzip file is no file of records: {error}")
     except (EOFError, gzip.BadGzipFile) as error:
         yield malformed(name, name, f"the gzip file is damaged: {error}")
     except OSError as error:
@@ -119,7 +123,8 @@ def malformed(where: str, name: str, problem: str, raw: str = "") -> Rejection:
 
 def _open(path: Path) -> TextIO:
     if path.suffix.lower() == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
+        most = min(_MOST_UNPACKED, max(_MOST_UNPACKED // 8, 100 * path.stat().st_size))
+        return io.TextIOWrapper(open_gzip(path, most), encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 
 

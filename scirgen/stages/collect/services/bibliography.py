@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.errors import InputError, MissingExtraError
 from scirgen.core.records import Dataset, Paper
+from scirgen.core.safety.files import is_below
 from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
@@ -18,12 +19,16 @@ from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 
 
 class BibliographyOptions(BaseModel):
-    """``file`` is the .bib or .ris file; ``datasets_field`` an entry's field that names ids or DOIs of datasets."""
+    """``file`` is the .bib or .ris file; ``datasets_field`` an entry's field that names ids or DOIs of datasets.
+
+    Files that entries name are read only below ``files_root``, which is the bibliography's own folder if it is not given.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     datasets_field: str = "keywords"
+    files_root: str = ""
 
 
 class BibliographyService:
@@ -41,9 +46,10 @@ class BibliographyService:
         path = Path(self._options.file).expanduser()
         if not path.is_file():
             raise InputError(f"the bibliography {path} does not exist", hint="Check the path.", code="missing_input")
+        root = Path(self._options.files_root).expanduser() if self._options.files_root else path.parent
         read = _read_ris if path.suffix.lower() == ".ris" else _read_bibtex
-        self._entries = [_entry(fields, path.parent, self._options.datasets_field) for fields in read(path)]
-        self._folder = _Listed(path.parent, tuple(e for e in self._entries if e.path.is_file()))
+        self._entries = [_entry(fields, path.parent, root, self._options.datasets_field) for fields in read(path)]
+        self._folder = _Listed(root, tuple(e for e in self._entries if e.path.is_file()))
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
         """Entries whose file matches the dataset, then entries without a file that it names or that name it."""
@@ -115,13 +121,13 @@ class _Listed(PaperFolder):
         return self._listed
 
 
-def _entry(fields: Mapping[str, str], folder: Path, datasets_field: str) -> PaperFile:
+def _entry(fields: Mapping[str, str], folder: Path, root: Path, datasets_field: str) -> PaperFile:
     doi = find_doi(fields.get("doi", "")) or find_doi(fields.get("url", ""))
     year = re.search(r"\d{4}", fields.get("year", "") or fields.get("date", ""))
     names = [n for n in re.split(r"\s*;\s*", fields.get("file", "")) if n]
     # Zotero writes "title:path:type", Mendeley ":path:type"; a plain path also occurs.
     paths = (p for n in names for p in (n, *n.split(":")) if Path(p).suffix.lower() in PAPER_TYPES)
-    found = next((folder / p for p in paths if (folder / p).is_file()), None)
+    found = next((folder / p for p in paths if (folder / p).is_file() and is_below(folder / p, root)), None)
     title = re.sub(r"[{}]", "", fields.get("title", ""))
     key = fields.get("key") or doi or title
     return PaperFile(
