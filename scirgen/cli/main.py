@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "domains": ("scirgen.cli.adapt.domains:domains", "List the domains, or show what one brings."),
     "init": ("scirgen.cli.adapt.init:init", "Write a plugin package for a new domain."),
     "prompts": ("scirgen.cli.adapt.prompts:prompts", "List, show, render, check, try and compare prompts."),
+    "taxonomy": ("scirgen.cli.adapt.taxonomy:taxonomy", "List, show and copy question types, levels and wording."),
     "tagger": ("scirgen.cli.measure.tagger:tagger", "Train a light local tagger of Bloom levels or question types."),
     "retriever": (
         "scirgen.cli.measure.retriever:retriever",

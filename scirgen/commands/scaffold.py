@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources, builtin_root
 
-OVERRIDES = ("taxonomies/graesser", "prompts/generate/question")
-"""Built-in files that a new plugin begins with copies of: those that a domain's expert edits first."""
+OVERRIDES: Final[Mapping[str, tuple[str, ...]]] = {
+    "standard": ("taxonomies/graesser", "prompts/generate/joint", "prompts/generate/types"),
+    "small": ("taxonomies/graesser", "prompts/generate/question", "prompts/generate/answer"),
+}
+"""By class of model: built-in files that a new plugin begins with copies of; those that a domain's expert edits first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LEFT_OUT = {"__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
@@ -23,14 +27,14 @@ def template_folder() -> Path:
     return packaged if packaged.is_dir() else builtin_root() / "plugins" / "template"
 
 
-def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[str] = OVERRIDES) -> Path:
+def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[str] = OVERRIDES["standard"]) -> Path:
     """Write a plugin package ``scirgen-NAME`` for a new domain.
 
     Args:
         name: the domain's name: lower-case letters, digits and single hyphens.
         parent: the folder to write it into.
         registry: the installed plugins; a name that is taken is refused.
-        overrides: built-in files to copy into it (``prompts/ID`` or ``taxonomies/ID``).
+        overrides: built-in files to copy into it: ids as ``scirgen prompts list`` and ``scirgen taxonomy list`` print them.
 
     Returns:
         The package's folder.
@@ -50,7 +54,7 @@ def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[st
     target = parent / f"scirgen-{name}"
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} exists and is not empty", hint="Choose another folder with --into.")
-    copies = [(_split(o), Resources().get(*_split(o)).path.read_text(encoding="utf-8")) for o in overrides]
+    copies = [(place(o), Resources().get(*place(o)).path.read_text(encoding="utf-8")) for o in overrides]
     source = template_folder()
     for path in sorted(source.rglob("*")):
         relative = path.relative_to(source)
@@ -72,9 +76,33 @@ def _renamed(text: str, name: str) -> str:
     return re.sub(r"\btemplate\b", name, text)
 
 
-def _split(override: str) -> tuple[str, str]:
+def copy_override(resources: Resources, folder: str, identity: str, into: Path) -> Path:
+    """Lay a file of prompts or taxonomies into a folder of overrides, to be edited there.
+
+    Args:
+        resources: where the file is looked up: scirgen's own, or those of a domain.
+        folder: "prompts" or "taxonomies".
+        identity: the file's id, such as ``generate/joint``.
+        into: the folder of overrides.
+
+    Raises:
+        ResourceError: there is no file of that id.
+        InputError: the folder has one already.
+    """
+    found = resources.get(folder, identity)
+    target = into / folder / f"{identity}.yaml"
+    if target.exists():
+        raise InputError(f"{target} exists already", hint="Edit it, or remove it first.")
+    _write(target, found.path.read_text(encoding="utf-8"))
+    return target
+
+
+def place(override: str) -> tuple[str, str]:
+    """(folder, id) of a built-in file: ``generate/joint`` and ``prompts/generate/joint`` are the same, ``graesser`` is a taxonomy."""
     folder, _, identity = override.partition("/")
-    return folder, identity
+    if folder in ("prompts", "taxonomies"):
+        return folder, identity
+    return ("prompts" if identity else "taxonomies"), override
 
 
 def _write(path: Path, text: str) -> None:

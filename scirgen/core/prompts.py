@@ -25,7 +25,7 @@ class SamplingDefaults(BaseModel):
     """Sampling parameters of a prompt; config may override them per stage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=2)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=512, gt=0)
     stop: tuple[str, ...] = ()

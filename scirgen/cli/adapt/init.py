@@ -16,12 +16,16 @@ from scirgen.core.registry import load_registry
     "--into", type=click.Path(path_type=Path), default=Path(), help="Folder to write it into.  [default: here]"
 )
 @click.option(
-    "--override", "overrides", multiple=True, metavar="ID", default=OVERRIDES, show_default=True,
-    help="Built-in file to begin with a copy of: prompts/ID or taxonomies/ID.",
+    "--pack", type=click.Choice(list(OVERRIDES)), default="standard", show_default=True,
+    help="Class of model whose prompts are copied: small is for models below about 1.5B parameters.",
 )  # fmt: skip
-def init(domain: str, into: Path, overrides: tuple[str, ...]) -> None:
+@click.option(
+    "--override", "overrides", multiple=True, metavar="ID",
+    help="Built-in file to begin with a copy of, as 'prompts list' and 'taxonomy list' print it.  [default: by --pack]",
+)  # fmt: skip
+def init(domain: str, into: Path, pack: str, overrides: tuple[str, ...]) -> None:
     """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""
-    made = scaffold(domain, into, load_registry(), overrides)
+    made = scaffold(domain, into, load_registry(), overrides or OVERRIDES[pack])
     click.echo(f"wrote {made}")
     click.echo("next:")
     click.echo(f"  pip install -e '{made}[test]'")

@@ -58,6 +58,19 @@ def show(prompt: str, domain: str, overrides: Path | None) -> None:
 @prompts.command()
 @click.argument("prompt")
 @_DOMAIN
+@click.option("--into", type=click.Path(path_type=Path), required=True, help="Your folder of overrides.")
+def copy(prompt: str, domain: str, into: Path) -> None:
+    """Copy a prompt's file into your folder of overrides."""
+    from scirgen.commands.scaffold import copy_override
+
+    made = copy_override(Resources(find_domain(domain)), "prompts", prompt, into)
+    click.echo(f"wrote {made}")
+    click.echo(f"next: edit it, then scirgen prompts lint --overrides {into}")
+
+
+@prompts.command()
+@click.argument("prompt")
+@_DOMAIN
 @_OVERRIDES
 @click.option("--type", "kind", default="quantification", show_default=True, help="Question type to render it for.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable.")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 from scirgen.core.errors import ResourceError
@@ -16,6 +19,7 @@ from scirgen.core.text.language import language_name
 from scirgen.qa.conformance import answer_problem, question_problem
 from scirgen.stages.filter.gates.form import foreign_text
 
+_KIND = re.compile(r"\bkind((?:\.[a-z_]+)+)(?!\w*\()")
 CHARS_PER_TOKEN = 4
 CONTEXT_TOKENS: Mapping[str, int] = {"standard": 8192, "small": 2048}
 _MATERIAL_SHARE = 0.5
@@ -106,6 +110,7 @@ def lint_prompts(
 ) -> Iterator[Finding]:
     """Prompts: what does not load or render, unused variables and examples, over-long texts. Without taxonomies: what does not load."""
     built_in = Resources().find("prompts")
+    standard = PromptLibrary(Resources())
     for id in prompts.ids():
         if id not in built_in:
             yield Finding("warning", f"prompts/{id}", f"replaces no built-in prompt. {suggest(id, built_in)}")
@@ -114,8 +119,42 @@ def lint_prompts(
         except ResourceError as error:
             yield Finding("error", f"prompts/{id}", error.in_full)
             continue
-        if taxonomies is not None:
-            yield from _lint_prompt(prompt, taxonomies, domain, context_tokens)
+        if taxonomies is None:
+            continue
+        replaced = built_in.get(id)
+        if replaced is not None and prompt.origin != "scirgen":
+            wanted = standard.get(id).file.output
+            if prompt.file.output != wanted:
+                yield Finding(
+                    "error",
+                    f"prompts/{id}",
+                    f"{prompt.path}: output is {prompt.file.output!r}, and the stage reads {wanted!r}: write 'output: {wanted}'",
+                )
+        if slips := list(_attributes(prompt)):
+            yield from slips
+            continue
+        yield from _lint_prompt(prompt, taxonomies, domain, context_tokens)
+
+
+def _attributes(prompt: Prompt) -> Iterator[Finding]:
+    """Attributes of a question type that there are not: ``{{ kind.replay }}``, with the place and the near one."""
+    lines = Path(prompt.path).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        for found in _KIND.finditer(line):
+            model: object = QuestionType
+            for name in found.group(1).split(".")[1:]:
+                fields = getattr(model, "model_fields", None)
+                if fields is None:
+                    break
+                known = {*fields, *(n for n, v in vars(model).items() if isinstance(v, (property, cached_property)))}
+                if name not in known:
+                    yield Finding(
+                        "error",
+                        f"prompts/{prompt.id}",
+                        f"{prompt.path}:{number}: 'kind{found.group(1)}' does not exist. {suggest(name, known)}",
+                    )
+                    break
+                model = fields[name].annotation if name in fields else None
 
 
 def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_tokens: int | None) -> Iterator[Finding]:

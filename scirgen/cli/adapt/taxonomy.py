@@ -1,0 +1,85 @@
+"""``scirgen taxonomy``: the files that say what question types, levels, aspects, sections and words there are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import yaml
+
+from scirgen.api import find_domain
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+
+_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain pack whose overrides are in force.")
+_OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def taxonomy() -> None:
+    """List, show and copy question types, levels and wording."""
+
+
+@taxonomy.command("list")
+@_DOMAIN
+@_OVERRIDES
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
+    """One line a file: id, where it comes from, the ids of its entries."""
+    resources = Resources(find_domain(domain), overrides)
+    rows = [{"id": r.id, "origin": r.origin, "path": str(r.path)} for r in resources.find("taxonomies").values()]
+    entries = _entries(Taxonomies(resources))
+    if as_json:
+        click.echo(json.dumps([{**r, "entries": entries.get(r["id"], [])} for r in rows], indent=2))
+        return
+    for row in rows:
+        click.echo(f"{row['id']:12} {row['origin']:9} {', '.join(entries.get(row['id'], []))}")
+
+
+def _entries(taxonomies: Taxonomies) -> dict[str, list[str]]:
+    return {
+        "graesser": [t.id for t in taxonomies.graesser.types],
+        "bloom": [x.id for x in taxonomies.bloom.levels],
+        "aspects": [str(a.id.value) for a in taxonomies.aspects.aspects],
+        "sections": [str(s.id.value) for s in taxonomies.sections.sections],
+        "wording": sorted(taxonomies.wording.languages),
+    }
+
+
+@taxonomy.command()
+@click.argument("name")
+@click.argument("entry", required=False)
+@_DOMAIN
+@_OVERRIDES
+@click.option("--language", default="en", show_default=True, help="Language of a question type's wording.")
+def show(name: str, entry: str | None, domain: str, overrides: Path | None, language: str) -> None:
+    """Print a taxonomy's file, or one question type as it is in force (all layers merged)."""
+    resources = Resources(find_domain(domain), overrides)
+    if entry is None:
+        found = resources.get("taxonomies", name)
+        click.echo(f"# {found.path}  ({found.origin})")
+        click.echo(found.path.read_text(encoding="utf-8"), nl=False)
+        return
+    taxonomies = Taxonomies(resources)
+    if name == "graesser":
+        record = taxonomies.question_type(entry, language)
+    elif name == "bloom":
+        record = taxonomies.bloom_level(entry)  # type: ignore[assignment]
+    else:
+        raise click.BadParameter(
+            "entries are shown of graesser and bloom; leave it out for the file", param_hint="ENTRY"
+        )
+    plain = record.model_dump(mode="json", exclude_defaults=True)
+    click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120), nl=False)
+
+
+@taxonomy.command()
+@click.argument("name")
+@_DOMAIN
+@click.option("--into", type=click.Path(path_type=Path), required=True, help="Your folder of overrides.")
+def copy(name: str, domain: str, into: Path) -> None:
+    """Copy a taxonomy's file into your folder of overrides. Only what differs needs to stay in it."""
+    from scirgen.commands.scaffold import copy_override
+
+    click.echo(f"wrote {copy_override(Resources(find_domain(domain)), 'taxonomies', name, into)}")
