@@ -255,6 +255,19 @@ FORMATS = (
         "files and ids for ir_datasets",
     ),
     Provided(
+        "release_format", "sharegpt", "scirgen.stages.release.formats.tuning:ShareGPTFormat", "chats for fine-tuning"
+    ),
+    Provided(
+        "release_format", "alpaca", "scirgen.stages.release.formats.tuning:AlpacaFormat", "instructions for tuning"
+    ),
+    Provided(
+        "release_format",
+        "preference",
+        "scirgen.stages.release.formats.tuning:PreferenceFormat",
+        "kept against unfaithful",
+    ),
+    Provided("release_format", "squad", "scirgen.stages.release.formats.tuning:SquadFormat", "SQuAD 2, with offsets"),
+    Provided(
         "release_format", "rag", "scirgen.stages.release.formats.rag:RagFormat", "samples for LlamaIndex and Ragas"
     ),
 )

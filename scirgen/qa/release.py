@@ -101,6 +101,18 @@ class ReleaseRow(Record):
     history: tuple[RevisionRow, ...] = Field(default=(), description="what people corrected")
 
 
+class UnfaithfulRow(Record):
+    """A candidate that a faithfulness score rejected; written where the format ``preference`` is asked for."""
+
+    id: str
+    dataset_id: str
+    question_type: str
+    question: str
+    answer: str
+    score_name: str
+    score: float | None = None
+
+
 class CorpusDocument(Record):
     """One dataset as a document to retrieve; ``title`` and ``text`` are what is indexed."""
 
@@ -298,6 +310,10 @@ class Release:
     def passages(self) -> Iterator[Passage]:
         """Passages by source."""
         return self._read("corpus/passages.jsonl", Passage)
+
+    def unfaithful(self) -> Iterator[UnfaithfulRow]:
+        """Candidates that a faithfulness score rejected, by id; only in releases with the format ``preference``."""
+        return self._read("unfaithful.jsonl", UnfaithfulRow)
 
     def papers(self) -> Iterator[PaperRow]:
         """Papers by id."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Query, Record, SectionLabel
-from scirgen.qa.release import MadeRow, ReleaseInfo
+from scirgen.qa.release import MadeRow, ReleaseInfo, UnfaithfulRow
 from scirgen.qa.reviews import Reviewed
 from scirgen.stages.base import RunView
 from scirgen.stages.release.run_tasks import RunQueries
@@ -30,6 +30,7 @@ class ReleaseContent:
         keep_all: somebody else's published questions: near-duplicates are not dropped.
         reviewed: labels by people.
         writers: pair id -> (model, prompt) that wrote it; a pair's own provenance names what looked at it last.
+        unfaithful: called for the candidates that a faithfulness score rejected.
         tasks: retrieval tasks beside the questions.
         run_queries: a run's queries; they become tasks once the splits are known.
         same_as: dataset id -> id of the dataset that it repeats, where a published corpus has records twice.
@@ -45,6 +46,7 @@ class ReleaseContent:
     splits: Mapping[str, str] | None = None
     keep_all: bool = False
     writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    unfaithful: Callable[[], Sequence[UnfaithfulRow]] = tuple
     reviewed: Reviewed = field(default_factory=Reviewed)
     tasks: TaskSet = field(default_factory=TaskSet)
     same_as: Mapping[str, str] = field(default_factory=dict)
@@ -96,7 +98,26 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         pairs=lambda: (_with_gold(p, users) for p in run.pairs()),
         document_papers=documents,
         writers=writers,
+        unfaithful=lambda: _unfaithful(run),
     )
+
+
+def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
+    """Candidates that were rejected for a faithfulness score, by id."""
+    found: dict[str, UnfaithfulRow] = {}
+    for rejection in run.rejections("filter"):
+        if rejection.score is None or not rejection.record:
+            continue
+        try:
+            pair = QAPair.model_validate_json(rejection.record)
+        except ValueError:
+            continue
+        if any(score.name == rejection.code for score in pair.scores):
+            found[pair.id] = UnfaithfulRow(
+                id=pair.id, dataset_id=pair.dataset_id, question_type=pair.question_type, question=pair.question,
+                answer=pair.answer, score_name=rejection.code, score=rejection.score,
+            )  # fmt: skip
+    return [found[id] for id in sorted(found)]
 
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:

@@ -88,6 +88,8 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             content, settings.wording, settings.benchmarks, settings.choose, settings.paraphrases, settings.resolve
         )
         counts = _write_base(settled, making, settings)
+        if "preference" in writers:
+            counts["unfaithful.jsonl"] = _write_lines(making / "unfaithful.jsonl", content.unfaithful())
         for name in sorted(writers):
             writers[name].write(Release(making), making / name)
         write_croissant(Release(making), counts)

@@ -1,0 +1,161 @@
+"""For fine-tuning: chats in the styles of ShareGPT and Alpaca, and preference pairs. They hold only what a release says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from scirgen.core.errors import InputError
+from scirgen.core.jsonl import write_rows
+from scirgen.core.text.textmatch import content_words, jaccard
+from scirgen.qa.release import SPLITS, Release, ReleaseRow, UnfaithfulRow
+from scirgen.stages.release.formats.rag import reference_contexts
+
+
+def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:
+    """The rows of a split, each with the passages that hold its evidence."""
+    rows = list(release.rows(split))
+    wanted = {p for row in rows for p in row.passages}
+    contexts = {p.id: p.text for p in release.passages() if p.id in wanted}
+    fallback = {d.id: f"{d.title}\n{d.text}" for d in release.corpus()} if any(not r.passages for r in rows) else {}
+    for row in rows:
+        yield row, "\n\n".join(reference_contexts(row, contexts, fallback))
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        write_rows(out, rows)
+
+
+class ShareGPTFormat:
+    """``SPLIT.jsonl``: ``conversations`` of two turns, ``from`` human (context and question) and gpt (answer)."""
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write the files."""
+        folder.mkdir(parents=True)
+        for split in SPLITS:
+            rows = (
+                {
+                    "id": row.id,
+                    "conversations": [
+                        {"from": "human", "value": f"{context}\n\n{row.question}"},
+                        {"from": "gpt", "value": row.answer},
+                    ],
+                }
+                for row, context in _with_context(release, split)
+            )
+            _write(folder / f"{split}.jsonl", rows)
+
+
+class AlpacaFormat:
+    """``SPLIT.jsonl``: ``instruction`` (question), ``input`` (the passages that hold the evidence), ``output`` (answer)."""
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write the files."""
+        folder.mkdir(parents=True)
+        for split in SPLITS:
+            rows = (
+                {"instruction": row.question, "input": context, "output": row.answer, "id": row.id}
+                for row, context in _with_context(release, split)
+            )
+            _write(folder / f"{split}.jsonl", rows)
+
+
+class PreferenceFormat:
+    """``SPLIT.jsonl``: ``prompt`` (the dataset's title and description), ``chosen`` and ``rejected``: a question with its answer.
+
+    ``rejected`` is a candidate that failed a faithfulness score; ``chosen`` the row of the same dataset and question type whose
+    question is the most alike. A rejected candidate without such a row gives no pair.
+    """
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write the files.
+
+        Raises:
+            InputError: the release does not hold the rejected candidates.
+        """
+        if not (release.folder / "unfaithful.jsonl").is_file():
+            raise InputError(
+                f"{release.folder} holds no rejected candidates",
+                hint="Write the release with --set release.formats='[preference]'.",
+            )
+        folder.mkdir(parents=True)
+        documents = {d.id: f"{d.title}\n{d.text}" for d in release.corpus()}
+        refused = list(release.unfaithful())
+        for split in SPLITS:
+            accepted: dict[tuple[str, str], list[ReleaseRow]] = {}
+            for row in release.rows(split):
+                accepted.setdefault((row.dataset_id, row.question_type), []).append(row)
+            _write(folder / f"{split}.jsonl", self._pairs(refused, accepted, documents))
+
+    @staticmethod
+    def _pairs(
+        refused: list[UnfaithfulRow], accepted: dict[tuple[str, str], list[ReleaseRow]], documents: dict[str, str]
+    ) -> Iterator[dict[str, object]]:
+        for bad in refused:
+            rows = accepted.get((bad.dataset_id, bad.question_type), [])
+            if not rows:
+                continue
+            asked = content_words(bad.question)
+            good = max(rows, key=lambda r: (jaccard(asked, content_words(r.question)), r.id))
+            yield {
+                "prompt": documents[bad.dataset_id],
+                "chosen": f"{good.question}\n{good.answer}",
+                "rejected": f"{bad.question}\n{bad.answer}",
+                "chosen_id": good.id,
+                "rejected_id": bad.id,
+                "score": bad.score,
+                "rejected_because": bad.score_name,
+            }
+
+
+class SquadFormat:
+    """``SPLIT.json`` in the layout of SQuAD 2: passages, and questions with the answer's text and its offset in the passage.
+
+    An answer that stands in the passage word for word is its own span; for any other the span is the evidence (``answer`` holds
+    the answer as it was written). A row whose evidence stands in no passage whole is left out.
+    """
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write the files."""
+        folder.mkdir(parents=True)
+        titles = {d.id: d.title for d in release.corpus()}
+        for split in SPLITS:
+            rows = list(release.rows(split))
+            wanted = {p for row in rows for p in row.passages}
+            passages = {p.id: p.text for p in release.passages() if p.id in wanted}
+            data: dict[str, dict[str, list[dict[str, object]]]] = {}
+            for row in rows:
+                for passage in row.passages:
+                    if (found := _span(row, passages.get(passage, ""))) is not None:
+                        data.setdefault(row.dataset_id, {}).setdefault(passage, []).append(found)
+                        break
+            articles = [
+                {
+                    "title": titles.get(dataset, dataset),
+                    "paragraphs": [{"context": passages[p], "qas": qas} for p, qas in sorted(found.items())],
+                }
+                for dataset, found in sorted(data.items())
+            ]
+            text = json.dumps({"version": "v2.0", "data": articles}, indent=1, ensure_ascii=False)
+            (folder / f"{split}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
+    """The entry of a question, with the answer's place in the context; None where neither answer nor evidence stands there."""
+    start = (
+        context.lower().find(row.answer.lower()) if len(context.lower()) == len(context) else context.find(row.answer)
+    )
+    length = len(row.answer)
+    if start < 0:
+        start, length = next(((at, len(e.text)) for e in row.evidence if (at := context.find(e.text)) >= 0), (-1, 0))
+    if start < 0:
+        return None
+    return {
+        "id": row.id,
+        "question": row.question,
+        "answers": [{"text": context[start : start + length], "answer_start": start}],
+        "is_impossible": False,
+        "answer": row.answer,
+    }
