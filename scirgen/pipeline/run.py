@@ -143,8 +143,13 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
     closing.callback(asyncio.get_running_loop().call_later(minutes * 60, stop).cancel)
 
 
+GRACE_S = 20.0
+"""How long a stop waits for what is in flight. A reply of a slow model can take minutes; whoever stops a run will kill it sooner."""
+
+
 def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, closing: AsyncExitStack) -> None:
-    """Ctrl-C and SIGTERM drain; a second one stops at once, and the first where what is in flight goes on without us."""
+    """Ctrl-C and SIGTERM drain for at most `GRACE_S`; a second one stops at once, and so does the first where what is in flight
+    goes on without us."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -154,10 +159,17 @@ def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, clo
             observer.note("stopping: what was asked goes on at the server; the same command collects it")
             runner.stop()
         else:
-            observer.note("stopping: finishing what is in flight (again to stop at once)")
+            observer.note(f"stopping: what is in flight has {GRACE_S:.0f} s to finish (again to stop at once)")
+            closing.callback(loop.call_later(GRACE_S, hurry).cancel)
         runner.stop()
         sessions.drain()
         end_waits()
+
+    def hurry() -> None:
+        observer.note(
+            f"{GRACE_S:.0f} s have passed: what is in flight is given up, and asked for again by the next run"
+        )
+        runner.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not in the main thread (a notebook, a server): the caller handles signals.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 
@@ -15,6 +16,8 @@ from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import StoredResult
 
 _PLAIN_EVERY_S = 10.0
+_HEARTBEAT_S = 60.0
+"""A line comes at least this often, though nothing has finished: a slow model is told from one that hangs."""
 
 
 class _Counts:
@@ -24,21 +27,31 @@ class _Counts:
 
 
 class ScreenObserver(Silent):
-    """Counts what happens and shows it, either as a live table or as a line every ten seconds."""
+    """Counts what happens and shows it: as a live table, or as a line every ten seconds, and every minute when nothing happens."""
 
     def __init__(self, *, live: bool) -> None:
         self._counts = {step.stage: _Counts() for step in PLAN}
         self._started = time.monotonic()
         self._said = self._started
         self._console = Console(stderr=True)
-        self._live = Live(self._table(), console=self._console, refresh_per_second=4, transient=True) if live else None
+        self._finished_at = self._started
+        self._ended = threading.Event()
+        self._live = (
+            Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=True)
+            if live
+            else None
+        )
+        self._heart = threading.Thread(target=self._beat, name="scirgen progress", daemon=True)
 
     def __enter__(self) -> ScreenObserver:
         if self._live:
             self._live.start()
+        else:
+            self._heart.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
         if self._live:
             self._live.stop()
 
@@ -55,23 +68,46 @@ class ScreenObserver(Silent):
         counts.outputs += result.n_outputs
         counts.rejected += result.n_rejections
         counts.busy += seconds
-        self._show()
+        self._finished_at = time.monotonic()
+        if not self._live and self._finished_at - self._said > _PLAIN_EVERY_S:
+            self._say()
 
     def note(self, message: str) -> None:
         """A line for the person."""
         self._console.print(message, highlight=False, markup=False)
 
-    def _show(self) -> None:
-        if self._live:
-            self._live.update(self._table())
-        elif time.monotonic() - self._said > _PLAIN_EVERY_S and any(c.planned for c in self._counts.values()):
-            self._said = time.monotonic()
-            active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or ["reading"]
-            print(f"[{self._said - self._started:6.0f} s] " + "  ".join(active), file=sys.stderr, flush=True)
+    def _beat(self) -> None:
+        """Says where the run is, each minute in which nothing else did."""
+        while not self._ended.wait(min(_HEARTBEAT_S, 5.0)):
+            if time.monotonic() - self._said >= _HEARTBEAT_S:
+                self._say()
+
+    def _say(self) -> None:
+        self._said = now = time.monotonic()
+        active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or [
+            "reading the catalogue"
+        ]
+        line = f"[{now - self._started:6.0f} s] " + "  ".join(active)
+        if left := self._left():
+            line += f"; about {left} left for what is known so far"
+        if now - self._finished_at >= _HEARTBEAT_S:
+            line += f"; working, the last item finished {spoken(now - self._finished_at)} ago"
+        print(line, file=sys.stderr, flush=True)
+
+    def _left(self) -> str:
+        """How long the items known so far will take, by the time that items of their stage took; empty where none has finished."""
+        busy = sum(c.busy for c in self._counts.values())
+        side_by_side = max(busy / max(time.monotonic() - self._started, 1e-3), 1.0)
+        seconds = sum(
+            (c.planned - c.done) * c.busy / c.fresh for c in self._counts.values() if c.fresh and c.planned > c.done
+        )
+        return spoken(seconds / side_by_side) if seconds else ""
 
     def _table(self) -> Table:
         elapsed = max(time.monotonic() - self._started, 1e-3)
-        table = Table(title=f"scirgen, {elapsed:.0f} s", title_justify="left", box=None, padding=(0, 2, 0, 0))
+        left_in_all = self._left()
+        title = f"scirgen, {elapsed:.0f} s" + (f", about {left_in_all} left" if left_in_all else "")
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("stage", "done", "", "out", "rejected", "failed", "per min", "left"):
             table.add_column(name, justify="left" if name in ("stage", "") else "right")
         for stage, c in self._counts.items():
@@ -87,6 +123,14 @@ class ScreenObserver(Silent):
                 str(c.failed) if c.failed else "", f"{rate:.0f}" if c.fresh else "reused" if c.done else "", left,
             )  # fmt: skip
         return table
+
+
+def spoken(seconds: float) -> str:
+    """``40 s``, ``9 min``, ``3 h 20 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def make_observer(*, quiet: bool) -> ScreenObserver:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 
+from scirgen.core.errors import ModelError
 from scirgen.llm.local.decoding import Row
 from scirgen.llm.local.kv_cache import PrefixStore, RoomyCache, common_prefix
 from scirgen.llm.local.loading import LoadedModel
@@ -38,11 +39,15 @@ class BatchDecoder:
         self._prefixes = PrefixStore(prefix_bytes)
 
     @torch.inference_mode()
-    def decode(self, rows: Sequence[Row], finished: Callable[[Row], None]) -> None:
+    def decode(
+        self, rows: Sequence[Row], finished: Callable[[Row], None], closed: Callable[[], bool] = lambda: False
+    ) -> None:
         """Decode all rows to their end; ``finished`` is called for each as soon as it is done."""
         active = list(rows)
         cache, logits, mask, positions = self._prefill(active)
         while active:
+            if closed():
+                raise ModelError("the model was closed")
             for row, values in zip(active, logits, strict=True):
                 token = row.pick(values)
                 row.accept(token, self.eos, self.loaded.tokenizer)

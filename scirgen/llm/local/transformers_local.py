@@ -91,7 +91,7 @@ class TransformersChat(ChatModel):
         return await future
 
     async def aclose(self) -> None:
-        """Stop the worker thread after the batch it is at."""
+        """Stop the worker thread at the next token; what it is at fails."""
         if self._worker is not None:
             self._worker.stop()
             await asyncio.to_thread(self._worker.thread.join)
@@ -108,6 +108,7 @@ class _Worker:
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._grammar: Grammar | None = None
         self._decoder: BatchDecoder | None = None
+        self._closed = threading.Event()
         self.thread = threading.Thread(target=self._run, name="scirgen-decoder", daemon=True)
         self.thread.start()
 
@@ -134,6 +135,7 @@ class _Worker:
         self._queue.put(waiting)
 
     def stop(self) -> None:
+        self._closed.set()
         self._queue.put(None)
 
     def _run(self) -> None:
@@ -211,7 +213,9 @@ class _Worker:
             live.append(row)
         if live:
             with self._model.lock:
-                self._decoder.decode(live, lambda row: _settle(*where[id(row)], row.reply(tokenizer)))
+                self._decoder.decode(
+                    live, lambda row: _settle(*where[id(row)], row.reply(tokenizer)), self._closed.is_set
+                )
 
 
 def _settle(loop: asyncio.AbstractEventLoop, future: asyncio.Future[ChatReply], result: ChatReply | Exception) -> None:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ContextTooLongError
+from scirgen.core.errors import ContextTooLongError, ModelError
 from scirgen.llm.base import ChatReply, ChatRequest, Message, Sampling
 from scirgen.llm.chat_session import choice_schema
 from scirgen.llm.local.batch_decoder import BatchDecoder
@@ -51,6 +51,19 @@ def test_a_reply_does_not_depend_on_its_company(kind: str, temperature: float) -
     together = decode(model, rows(model, 6, temperature=temperature, top_p=0.9))
     alone = [decode(model, [row])[0] for row in rows(model, 6, temperature=temperature, top_p=0.9)]
     assert together == alone
+
+
+def test_decoding_ends_at_the_next_token_when_the_model_is_closed() -> None:
+    model = tiny("llama")
+    batch, asked = rows(model, 2), []
+
+    def closed() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    with pytest.raises(ModelError, match="closed"):
+        BatchDecoder(model).decode(batch, lambda row: None, closed)
+    assert all(len(row.made) == 3 for row in batch)
 
 
 def test_greedy_decoding_equals_that_of_transformers() -> None:

@@ -1,0 +1,56 @@
+"""What the screen says while a run works, and while nothing finishes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from scirgen.cli.run import progress
+from scirgen.cli.run.progress import ScreenObserver, spoken
+
+
+@dataclass
+class Result:
+    stage: str = "generate"
+    status: str = "done"
+    n_outputs: int = 1
+    n_rejections: int = 0
+
+
+def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_HEARTBEAT_S", 0.2)
+    with ScreenObserver(live=False) as observer:
+        observer.planned("generate", 36)
+        for _ in range(18):
+            observer.finished(Result(), reused=False, seconds=30.0)  # type: ignore[arg-type]
+        time.sleep(0.7)
+    said = capsys.readouterr().err
+    assert said.count("generate 18/36") >= 2
+    assert "left for what is known so far; working, the last item finished" in said
+
+
+def test_time_left_counts_items_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    observer = ScreenObserver(live=False)
+    observer._started -= 90
+    observer.planned("generate", 36)
+    for _ in range(18):
+        observer.finished(Result(), reused=False, seconds=30.0)  # type: ignore[arg-type]
+    assert observer._left() == "90 s" or observer._left().endswith("min")  # 18 x 30 s, six at a time
+    assert observer._left() in ("90 s", "2 min")
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_HEARTBEAT_S", 0.1)
+    with progress.make_observer(quiet=True) as observer:
+        observer.planned("generate", 3)
+        time.sleep(0.3)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (540, "9 min"), (12_000, "3 h 20 min")])
+def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
+    assert spoken(seconds) == text
