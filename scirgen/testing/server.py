@@ -71,7 +71,7 @@ class FakeServer:
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
         self.batches.add_routes(app, self._batched)
-        self._runner = web.AppRunner(app, access_log=None, logger=_LOG)
+        self._runner = web.AppRunner(app, access_log=None, logger=_LOG, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.host, self.port)
         await site.start()
