@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scirgen.benchmark.lexical import joined
 from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, top
 from scirgen.core.errors import PluginError
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.llm.encoders.embeddings import CROSS, load, open_embedder
 
 _BATCH = 256
@@ -18,16 +19,23 @@ _POOL = 100
 
 
 class Dense:
-    """Cosine of sentence embeddings. Texts longer than the model's window are cut there."""
+    """Cosine of sentence embeddings. Texts longer than the model's window are cut there.
 
-    def __init__(self, model: str) -> None:
+    Args:
+        model: embeds documents, and queries too.
+        query_model: embeds queries instead, where a pair of encoders was trained together (as DPR's are).
+    """
+
+    def __init__(self, model: str, query_model: str = "") -> None:
         self._embedder = open_embedder(model)
+        self._asking = open_embedder(query_model) if query_model else self._embedder
         self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model and its window in tokens."""
-        return {"model": self._embedder.name, "window": self._embedder.window}
+        """The model (or both) and its window in tokens."""
+        two = {"query_model": self._asking.name} if self._asking is not self._embedder else {}
+        return {"model": self._embedder.name, "window": self._embedder.window, **two}
 
     def index(self, documents: Sequence[str]) -> None:
         """Embed the corpus."""
@@ -37,9 +45,49 @@ class Dense:
         """Embed the queries and rank by cosine."""
         parts = []
         for at in range(0, len(queries), _BATCH):
-            scores = self._embedder.embed(queries[at : at + _BATCH], "query") @ self._vectors.T
-            parts.append(top(scores.astype(np.float32), depth, positive=False))
+            vectors = self._asking.embed(queries[at : at + _BATCH], "query")
+            if self._vectors.size and vectors.shape[1] != self._vectors.shape[1]:
+                raise PluginError(
+                    f"{self._asking.name} gives vectors of {vectors.shape[1]} numbers, {self._embedder.name} of "
+                    f"{self._vectors.shape[1]}",
+                    hint="Two encoders must come from one training.",
+                )
+            parts.append(top((vectors @ self._vectors.T).astype(np.float32), depth, positive=False))
         return joined(parts, depth)
+
+
+class MaxSim:
+    """Best pair of sentences: the largest cosine of a sentence of the query and one of the document (CSFCube, section 5.1)."""
+
+    def __init__(self, model: str) -> None:
+        self._embedder = open_embedder(model)
+        self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
+        self._starts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The model, and that sentences are compared."""
+        return {"model": self._embedder.name, "compared": "sentences, maximum"}
+
+    def index(self, documents: Sequence[str]) -> None:
+        """Embed every sentence of the corpus."""
+        sentences = [_sentences(d) for d in documents]
+        self._starts = np.cumsum([0, *(len(s) for s in sentences[:-1])])
+        self._vectors = self._embedder.embed([s for found in sentences for s in found])
+
+    def search(self, queries: Sequence[str], depth: int) -> Ranking:
+        """Rank by the best pair of sentences."""
+        parts = []
+        for query in queries:
+            asked = self._embedder.embed(_sentences(query), "query")
+            best = np.maximum.reduceat((asked @ self._vectors.T).max(axis=0), self._starts)
+            parts.append(top(best[None, :].astype(np.float32), depth, positive=False))
+        return joined(parts, depth)
+
+
+def _sentences(text: str) -> list[str]:
+    """At least one, so that an empty text has a place."""
+    return [text[start:end] for start, end in sentence_spans(text)] or [text]
 
 
 class Hybrid:
@@ -126,9 +174,17 @@ def _wants_tuning(retriever: Retriever) -> bool:
     return isinstance(retriever, Tunable) and retriever.wants_tuning
 
 
-def dense(argument: str, make: Callable[[str], Retriever]) -> Dense:
-    """``st:MODEL_OR_DIR``."""
-    return Dense(_needed("st", argument))
+def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
+    """``st:MODEL_OR_DIR``; ``st:QUERY_MODEL|DOCUMENT_MODEL`` for two encoders; ``st:MODEL,maxsim`` compares sentences."""
+    model, _, way = _needed("st", argument).partition(",")
+    if way and way != "maxsim":
+        raise PluginError(
+            f"st does not take {way!r}", hint="st:MODEL_OR_DIR, st:MODEL,maxsim or st:QUERY_MODEL|DOCUMENT_MODEL"
+        )
+    asking, two, answering = model.partition("|")
+    if way:
+        return MaxSim(model)
+    return Dense(answering, asking) if two else Dense(model)
 
 
 def hybrid(argument: str, make: Callable[[str], Retriever]) -> Hybrid:

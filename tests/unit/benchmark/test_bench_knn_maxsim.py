@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scirgen.benchmark import dense as dense_module
+from scirgen.benchmark.dense import dense
+from scirgen.benchmark.knn import NearestQueries
+from scirgen.benchmark.lexical import TfIdf
+from scirgen.benchmark.retriever import make_retriever, split_specs
+from scirgen.core.errors import PluginError
+from scirgen.core.registry import load_registry
+
+
+def test_knn_finds_the_documents_of_the_nearest_training_queries():
+    model = NearestQueries(TfIdf(), "tfidf")
+    model.index(["a", "b", "c", "d"])
+    model.learn(["snow depth in mountains", "soil moisture of fields"], [[2, 0], [1]])
+    assert model.search(["mountains with snow", "moisture"], 3).documents.tolist() == [[0, 2, -1], [1, -1, -1]]
+
+
+def test_knn_without_training_queries_says_where_it_works():
+    model = NearestQueries(TfIdf(), "tfidf")
+    model.index(["a"])
+    with pytest.raises(PluginError) as caught:
+        model.search(["x"], 1)
+    assert "--task" in caught.value.hint
+
+
+class Letters:
+    """Embeds a text as its counts of a few letters."""
+
+    window = 10
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.letters = "abcd" if "four" not in name else "abcdefgh"
+
+    def embed(self, texts, role="document"):
+        found = np.asarray([[t.count(c) for c in self.letters] for t in texts], dtype=np.float32)
+        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+
+
+@pytest.fixture(autouse=True)
+def letters(monkeypatch):
+    monkeypatch.setattr(dense_module, "open_embedder", Letters)
+
+
+def test_maxsim_ranks_by_the_best_pair_of_sentences():
+    model = dense("m,maxsim", lambda s: None)
+    # The second document has a sentence that is the query's; as a whole the first is nearer.
+    model.index(["Aab aab aab.", "Bbb bbb ddd ddd. Aaa aaa aaa aaa."])
+    assert model.search(["Aaa aaa."], 2).documents.tolist() == [[1, 0]]
+    whole = dense("m", lambda s: None)
+    whole.index(["Aab aab aab.", "Bbb bbb ddd ddd. Aaa aaa aaa aaa."])
+    assert whole.search(["Aaa aaa."], 2).documents.tolist() == [[0, 1]]
+
+
+def test_two_encoders_embed_queries_and_documents():
+    model = dense("asking|answering", lambda s: None)
+    assert model.parameters == {"model": "answering", "window": 10, "query_model": "asking"}
+    wrong = dense("four|answering", lambda s: None)
+    wrong.index(["abc"])
+    with pytest.raises(PluginError, match="vectors of 8 numbers"):
+        wrong.search(["a"], 1)
+
+
+@pytest.mark.parametrize("spec", ["knn", "st:m,mean"])
+def test_a_wrong_argument_is_refused(spec):
+    with pytest.raises(PluginError):
+        make_retriever(load_registry(), spec)
+
+
+def test_maxsim_belongs_to_the_model_before_it():
+    assert split_specs("bm25,st:m,maxsim,tfidf") == ["bm25", "st:m,maxsim", "tfidf"]
