@@ -5,6 +5,7 @@ DORIS-MAE found needs that a model wrote unreliable; a need is a draft until a p
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
@@ -104,8 +105,13 @@ class AspectsRecipe(QueryRecipe):
         usable: list[DecomposeReply] = []
         rejections: list[Rejection] = []
         keys: list[str] = []
-        for number in range(_DECOMPOSITIONS):
-            reply = await ctx.chat.ask(prompt, DecomposeReply, seed=ctx.seed("parts", number), sample=number)
+        replies = await asyncio.gather(
+            *(
+                ctx.chat.ask(prompt, DecomposeReply, seed=ctx.seed("parts", number), sample=number)
+                for number in range(_DECOMPOSITIONS)
+            )
+        )
+        for number, reply in enumerate(replies):
             keys.append(reply.reply_key)
             fault = fault_of(reply.value, len(sentences), stop)
             if fault is None:

@@ -37,6 +37,7 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
         seed: orders the components.
     """
     rows = Counter(p.dataset_id for p in content.pairs())
+    weights = rows or _queries_of(content)
     together = [*_datasets_of_papers(content), *repeated]
     group_of = connected(list(content.datasets), together)
     members: dict[str, list[str]] = {}
@@ -46,7 +47,7 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
         Component(
             name=name,
             datasets=tuple(sorted(ids)),
-            rows=sum(rows[d] for d in ids),
+            rows=sum(weights[d] for d in ids),
             stratum="paper" if any(d in content.uses for d in ids) else "no paper",
         )
         for name, ids in sorted(members.items())
@@ -54,7 +55,13 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
     if content.splits is not None:
         return Grouping(dict(content.splits), group_of, rows, list(repeated), ("The splits are kept as published.",))
     split_of = split_of_datasets(components, assign(components, ratios, seed))
-    return Grouping(split_of, group_of, rows, list(repeated), tuple(_notes(components, split_of, rows, ratios)))
+    return Grouping(split_of, group_of, rows, list(repeated), tuple(_notes(components, split_of, weights, ratios)))
+
+
+def _queries_of(content: ReleaseContent) -> Counter[str]:
+    """Dataset -> queries of its papers: what splits are balanced by where a run made no questions."""
+    of_paper = Counter(q.paper_id for q in content.run_queries.queries)
+    return Counter({d: sum(of_paper[p] for p in papers) for d, papers in content.uses.items()})
 
 
 def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
