@@ -184,6 +184,7 @@ RETRIEVERS = (
     Provided("retriever", "tfidf", "scirgen.benchmark.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),
     Provided("retriever", "st", "scirgen.benchmark.dense:dense", "an embedding model", "dense"),
     Provided("retriever", "hybrid", "scirgen.benchmark.dense:hybrid", "BM25 and an embedding model, fused", "dense"),
+    Provided("retriever", "knn", "scirgen.benchmark.knn:knn", "datasets of the nearest training queries", "benchmark"),
     Provided("retriever", "run", "scirgen.benchmark.runfile:run_file", "a TREC run file, replayed", "benchmark"),
     Provided("retriever", "rerank", "scirgen.benchmark.dense:rerank", "a cross-encoder over BM25", "dense"),
 )
@@ -232,6 +233,13 @@ MATCH_STRATEGIES = (
 )
 
 FORMATS = (
+    Provided(
+        "release_format",
+        "triples",
+        "scirgen.benchmark.triples:TriplesFormat",
+        "queries, gold and hard negatives",
+        "benchmark",
+    ),
     Provided(
         "release_format",
         "parquet",

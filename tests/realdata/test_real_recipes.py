@@ -141,3 +141,41 @@ def test_bm25_scores_are_those_of_lucenes_index(tmp_path):
         worst = max([worst, *(abs(ours[d] - s) / s for d, s in wanted.items())])
     assert sum(map(len, hits.values())) == 7840
     assert worst < 1e-6
+
+
+def test_csfcubes_agreement_comes_out_before_and_after_adjudication(tmp_path):
+    from scirgen.benchmark.tasks.judge_agreement import judge_agreement
+    from scirgen.qa.release import Release
+    from scirgen.qa.tasks import Task
+
+    task = Task(Release(imported("csfcube", tmp_path)), "facets")
+    rows = judge_agreement(task.grades(), task.queries())
+    assert [r.group for r in rows] == ["background", "method", "result", "all"]
+    for row in rows:
+        wanted = expected("csfcube")["agreement_gaps_dropped"][row.group]
+        assert {s: round(v, 6) for s, v in row.before.items()} == wanted["before"]
+        assert {s: round(v, 6) for s, v in row.after.items()} == wanted["after"]
+        assert round(row.exact_pooled, 6) == wanted["exact_pooled_before"]
+        assert round(row.overruled, 6) == wanted["overruled_mean"]
+
+
+def test_triples_have_the_hard_negatives_of_the_published_rule(tmp_path):
+    scirgen("import", "datafinder", DATA / "datafinder", tmp_path / "df", "--formats", "triples")
+    with gzip.open(DATA / "datafinder" / "triples_example.jsonl.gz", "rt", encoding="utf-8") as lines:
+        wanted = {r["query"]: [n.replace(" ", "_") for n in r["negatives"]] for r in map(json.loads, lines)}
+    rows = [json.loads(x) for x in (tmp_path / "df" / "triples" / "recommend.test.jsonl").read_text().splitlines()]
+    found = {r["query"]: r["negatives"] for r in rows if r["form"] == "sentence"}
+    assert found == wanted
+
+
+def test_keyphrases_follow_datafinders_rule():
+    """All but one of the topics, with the stop words of its script."""
+    from scirgen.stages.query.recommend import keyphrases
+
+    facts = json.loads((DATA / "datafinder" / "facts.json").read_text())["query_from_abstract"]["keyphrase_query"]
+    topics = [json.loads(x) for x in (DATA / "datafinder" / "topics.jsonl").read_text().splitlines()]
+    fields = facts["fields_in_order"]
+    same = [
+        keyphrases([t["fields"][f] for f in fields], facts["stopwords_used_here"]) == t["keyphrases"] for t in topics
+    ]
+    assert (sum(same), len(same)) == (195, 196)

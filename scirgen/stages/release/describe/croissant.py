@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.records import Record
 from scirgen.qa.release import SPLITS, Release
 from scirgen.stages.release.describe.features import QUESTIONS, TABLES, scalar_columns
 
@@ -48,6 +49,26 @@ _CONTEXT: dict[str, Any] = {
     "subField": "cr:subField",
     "transform": "cr:transform",
 }
+
+
+class QueryColumns(Record):
+    """The single-valued columns of ``tasks/NAME/queries.jsonl``."""
+
+    id: str
+    recipe: str
+    form: str
+    text: str
+    split: str
+
+
+class AbstractColumns(Record):
+    """The single-valued columns of ``corpus/abstracts.jsonl``."""
+
+    id: str
+    title: str
+    licence: str
+
+
 _TYPES = {"string": "sc:Text", "int64": "sc:Integer", "float64": "sc:Float", "bool": "sc:Boolean"}
 
 
@@ -56,7 +77,11 @@ def write_croissant(release: Release, counts: Mapping[str, int]) -> None:
     info = release.info
     tables = {name: table for name, table in TABLES.items() if counts.get(table[1])}
     questions = {f"questions-{s}": (QUESTIONS, f"{s}.jsonl") for s in SPLITS if counts.get(f"{s}.jsonl")}
-    described = {**questions, **tables}
+    tasks = {f"queries-{name}": (QueryColumns, f"tasks/{name}/queries.jsonl") for name in sorted(info.tasks)}
+    abstracts = "corpus/abstracts.jsonl"
+    if counts.get(abstracts):
+        tasks["abstracts"] = (AbstractColumns, abstracts)
+    described = {**questions, **tables, **tasks}
     document = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 
 from scirgen.core.jsonl import write_rows
 from scirgen.qa.release import SETTINGS, SPLITS, CorpusDocument, Release, ReleaseRow
+from scirgen.qa.tasks import Task
 
 
 class BeirFormat:
@@ -30,6 +31,56 @@ class BeirFormat:
             for split in SPLITS:
                 lines = (f"{q}\t{d}\t{s}" for q, found in release.qrels(split).items() for d, s in found.items())
                 _write(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+        _beir_tasks(release, folder)
+
+
+def _beir_tasks(release: Release, folder: Path) -> None:
+    """A BEIR folder for each retrieval task: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv."""
+    for name in sorted(release.info.tasks):
+        task = Task(release, name)
+        if not _searchable(task):
+            continue
+        base = folder / "tasks" / name
+        (base / "qrels").mkdir(parents=True)
+        documents = ({"_id": d.id, "title": "", "text": d.searched} for d in task.documents())
+        with _writable(base / "corpus.jsonl") as out:
+            write_rows(out, documents)
+        queries = (
+            {"_id": q.id, "text": q.text, "metadata": {"form": q.form, "facet": q.facet or "", "split": q.split}}
+            for q in task.queries()
+        )
+        with _writable(base / "queries.jsonl") as out:
+            write_rows(out, queries)
+        for split in SPLITS:
+            lines = (f"{q}\t{d}\t{s}" for q, found in task.qrels(split).items() for d, s in found.items())
+            _write(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+
+
+def _trec_tasks(release: Release, folder: Path) -> None:
+    """Topics, qrels and documents of each retrieval task, as ``tasks/NAME/...``."""
+    for name in sorted(release.info.tasks):
+        task = Task(release, name)
+        if not _searchable(task):
+            continue
+        base = folder / "tasks" / name
+        base.mkdir(parents=True)
+        documents = (
+            f"<DOC>\n<DOCNO> {_plain(d.id)} </DOCNO>\n<TEXT>\n{escape(d.searched)}\n</TEXT>\n</DOC>"
+            for d in task.documents()
+        )
+        _write(base / "docs.trec", documents)
+        for split in SPLITS:
+            topics = (
+                f"<top>\n<num> Number: {q.id}\n<title> {escape(_plain(q.text))}\n</top>" for q in task.queries(split)
+            )
+            _write(base / f"topics.{split}.trec", topics)
+            lines = (f"{q} 0 {d} {s}" for q, found in task.qrels(split).items() for d, s in found.items())
+            _write(base / f"qrels.{split}.txt", lines)
+
+
+def _searchable(task: Task) -> bool:
+    """Whether the release holds the task's documents: abstracts may be missing for their licences."""
+    return task.info.corpus == "datasets" or (task.release.folder / "corpus" / "abstracts.jsonl").is_file()
 
 
 class TrecFormat:
@@ -62,6 +113,7 @@ class TrecFormat:
             )
             lines = (f"{q} 0 {d} {s}" for q, found in release.qrels(split).items() for d, s in found.items())
             _write(folder / f"qrels.{split}.txt", lines)
+        _trec_tasks(release, folder)
 
 
 class IrDatasetsFormat:
