@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Record
 from scirgen.qa.release import SPLITS, Release
@@ -77,11 +79,13 @@ def write_croissant(release: Release, counts: Mapping[str, int]) -> None:
     info = release.info
     tables = {name: table for name, table in TABLES.items() if counts.get(table[1])}
     questions = {f"questions-{s}": (QUESTIONS, f"{s}.jsonl") for s in SPLITS if counts.get(f"{s}.jsonl")}
-    tasks = {f"queries-{name}": (QueryColumns, f"tasks/{name}/queries.jsonl") for name in sorted(info.tasks)}
+    tasks: dict[str, tuple[type[BaseModel], str]] = {
+        f"queries-{name}": (QueryColumns, f"tasks/{name}/queries.jsonl") for name in sorted(info.tasks)
+    }
     abstracts = "corpus/abstracts.jsonl"
     if counts.get(abstracts):
         tasks["abstracts"] = (AbstractColumns, abstracts)
-    described = {**questions, **tables, **tasks}
+    described: dict[str, tuple[type[BaseModel], str]] = {**questions, **tables, **tasks}
     document = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
