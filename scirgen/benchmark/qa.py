@@ -78,6 +78,16 @@ class SystemRow(BaseModel):
     interval: tuple[float, float] | None = None
 
 
+class Cell(BaseModel):
+    """One line of a breakdown: the same figures over the questions of one form, level or type."""
+
+    model_config = ConfigDict(frozen=True)
+
+    by: str
+    value: str
+    row: SystemRow
+
+
 class QAReport(BaseModel):
     """What ``scirgen benchmark qa --json`` writes."""
 
@@ -88,6 +98,7 @@ class QAReport(BaseModel):
     entailment: str
     threshold: float = THRESHOLD
     rows: list[SystemRow]
+    cells: list[Cell] = []
     answers: list[Answered]
 
 
@@ -158,7 +169,7 @@ async def answers(
 async def score(
     system: str, k: int, questions: Sequence[Question], given: Sequence[str | None], entailment: EntailmentModel
 ) -> tuple[SystemRow, list[Answered]]:
-    """Measure a system's answers. An answer counts as right where it entails the reference with 0.5 or more."""
+    """Measure a system's answers. An answer counts as right where it entails the reference with more than 0.5."""
     usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
     judged = await question_entails([(q.row.question, a, q.row.answer) for q, a in usable], entailment)
     found = [
@@ -177,27 +188,48 @@ async def score(
         )
         for (q, answer), e in zip(usable, judged, strict=True)
     ]
-    row = SystemRow(
+    return system_row(system, k, questions, found), found
+
+
+def system_row(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> SystemRow:
+    """One line from the answers to some questions; a question without an answer failed."""
+    dataset_of = {q.row.id: q.row.dataset_id for q in questions}
+    judged = [(dataset_of[a.query], float(a.entailment > THRESHOLD)) for a in found if a.entailment is not None]
+    right = np.asarray([value for _, value in judged])
+    return SystemRow(
         system=system,
         k=k,
         questions=len(questions),
-        failed=len(questions) - len(usable),
-        accuracy=_mean([float(a.entailment >= THRESHOLD) for a in found if a.entailment is not None]),
+        failed=len(questions) - len(found),
+        accuracy=_mean([value for _, value in judged]),
         rouge_l=_mean([a.rouge_l for a in found if a.rouge_l is not None]),
         exact=_mean([a.exact for a in found if a.exact is not None]),
         number=_mean([a.number for a in found if a.number is not None]),
         unjudged=sum(a.entailment is None for a in found),
-        interval=_interval(usable, found),
+        interval=Clusters([dataset for dataset, _ in judged]).interval(right) if judged else None,
     )
-    return row, found
 
 
-def _interval(usable: Sequence[tuple[Question, str]], found: Sequence[Answered]) -> tuple[float, float] | None:
-    judged = [
-        (q.row.dataset_id, a.entailment) for (q, _), a in zip(usable, found, strict=True) if a.entailment is not None
-    ]
-    right = np.asarray([float(value >= THRESHOLD) for _, value in judged])
-    return Clusters([dataset for dataset, _ in judged]).interval(right) if judged else None
+BREAKDOWNS: Mapping[str, Callable[[Question], str]] = {
+    "form": lambda q: "short" if q.short else "long",
+    "bloom": lambda q: q.row.bloom or "not tagged",
+    "question_type": lambda q: q.row.question_type,
+}
+"""What answers can be broken down by: ScIRGen's tables 5 (short and long answers), 6 (levels) and 7 (types)."""
+
+
+def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> list[Cell]:
+    """The lines of all breakdowns, by value."""
+    by_query = {a.query: a for a in found}
+    lines: list[Cell] = []
+    for by, value_of in BREAKDOWNS.items():
+        groups: dict[str, list[Question]] = {}
+        for question in questions:
+            groups.setdefault(value_of(question), []).append(question)
+        for value, group in sorted(groups.items()):
+            answered = [by_query[q.row.id] for q in group if q.row.id in by_query]
+            lines.append(Cell(by=by, value=value, row=system_row(system, k, group, answered)))
+    return lines
 
 
 async def question_entails(
@@ -289,6 +321,7 @@ async def run_qa(
     done = count(1)
     rows: list[SystemRow] = []
     given: list[Answered] = []
+    broken_down: list[Cell] = []
     sessions = await open_sessions(
         config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
     )
@@ -305,9 +338,13 @@ async def run_qa(
             row, found = await score(str(sessions.chat.identity), k, questions, replies, judge)
             rows.append(row)
             given += found
+            broken_down += cells(row.system, k, questions, found)
     finally:
         await sessions.aclose()
     for name, said in baselines(questions).items():
-        row, _ = await score(name, 0 if name == "always Yes" else 1, questions, said, judge)
+        row, found = await score(name, 0 if name == "always Yes" else 1, questions, said, judge)
         rows.append(row)
-    return QAReport(release=release.info.name, split=split, entailment=judge.identity, rows=rows, answers=given)
+        broken_down += cells(name, row.k, questions, found)
+    return QAReport(
+        release=release.info.name, split=split, entailment=judge.identity, rows=rows, cells=broken_down, answers=given
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scirgen.benchmark.metrics import POOL_NDCG
 
 if TYPE_CHECKING:
-    from scirgen.benchmark.qa import SystemRow
+    from scirgen.benchmark.qa import Cell, SystemRow
     from scirgen.benchmark.retrieval import BreakdownRow
     from scirgen.benchmark.tasks.evaluate import TaskRow
 
@@ -98,6 +98,19 @@ def qa_table(rows: Sequence[SystemRow]) -> str:
         "exact (short)",
         "number (short)",
     ]
+    return markdown(header, body)
+
+
+def qa_cells_table(cells: Sequence[Cell], by: str) -> str:
+    """One line a value of ``by``, system and number of passages."""
+    body = []
+    for cell in (c for c in cells if c.by == by):
+        r = cell.row
+        interval = f"{r.interval[0]:.3f}-{r.interval[1]:.3f}" if r.interval else "-"
+        shown = ["-" if v is None else v for v in (r.accuracy, r.rouge_l, r.exact, r.number)]
+        body.append([cell.value, shown_spec(r.system), r.k, r.questions, shown[0], interval, *shown[1:]])
+    body.sort(key=lambda line: str(line[0]))
+    header = [by, "system", "k", "questions", "entailed", "95 %", "ROUGE-L (long)", "exact (short)", "number (short)"]
     return markdown(header, body)
 
 

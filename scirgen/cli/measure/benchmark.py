@@ -301,6 +301,7 @@ class Count:
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write all answers and figures to this file."
 )
+@click.option("--by", help="Comma-separated: form, bloom, question_type. Show tables broken down by these, too.")
 def qa(
     release: Path,
     model: str,
@@ -311,12 +312,13 @@ def qa(
     entailment: str,
     out: Path | None,
     json_file: Path | None,
+    by: str | None,
 ) -> None:
     """Closed-book and retrieval-augmented answers, beside always-Yes and copy-the-context."""
     import asyncio
 
-    from scirgen.benchmark.qa import run_qa
-    from scirgen.benchmark.tables import qa_table
+    from scirgen.benchmark.qa import BREAKDOWNS, run_qa
+    from scirgen.benchmark.tables import qa_cells_table, qa_table
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
 
@@ -326,6 +328,9 @@ def qa(
         raise click.BadParameter(f"{depths!r}: numbers, separated by commas", param_hint="--k") from None
     if ks[0] < 0:
         raise click.BadParameter(f"{depths!r}: a number of passages cannot be negative", param_hint="--k")
+    wanted = [name.strip() for name in (by or "").split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in BREAKDOWNS]:
+        raise click.BadParameter(f"{unknown[0]!r}: choose from {', '.join(BREAKDOWNS)}", param_hint="--by")
     opened = Release(release)
     count = Count("answers")
     report = asyncio.run(
@@ -337,10 +342,10 @@ def qa(
     if json_file:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    click.echo(
-        f"{report.release}, {report.split}; entailment by {report.entailment}, at {report.threshold} and above\n"
-    )
+    click.echo(f"{report.release}, {report.split}; entailment by {report.entailment}, above {report.threshold}\n")
     click.echo(qa_table(report.rows))
+    for name in wanted:
+        click.echo(f"\n{qa_cells_table(report.cells, name)}")
     if entailment.startswith("lexical"):
         click.echo(
             "note: lexical:words counts shared words; give an NLI model to --entailment for figures worth quoting."

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.benchmark.qa import Question, number_match, question_entails, rouge_l, run_qa, score
-from scirgen.benchmark.tables import qa_table
+from scirgen.benchmark.tables import qa_cells_table, qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
 from scirgen.core.prompts import PromptLibrary, fence, unfenced
@@ -67,6 +67,12 @@ async def test_models_and_baselines_are_measured_on_the_same_questions(tmp_path)
     for row in report.rows:
         low, high = row.interval
         assert low <= row.accuracy <= high
+    forms = [c for c in report.cells if c.by == "form"]
+    for system, k in {(r.system, r.k) for r in report.rows}:
+        of_system = [c.row for c in forms if (c.row.system, c.row.k) == (system, k)]
+        assert sum(r.questions for r in of_system) == 8
+    assert {c.by for c in report.cells} == {"form", "bloom", "question_type"}
+    assert qa_cells_table(report.cells, "form").count("always Yes") == len({c.value for c in forms})
     assert qa_table(report.rows).count("always Yes") == qa_table(report.rows).count("copy the context") == 1
 
 
