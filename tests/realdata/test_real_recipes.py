@@ -179,3 +179,26 @@ def test_keyphrases_follow_datafinders_rule():
         keyphrases([t["fields"][f] for f in fields], facts["stopwords_used_here"]) == t["keyphrases"] for t in topics
     ]
     assert (sum(same), len(same)) == (195, 196)
+
+
+def test_the_tagging_rule_gives_its_figures_on_the_labelled_papers():
+    """Names alone, without the citation that the rule also wants: what the citation is for."""
+    from scirgen.stages.match.tagging import Tagger
+
+    names: dict[str, set[str]] = {}
+    with gzip.open(DATA / "datafinder" / "aliases.tsv.gz", "rt", encoding="utf-8") as lines:
+        for line in list(lines)[1:]:
+            dataset, alias = line.rstrip("\n").split("\t")
+            names.setdefault(dataset, {dataset}).add(alias)
+    tagger = Tagger(names)
+    with gzip.open(DATA / "datafinder" / "tagger_papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+        papers = [json.loads(line) for line in lines]
+    counted = [tagger.sentences((s["title"], s["sentences"]) for s in p["sections"]) for p in papers]
+    for least in (1, 2):
+        right = wrong = missed = 0
+        for paper, sentences in zip(papers, counted, strict=True):
+            found = {d.replace(" ", "_") for d, n in sentences.items() if n >= least}
+            gold = {d.replace(" ", "_") for d in paper["gold"]}
+            right, wrong, missed = right + len(found & gold), wrong + len(found - gold), missed + len(gold - found)
+        wanted = expected("datafinder")[f"tagger_mentions_{least}"]
+        assert (right, wrong, missed) == (wanted["tp"], wanted["fp"], wanted["fn"])

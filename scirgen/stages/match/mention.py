@@ -12,6 +12,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name
 from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
+from scirgen.stages.match.tagging import about_pretraining, counting_after
 
 USE_CUES = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on|acquired|collected"
@@ -111,7 +112,8 @@ class DataFinderStrategy:
     """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
 
     Used, when the paper cites a work that introduces the dataset (the record's own literature, or the dataset itself)
-    and names the dataset at least twice outside of related work and of the references.
+    and names the dataset at least twice where `tagging` counts: below headings of results, experiments, evaluation, training and
+    testing, and not in sentences about pretraining. A paper that introduces the dataset itself is left out.
     """
 
     name = "datafinder"
@@ -123,14 +125,36 @@ class DataFinderStrategy:
         introducing = [e for e, _ in find_introducing(pair)]
         entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
         entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
-        named = [p for p in findings.named if p.section is not SectionClass.RELATED_WORK]
+        named = _counted(pair, [p for p in findings.named if p.section is not SectionClass.RELATED_WORK])
         places = _evidence(named, entries)
+        if _introduces(pair):
+            return Judgement(
+                False, "The paper introduces the dataset; the rule leaves such papers out.", places, "introduces"
+            )
         if entries and len(named) >= self.LEAST_NAMED:
-            why = f"The paper cites a work that introduces the dataset and names it {len(named)} times outside of related work."
+            why = f"The paper cites a work that introduces the dataset and names it {len(named)} times in the sections that count."
             return Judgement(True, why, places)
         lacks = "does not cite a work that introduces the dataset" if not entries else f"names it {len(named)} times"
         code = "mentioned_only" if named or entries else "not_named"
         return Judgement(False, f"The paper {lacks}; the rule wants a citation and two mentions.", places, code)
+
+
+def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
+    """The places below headings that switch counting on, outside of sentences about pretraining."""
+    counting, on = False, []
+    for label in pair.labels:
+        counting = counting_after(counting, label.heading)
+        if counting:
+            on.append((label.start, label.end))
+    inside = [p for p in named if any(start <= p.start < end for start, end in on)]
+    return [p for p in inside if not about_pretraining(pair.words(p.start, p.end))]
+
+
+def _introduces(pair: Pair) -> bool:
+    """Whether the paper is the record's own literature."""
+    title = _letters(pair.document.title)
+    wanted = (text for _, text in DatasetNames(pair.dataset).introducing if text)
+    return len(title) >= _SHORTEST and any(title in _letters(text) for text in wanted)
 
 
 def _identifier_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:

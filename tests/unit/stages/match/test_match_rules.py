@@ -116,14 +116,24 @@ async def test_mention_when_same_acronym_means_something_else_then_not_used() ->
 
 
 async def test_datafinder_when_cited_and_named_twice_then_used_else_not() -> None:
-    twice = ("Data", METHOD, ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."])
-    once = ("Data", METHOD, ["TPHiPr precipitation from 1979 on was summed."])
+    twice = ("Experiments", METHOD, ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."])
+    once = ("Experiments", METHOD, ["TPHiPr precipitation from 1979 on was summed."])
     reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
     assert (await judge("datafinder", RAIN, twice, references=(reference,))).used
     assert not (await judge("datafinder", RAIN, once, references=(reference,))).used
     assert not (await judge("datafinder", RAIN, twice)).used
     related = ("Related work", RELATED, ["TPHiPr precipitation from 1979 on was used by others."])
     assert not (await judge("datafinder", RAIN, once, related, references=(reference,))).used
+
+
+async def test_datafinder_counts_below_experiments_and_not_in_pretraining_sentences() -> None:
+    reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
+    said = ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."]
+    for heading, used in (("Results", True), ("Site", False), ("Discussion of results", True), ("Conclusions", False)):
+        judged = await judge("datafinder", RAIN, (heading, METHOD, said), references=(reference,))
+        assert judged.used == used, heading
+    trained = ("Results", METHOD, [said[0], "The model was pretrained on TPHiPr precipitation."])
+    assert not (await judge("datafinder", RAIN, trained, references=(reference,))).used
 
 
 async def test_auto_when_named_by_the_user_and_described_then_used() -> None:

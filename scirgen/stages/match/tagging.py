@@ -1,0 +1,65 @@
+"""Where DataFinder's tagging rule counts a mention (Viswanathan et al., ACL 2023, section 3, and its script).
+
+A heading with one of the words for results, experiments, evaluation, training or testing switches counting on, one for related work
+or conclusions switches it off, and any other heading leaves it as it is. A sentence about pretraining names what was not used itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+ON: Final = ("dataset", "experiment", "evaluation", "result", "training", "testing")
+OFF: Final = ("related work", "future work", "discussion", "conclusion", "concluding")
+PRETRAINED: Final = ("pretrain", "pre-train", "pre - train")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def counting_after(counting: bool, heading: str) -> bool:
+    """Whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of words is on."""
+    title = heading.lower()
+    if any(word in title for word in OFF):
+        counting = False
+    return counting or any(word in title for word in ON)
+
+
+def about_pretraining(sentence: str) -> bool:
+    """Whether a sentence speaks of pretraining."""
+    lower = sentence.lower()
+    return any(word in lower for word in PRETRAINED)
+
+
+class Tagger:
+    """Finds datasets by their names in a paper's sections, without the rule's condition that the paper cites them.
+
+    A name counts where its tokens (words and signs, in their case) stand in a row.
+    """
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        """``names``: dataset -> what it is called."""
+        self._names: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        for dataset, aliases in names.items():
+            for alias in set(aliases):
+                if tokens := tuple(_TOKEN.findall(alias)):
+                    self._names[tokens[0]].append((tokens, dataset))
+
+    def sentences(self, sections: Iterable[tuple[str, Sequence[str]]]) -> Counter[str]:
+        """Dataset -> counted sentences that name it. ``sections``: (heading, sentences) in the paper's order."""
+        found: Counter[str] = Counter()
+        counting = False
+        for heading, sentences in sections:
+            counting = counting_after(counting, heading)
+            for sentence in sentences if counting else ():
+                if not about_pretraining(sentence):
+                    found.update(self._in(_TOKEN.findall(sentence)))
+        return found
+
+    def _in(self, tokens: Sequence[str]) -> set[str]:
+        return {
+            dataset
+            for at, token in enumerate(tokens)
+            for name, dataset in self._names.get(token, ())
+            if tuple(tokens[at : at + len(name)]) == name
+        }
