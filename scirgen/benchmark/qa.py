@@ -7,7 +7,6 @@ short ones.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -15,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from rapidfuzz.distance import LCSseq
 
+from scirgen.benchmark.answer_metrics import THRESHOLD, question_entails
 from scirgen.benchmark.metrics import Clusters
 from scirgen.benchmark.questions import questions_of_split
 from scirgen.benchmark.retriever import make_retriever
@@ -28,15 +27,10 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
+from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
 from scirgen.qa.release import Release, ReleaseRow
-
-THRESHOLD = 0.5
-_WORD = re.compile(r"\w+(?:[.,]\d+)*")
-_NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
-_ARTICLES = {"a", "an", "the"}
 
 
 class Answered(BaseModel):
@@ -169,9 +163,18 @@ async def answers(
 async def score(
     system: str, k: int, questions: Sequence[Question], given: Sequence[str | None], entailment: EntailmentModel
 ) -> tuple[SystemRow, list[Answered]]:
-    """Measure a system's answers. An answer counts as right where it entails the reference with more than 0.5."""
+    """Measure a system's answers with the metrics for Hugging Face `evaluate`; one is right that entails the reference with more than 0.5."""
+    from scirgen.benchmark.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL, pair_values
+
     usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
-    judged = await question_entails([(q.row.question, a, q.row.answer) for q, a in usable], entailment)
+    replies, references = [a for _, a in usable], [q.row.answer for q, _ in usable]
+    asked = [q.row.question for q, _ in usable]
+    judge = EntailmentAccuracy(entailment, keep_in_memory=True)
+    judged = await asyncio.to_thread(pair_values, judge, replies, references, questions=asked)
+    short = [q.short for q, _ in usable]
+    rouge = pair_values(RougeL(keep_in_memory=True), replies, references)
+    exact = pair_values(ExactMatch(keep_in_memory=True), replies, references)
+    number = pair_values(NumberMatch(keep_in_memory=True), replies, references)
     found = [
         Answered(
             query=q.row.id,
@@ -181,12 +184,12 @@ async def score(
             k=k,
             answer=answer,
             reference=q.row.answer,
-            entailment=round(e.entailment, 6) if e is not None else None,
-            rouge_l=None if q.short else round(rouge_l(answer, q.row.answer), 6),
-            exact=exact_match(answer, q.row.answer) if q.short else None,
-            number=number_match(answer, q.row.answer) if q.short else None,
+            entailment=_rounded(judged[n]),
+            rouge_l=None if short[n] else _rounded(rouge[n]),
+            exact=exact[n] if short[n] else None,
+            number=number[n] if short[n] else None,
         )
-        for (q, answer), e in zip(usable, judged, strict=True)
+        for n, (q, answer) in enumerate(usable)
     ]
     return system_row(system, k, questions, found), found
 
@@ -232,19 +235,6 @@ def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[An
     return lines
 
 
-async def question_entails(
-    asked: Sequence[tuple[str, str, str]], entailment: EntailmentModel
-) -> list[Entailment | None]:
-    """Whether answers entail references, for (question, answer, reference); None where the model failed.
-
-    Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
-    """
-    alone = getattr(entailment, "counts_words", False)
-    pairs = [(a, r) if alone else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
-    judged = await entailment.entail(pairs)
-    return [e if isinstance(e, Entailment) else None for e in judged]
-
-
 def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
     """What a system gets for saying Yes to everything, and for repeating the first passage."""
     return {
@@ -253,32 +243,8 @@ def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
     }
 
 
-def rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L F1 over lower-cased words (Lin 2004): longest common subsequence over both lengths."""
-    left, right = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
-    if not left or not right:
-        return 0.0
-    common: int = LCSseq.similarity(left, right)
-    return 2 * common / (len(left) + len(right))
-
-
-def exact_match(answer: str, reference: str) -> float:
-    """1 where both have the same words in the same order, without case, punctuation and articles; else 0."""
-    return float(_words(answer) == _words(reference))
-
-
-def number_match(answer: str, reference: str) -> float | None:
-    """Whether all of the reference's numbers are in the answer and no other; None where the reference has none."""
-    wanted = _numbers(reference)
-    return float(_numbers(answer) == wanted) if wanted else None
-
-
-def _numbers(text: str) -> set[float]:
-    return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
-
-
-def _words(text: str) -> list[str]:
-    return [w for w in _WORD.findall(text.lower()) if w not in _ARTICLES]
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def _mean(values: Sequence[float]) -> float | None:

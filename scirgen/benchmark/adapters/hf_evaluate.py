@@ -1,6 +1,6 @@
 """The question-answering metrics for Hugging Face `evaluate`: classes to make, not scripts to load, so that no network is needed.
 
-The same functions as `scirgen.benchmark.qa` uses; only the interface is another. Import it where `evaluate` is installed.
+`scirgen benchmark qa` computes with them. Each result holds the value of each pair too, under ``values``. Import it where `evaluate` is installed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from scirgen.benchmark.qa import THRESHOLD, exact_match, number_match, question_entails, rouge_l
+from scirgen.benchmark.answer_metrics import THRESHOLD, exact_match, number_match, question_entails, rouge_l
 from scirgen.builtin import PLUGIN
 from scirgen.core.errors import MissingExtraError
 from scirgen.core.prompts import PromptLibrary
@@ -25,6 +25,8 @@ except ImportError as error:
     raise MissingExtraError(
         f"these metrics need a package that is not installed: {error}", hint="pip install 'scirgen[evaluate]'"
     ) from error
+
+Result = dict[str, float | Sequence[float | None] | None]
 
 _CITATION = "ScIRGen, section 4.2; ROUGE-L: Lin 2004"
 _TEXT_PAIR = ("predictions", "references")
@@ -45,8 +47,9 @@ class ExactMatch(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
     def _info(self) -> evaluate.MetricInfo:
         return _info("Share of answers with the same words as the reference.", _TEXT_PAIR)
 
-    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float | None]:
-        return {"exact_match": _mean([exact_match(p, r) for p, r in zip(predictions, references, strict=True)])}
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> Result:
+        found = [exact_match(p, r) for p, r in zip(predictions, references, strict=True)]
+        return {"exact_match": _mean(found), "values": found}
 
 
 class NumberMatch(evaluate.Metric):  # type: ignore[misc]
@@ -55,10 +58,10 @@ class NumberMatch(evaluate.Metric):  # type: ignore[misc]
     def _info(self) -> evaluate.MetricInfo:
         return _info("Share of answers with all of the reference's numbers and no other.", _TEXT_PAIR)
 
-    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float | None]:
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> Result:
         found = [number_match(p, r) for p, r in zip(predictions, references, strict=True)]
         counted = [value for value in found if value is not None]
-        return {"number_match": _mean(counted), "counted": len(counted)}
+        return {"number_match": _mean(counted), "counted": len(counted), "values": found}
 
 
 class RougeL(evaluate.Metric):  # type: ignore[misc]
@@ -67,18 +70,19 @@ class RougeL(evaluate.Metric):  # type: ignore[misc]
     def _info(self) -> evaluate.MetricInfo:
         return _info("Mean ROUGE-L F1.", _TEXT_PAIR)
 
-    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, float | None]:
-        return {"rouge_l": _mean([rouge_l(p, r) for p, r in zip(predictions, references, strict=True)])}
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> Result:
+        found = [rouge_l(p, r) for p, r in zip(predictions, references, strict=True)]
+        return {"rouge_l": _mean(found), "values": found}
 
 
 class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
-    """``{"entailment_accuracy": share or None, "failed": n}``: the answer entails the reference with 0.5 or more (ScIRGen, 4.2).
+    """``{"entailment_accuracy": share or None, "failed": n}``: the answer entails the reference with more than 0.5 (ScIRGen, 4.2).
 
     ``compute`` takes ``questions`` besides ``predictions`` and ``references``: both sides carry the question. Pairs the model
     could not judge are counted in ``failed`` and left out of the share.
 
     Args:
-        entailment: ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or ``lexical:words``, which counts shared words.
+        entailment: an opened model, or ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or ``lexical:words``, which counts shared words.
         registry: where the scheme is looked up; scirgen's own schemes by default.
         options: ``models.options`` of a configuration.
         settings: what `evaluate.Metric` takes (``keep_in_memory``, ``cache_dir``, ...).
@@ -89,25 +93,25 @@ class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
 
     def __init__(
         self,
-        entailment: str = "lexical:words",
+        entailment: str | EntailmentModel = "lexical:words",
         *,
         registry: Registry | None = None,
         options: dict[str, object] | None = None,
         **settings: Any,
     ) -> None:
-        if registry is None:
-            registry = Registry()
-            registry.add(PLUGIN)
-        prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
-        self._judge: EntailmentModel = open_entailment(entailment, registry, options or {}, None, prompt)
+        if isinstance(entailment, str):
+            if registry is None:
+                registry = Registry()
+                registry.add(PLUGIN)
+            prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
+            entailment = open_entailment(entailment, registry, options or {}, None, prompt)
+        self._judge = entailment
         super().__init__(**settings)
 
     def _info(self) -> evaluate.MetricInfo:
         return _info("Share of answers that entail the reference.", (*_TEXT_PAIR, "questions"))
 
-    def _compute(
-        self, predictions: Sequence[str], references: Sequence[str], questions: Sequence[str]
-    ) -> dict[str, float | None]:
+    def _compute(self, predictions: Sequence[str], references: Sequence[str], questions: Sequence[str]) -> Result:
         asked = list(zip(questions, predictions, references, strict=True))
 
         def work() -> list[Entailment | None]:
@@ -116,8 +120,19 @@ class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
         # In a thread of its own: a notebook has a running loop already, where asyncio.run is refused.
         with ThreadPoolExecutor(1) as pool:
             judged = pool.submit(work).result()
-        known = [float(e.entailment >= THRESHOLD) for e in judged if e is not None]
-        return {"entailment_accuracy": _mean(known), "failed": len(judged) - len(known)}
+        known = [float(e.entailment > THRESHOLD) for e in judged if e is not None]
+        values = [None if e is None else e.entailment for e in judged]
+        return {"entailment_accuracy": _mean(known), "failed": len(judged) - len(known), "values": values}
+
+
+def pair_values(
+    metric: evaluate.Metric, predictions: Sequence[str], references: Sequence[str], **more: Sequence[str]
+) -> list[float | None]:
+    """A metric's value of each pair; None where it does not apply."""
+    if not predictions:
+        return []
+    found: list[float | None] = metric.compute(predictions=predictions, references=references, **more)["values"]
+    return found
 
 
 def _mean(values: Sequence[float]) -> float | None:

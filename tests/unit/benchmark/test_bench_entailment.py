@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from scirgen.benchmark.qa import THRESHOLD, run_qa
+from scirgen.benchmark.answer_metrics import THRESHOLD
+from scirgen.benchmark.qa import run_qa
 from scirgen.core.errors import ModelAccessError, ModelError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry

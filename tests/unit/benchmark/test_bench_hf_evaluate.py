@@ -35,7 +35,7 @@ class Scripted:
     async def entail(self, pairs):
         self.asked += pairs
         return [
-            ModelError("broken") if "broken" in p else Entailment(0.5, 0.5) if p == h else Entailment(0.49, 0.51)
+            ModelError("broken") if "broken" in p else Entailment(0.51, 0.49) if p == h else Entailment(0.49, 0.51)
             for p, h in pairs
         ]
 
@@ -43,14 +43,15 @@ class Scripted:
 def test_exact_match_ignores_case_punctuation_and_articles(tmp_path):
     metric = ExactMatch(cache_dir=str(tmp_path))
     found = metric.compute(predictions=["The ERA5.", "ERA5 land"], references=["era5", "ERA5"])
-    assert found == {"exact_match": 0.5}
+    assert found == {"exact_match": 0.5, "values": [1.0, 0.0]}
 
 
 def test_numbers_are_counted_over_the_references_that_have_one(tmp_path):
     metric = NumberMatch(cache_dir=str(tmp_path))
     found = metric.compute(predictions=["1,000 km", "10 or 12", "x"], references=["1000", "10", "none"])
-    assert found == {"number_match": 0.5, "counted": 2}
-    assert metric.compute(predictions=["x"], references=["none"]) == {"number_match": None, "counted": 0}
+    assert found == {"number_match": 0.5, "counted": 2, "values": [1.0, 0.0, None]}
+    none = metric.compute(predictions=["x"], references=["none"])
+    assert none == {"number_match": None, "counted": 0, "values": [None]}
 
 
 def test_rouge_l_is_the_mean_and_rows_may_be_added_in_batches(tmp_path):
@@ -67,14 +68,14 @@ async def test_entailment_carries_the_question_and_counts_failures(tmp_path):
     found = metric.compute(
         predictions=["Yes", "No", "broken"], references=["Yes", "Yes", "Yes"], questions=["Is it wet?"] * 3
     )
-    assert found == {"entailment_accuracy": 0.5, "failed": 1}
+    assert found == {"entailment_accuracy": 0.5, "failed": 1, "values": [0.51, 0.49, None]}
     assert Scripted.asked[1] == ("Is it wet? No", "Is it wet? Yes")
 
 
 def test_the_default_judge_needs_no_model_and_an_unknown_one_is_refused(tmp_path):
     metric = EntailmentAccuracy(cache_dir=str(tmp_path))
     found = metric.compute(predictions=["By stations"], references=["By stations"], questions=["How was it measured?"])
-    assert found == {"entailment_accuracy": 1.0, "failed": 0}
+    assert found == {"entailment_accuracy": 1.0, "failed": 0, "values": [1.0]}
     with pytest.raises(ConfigError):
         EntailmentAccuracy("nonsense:x", cache_dir=str(tmp_path))
 

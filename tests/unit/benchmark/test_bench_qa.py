@@ -7,7 +7,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from scirgen.benchmark.qa import Question, number_match, question_entails, rouge_l, run_qa, score
+from scirgen.benchmark.answer_metrics import number_match, question_entails, rouge_l
+from scirgen.benchmark.qa import Question, run_qa, score
 from scirgen.benchmark.tables import qa_cells_table, qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError

@@ -1,0 +1,59 @@
+"""What an answer is worth beside its reference: pure functions, which the metrics of `adapters.hf_evaluate` compute with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rapidfuzz.distance import LCSseq
+
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
+
+THRESHOLD: Final = 0.5
+"""An answer is right that entails its reference with more than this probability (ScIRGen, section 4.2)."""
+
+_WORD = re.compile(r"\w+(?:[.,]\d+)*")
+_NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
+_ARTICLES = {"a", "an", "the"}
+
+
+def rouge_l(answer: str, reference: str) -> float:
+    """ROUGE-L F1 over lower-cased words (Lin 2004): longest common subsequence over both lengths."""
+    left, right = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
+    if not left or not right:
+        return 0.0
+    common: int = LCSseq.similarity(left, right)
+    return 2 * common / (len(left) + len(right))
+
+
+def exact_match(answer: str, reference: str) -> float:
+    """1 where both have the same words in the same order, without case, punctuation and articles; else 0."""
+    return float(_words(answer) == _words(reference))
+
+
+def number_match(answer: str, reference: str) -> float | None:
+    """Whether all of the reference's numbers are in the answer and no other; None where the reference has none."""
+    wanted = _numbers(reference)
+    return float(_numbers(answer) == wanted) if wanted else None
+
+
+def _numbers(text: str) -> set[float]:
+    return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
+
+
+def _words(text: str) -> list[str]:
+    return [w for w in _WORD.findall(text.lower()) if w not in _ARTICLES]
+
+
+async def question_entails(
+    asked: Sequence[tuple[str, str, str]], entailment: EntailmentModel
+) -> list[Entailment | None]:
+    """Whether answers entail references, for (question, answer, reference); None where the model failed.
+
+    Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
+    """
+    alone = getattr(entailment, "counts_words", False)
+    pairs = [(a, r) if alone else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
+    judged = await entailment.entail(pairs)
+    return [e if isinstance(e, Entailment) else None for e in judged]
