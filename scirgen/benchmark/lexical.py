@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scirgen.benchmark.retriever import Ranking, Retriever, top
 from scirgen.core.errors import MissingExtraError, PluginError
+from scirgen.core.extras import require
 
 _BATCH = 256
 _GRID_K1 = (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0)
@@ -269,13 +270,9 @@ class EnglishAnalyzer:
         Raises:
             MissingExtraError: PyStemmer or regex is not installed.
         """
-        try:
+        with require("benchmark", "benchmarks"):
             import regex
             import Stemmer
-        except ImportError as error:
-            raise MissingExtraError(
-                f"benchmarks need a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
-            ) from error
         self._stem = Stemmer.Stemmer("porter", 0).stemWord
         self._words = regex.compile(_TOKEN)
         self._terms: dict[str, str] = {}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen.benchmark.retriever import Ranking
-from scirgen.core.errors import MissingExtraError
+from scirgen.core.extras import require
 
 # Name in our tables -> ir-measures' notation.
 MEASURES: dict[str, str] = {
@@ -63,12 +63,8 @@ def per_query(
     The order of the ranking decides; equal scores are not reshuffled (trec_eval would, by document id).
     With graded judgements `POOL_NDCG` is among them.
     """
-    try:
+    with require("benchmark", "benchmarks"):
         import ir_measures
-    except ImportError as error:
-        raise MissingExtraError(
-            f"benchmarks need a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
-        ) from error
     chosen = _GRADED if graded else MEASURES
     measures = {ir_measures.parse_measure(theirs): ours for ours, theirs in chosen.items()}
     depth = ranking.documents.shape[1]

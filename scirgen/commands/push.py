@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.errors import InputError, MissingExtraError, SourceError
+from scirgen.core.errors import InputError, SourceError
+from scirgen.core.extras import require
 from scirgen.core.fingerprint import file_sha256
 from scirgen.qa.release import Release
 
@@ -81,13 +82,9 @@ def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: boo
         MissingExtraError: huggingface_hub is not installed.
         SourceError: the Hub refused or could not be reached.
     """
-    try:
+    with require("release", "pushing to the Hub"):
         from huggingface_hub import CommitOperationAdd, HfApi
         from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-    except ImportError as error:
-        raise MissingExtraError(
-            f"pushing needs huggingface_hub: {error}", hint="pip install 'scirgen[release]'"
-        ) from error
     api = HfApi()
     try:
         api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.errors import InputError
+from scirgen.core.extras import require
 from scirgen.core.fingerprint import digest
 from scirgen.core.jsonl import read_objects
 from scirgen.core.taxonomy import Taxonomies
@@ -103,14 +104,10 @@ def fit(examples: Sequence[Example], target: Target) -> QuestionTagger:
     """
     if len({e.label for e in examples}) < 2:
         raise InputError("all questions have the same label; there is nothing to learn")
-    try:
+    with require("tagger", "training taggers"):
         from scipy.sparse import hstack
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.svm import LinearSVC
-    except ImportError as error:
-        raise MissingExtraError(
-            f"training needs scikit-learn: {error}", hint="Install it with: pip install 'scirgen[tagger]'"
-        ) from error
     features = list(zip(*(blocks(e.item) for e in examples), strict=True))
     matrices, terms, idf = [], [], []
     for number, block in enumerate(features):

@@ -13,7 +13,8 @@ from random import Random
 from typing import Any, Literal
 
 from scirgen.benchmark.lexical import BM25
-from scirgen.core.errors import ConfigError, InputError, MissingExtraError
+from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.extras import require
 from scirgen.core.version import __version__
 from scirgen.llm.encoders.embeddings import SENTENCE, load
 from scirgen.llm.local.model_files import weights_hash
@@ -152,16 +153,12 @@ def train_retriever(
 
 
 def _sentence_transformers() -> Mapping[str, Any]:
-    try:
+    with require("train", "training retrievers"):
         import sentence_transformers as st
         from datasets import Dataset
         from sentence_transformers.evaluation import InformationRetrievalEvaluator
         from sentence_transformers.losses import MultipleNegativesRankingLoss
         from sentence_transformers.training_args import BatchSamplers
-    except ImportError as error:
-        raise MissingExtraError(
-            f"training needs a package that is not installed: {error}", hint="pip install 'scirgen[train]'"
-        ) from error
     return {
         "SentenceTransformerTrainer": st.SentenceTransformerTrainer,
         "SentenceTransformerTrainingArguments": st.SentenceTransformerTrainingArguments,

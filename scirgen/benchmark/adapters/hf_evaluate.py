@@ -12,19 +12,15 @@ from typing import Any
 
 from scirgen.benchmark.answer_metrics import THRESHOLD, exact_match, number_match, question_entails, rouge_l
 from scirgen.builtin import PLUGIN
-from scirgen.core.errors import MissingExtraError
+from scirgen.core.extras import require
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
 
-try:
+with require("evaluate", "these metrics"):
     import datasets
     import evaluate
-except ImportError as error:
-    raise MissingExtraError(
-        f"these metrics need a package that is not installed: {error}", hint="pip install 'scirgen[evaluate]'"
-    ) from error
 
 Result = dict[str, float | Sequence[float | None] | None]
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from scirgen.benchmark.compare.question_sets import Asked, QuestionSet
-from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.errors import InputError
+from scirgen.core.extras import require
 
 _MOST = 20_000
 _FEWEST = 50
@@ -74,14 +75,10 @@ def _parts(usable: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
 
 
 def _fit(texts: Sequence[str], labels: Sequence[str]) -> Any:
-    try:
+    with require("benchmark", "labelling"):
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
-    except ImportError as error:
-        raise MissingExtraError(
-            f"labelling needs a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
-        ) from error
     model = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(texts) > 1000 else 1, sublinear_tf=True),
         LogisticRegression(C=10, max_iter=200),

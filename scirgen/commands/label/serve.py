@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from scirgen.commands.label.merge import check
 from scirgen.commands.label.pages import page, pictures_of
-from scirgen.core.errors import InputError, MissingExtraError, StoreError
+from scirgen.core.errors import InputError, StoreError
+from scirgen.core.extras import require
 from scirgen.qa.labels import ADJUDICATOR, Label, LabelSet
 
 if TYPE_CHECKING:
@@ -119,16 +120,12 @@ def app(desk: Desk) -> Starlette:
     Raises:
         MissingExtraError: Starlette is not installed.
     """
-    try:
+    with require("labels", "serving labels"):
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
         from starlette.middleware.trustedhost import TrustedHostMiddleware
         from starlette.responses import HTMLResponse, PlainTextResponse
         from starlette.routing import Route
-    except ImportError as error:
-        raise MissingExtraError(
-            f"serving needs a package that is not installed: {error}", hint="pip install 'scirgen[labels]'"
-        ) from error
     pictures = pictures_of(desk.labels)
     guarded = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -196,12 +193,8 @@ def serve(folder: Path, port: int) -> None:
     desk = Desk(LabelSet(folder))
     try:
         made = app(desk)
-        try:
+        with require("labels", "serving labels"):
             import uvicorn
-        except ImportError as error:
-            raise MissingExtraError(
-                f"serving needs a package that is not installed: {error}", hint="pip install 'scirgen[labels]'"
-            ) from error
         uvicorn.run(made, host="127.0.0.1", port=port, log_level="warning", access_log=False)
     finally:
         desk.close()

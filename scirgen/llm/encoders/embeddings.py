@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
+from scirgen.core.errors import ConfigError, ModelAccessError
+from scirgen.core.extras import require
 from scirgen.llm.local.model_files import weights_hash
 
 Role = Literal["query", "document"]
@@ -113,13 +114,9 @@ def load(kind: str, name: str) -> Any:
         MissingExtraError: sentence-transformers is not installed.
         ModelAccessError: no such model, or of another kind.
     """
-    try:
+    with require("dense", "embedding models"):
         import sentence_transformers
         from transformers.utils import logging as transformers_logging
-    except ImportError as error:
-        raise MissingExtraError(
-            f"embedding models need a package that is not installed: {error}", hint="pip install 'scirgen[dense]'"
-        ) from error
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     folder = Path(name).expanduser()
     try:

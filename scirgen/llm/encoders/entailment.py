@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
-from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError, ModelError
+from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
+from scirgen.core.extras import require
 from scirgen.core.prompts import Prompt
 from scirgen.core.registry import Registry
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
@@ -132,13 +133,8 @@ class ClassifierEntailment(_Entailment):
     def _load(self) -> tuple[Any, Any, dict[str, int]]:
         if self.uri.name in self._loaded:
             return self._loaded[self.uri.name]
-        try:
+        with require("local", "entailment models in process"):
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
-        except ImportError as error:
-            raise MissingExtraError(
-                f"an entailment model in process needs a package that is not installed: {error}",
-                hint="Install it with: pip install 'scirgen[local]'",
-            ) from error
         try:
             tokenizer: Any = AutoTokenizer.from_pretrained(self.uri.name)
             model: Any = AutoModelForSequenceClassification.from_pretrained(self.uri.name).eval()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scirgen.core.errors import ConfigError, MissingExtraError
+from scirgen.core.errors import ConfigError
+from scirgen.core.extras import require
 from scirgen.llm.base import ChatReply, ChatRequest, Schema, Usage
 
 if TYPE_CHECKING:
@@ -23,14 +24,9 @@ class Grammar:
     """Compiles schemas into matchers over one tokenizer (llguidance)."""
 
     def __init__(self, tokenizer: Any, eos: list[int]) -> None:
-        try:
+        with require("local", "constrained decoding"):
             import llguidance
             import llguidance.hf
-        except ImportError as error:
-            raise MissingExtraError(
-                f"constrained decoding needs a package that is not installed: {error}",
-                hint="Install it with: pip install 'scirgen[local]'",
-            ) from error
         self._lib = llguidance
         self._tokenizer = llguidance.hf.from_tokenizer(tokenizer, eos_token=eos)
         self._compiled: dict[str, str] = {}

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
+from scirgen.core.errors import ConfigError, ModelAccessError
+from scirgen.core.extras import require
 from scirgen.llm.base import ModelIdentity
 from scirgen.llm.local.model_files import converted_folder, keep_converted, weights_hash
 
@@ -78,14 +79,9 @@ def load_causal_lm(name: str, options: Mapping[str, object] | None = None) -> Lo
         ModelAccessError: there is no such model, or it is not a causal language model.
         ConfigError: an option's value is unknown.
     """
-    try:
+    with require("local", "models in process"):
         import torch
         import transformers  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            f"models in process need a package that is not installed: {error}",
-            hint="Install it with: pip install 'scirgen[local]'",
-        ) from error
     options = options or {}
     device = _device(str(options.get("device", "auto")))
     dtype = _dtype(str(options.get("dtype", "")), device)

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from scirgen.core.errors import (
     ConfigError,
-    MissingExtraError,
     ModelAccessError,
     ModelError,
     ScirgenError,
     ServerUnavailableError,
 )
+from scirgen.core.extras import require
 from scirgen.llm.base import ModelIdentity
 from scirgen.llm.local.model_files import weights_hash
 from scirgen.llm.tokens.encoding import JointEncoder
@@ -74,13 +74,8 @@ class VLLMEngine:
         for option, value in chosen.items():
             if not isinstance(value, _KINDS[option]) or (isinstance(value, bool) and _KINDS[option] is not bool):
                 raise ConfigError(f"models.options.{option}: {value!r} cannot be used", hint=VLLM_OPTIONS[option])
-        try:
+        with require("vllm", "the backend vllm:", " (on a CPU, see docs/seper.md)"):
             import vllm  # noqa: F401
-        except ImportError as error:
-            raise MissingExtraError(
-                f"the vllm: backend needs a package that is not installed: {error}",
-                hint="Install it with: pip install 'scirgen[vllm]' (on a CPU, see docs/seper.md)",
-            ) from error
         key = json.dumps([name, chosen], sort_keys=True)
         if key not in _running:
             _running[key] = cls(name, chosen)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scirgen.core.config import Config, LimitsConfig
-from scirgen.core.errors import ConfigError, MissingExtraError, PluginError, ScirgenError, StoreError
+from scirgen.core.errors import ConfigError, PluginError, ScirgenError, StoreError
+from scirgen.core.extras import require
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
@@ -138,10 +139,8 @@ class RayEngine:
     ATTEMPTS = 5
 
     def __init__(self, config: Config) -> None:
-        try:
+        with require("ray", "the engine ray"):
             self._ray: Any = import_module("ray")
-        except ImportError as error:
-            raise MissingExtraError("the ray engine needs Ray", hint="pip install 'scirgen[ray]'") from error
         self._config = config
         self._actors: list[Any] = []
         self._busy: list[int] = []

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from pydantic import Field
 
-from scirgen.core.errors import MissingExtraError, SourceRefusedError
+from scirgen.core.errors import SourceRefusedError
+from scirgen.core.extras import require
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
@@ -152,12 +153,8 @@ class _Page:
 
 def _scythe(endpoint: str, http: Http) -> Scythe:
     """A scythe client whose requests go through ours: guarded, paced, cached, tried again."""
-    try:
+    with require("sources", "the source oaipmh"):
         from oaipmh_scythe import Scythe
-    except ImportError as error:
-        raise MissingExtraError(
-            "source 'oaipmh' needs oaipmh-scythe", hint="Install it with: pip install 'scirgen[sources]'"
-        ) from error
 
     class Polite(Scythe):
         def _request(self, query: dict[str, str]) -> httpx2.Response:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO, cast
 
-from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.errors import InputError
+from scirgen.core.extras import require
 from scirgen.core.jsonl import parse_lines
 from scirgen.core.records import Rejection
 from scirgen.core.safety.inflate import TooLargeError, open_gzip
@@ -241,13 +242,9 @@ def _from_dublin_core(found: Mapping[str, list[str]]) -> dict[str, object]:
 
 
 def _parquet(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
-    try:
+    with require("release", "Parquet files"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: reading Parquet needs pyarrow", hint="Install it with: pip install 'scirgen[release]'"
-        ) from error
     number = 0
     try:
         with pq.ParquetFile(path) as file:

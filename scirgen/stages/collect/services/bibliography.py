@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.errors import InputError
+from scirgen.core.extras import require
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.safety.files import is_below
 from scirgen.core.yamlfile import validate
@@ -141,12 +142,8 @@ def _entry(fields: Mapping[str, str], folder: Path, root: Path, datasets_field: 
 
 
 def _read_bibtex(path: Path) -> Iterator[Mapping[str, str]]:
-    try:
+    with require("sources", "BibTeX files"):
         from bibtexparser.entrypoint import parse_string
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading BibTeX needs bibtexparser", hint="Install it with: pip install 'scirgen[sources]'"
-        ) from error
     library = parse_string(path.read_text(encoding="utf-8", errors="replace"))
     if not library.entries and library.failed_blocks:
         raise InputError(f"{path} is not BibTeX", hint="Export it as BibTeX or RIS.", code="malformed_bibliography")
@@ -155,12 +152,8 @@ def _read_bibtex(path: Path) -> Iterator[Mapping[str, str]]:
 
 
 def _read_ris(path: Path) -> Iterator[Mapping[str, str]]:
-    try:
+    with require("sources", "RIS files"):
         import rispy
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading RIS needs rispy", hint="Install it with: pip install 'scirgen[sources]'"
-        ) from error
     try:
         entries = rispy.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
     except (OSError, ValueError, KeyError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scirgen.core.errors import MissingExtraError
+from scirgen.core.extras import require
 from scirgen.qa.release import SETTINGS, SPLITS, Release
 from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
 
@@ -21,10 +21,8 @@ class ParquetFormat:
 
     def write(self, release: Release, folder: Path) -> None:
         """Write in batches; a split without rows becomes a file without rows."""
-        try:
+        with require("release", "Parquet files"):
             import pyarrow.parquet as pq
-        except ImportError as error:
-            raise MissingExtraError(f"Parquet needs pyarrow: {error}", hint="pip install 'scirgen[release]'") from error
         folder.mkdir(parents=True)
         for name, model, rows in _tables(release):
             schema = arrow_schema(features(model))
