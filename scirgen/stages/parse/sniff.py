@@ -8,13 +8,16 @@ from typing import Literal
 
 from scirgen.core.errors import PaperError
 
-FileKind = Literal["pdf", "jats", "tei", "text"]
+FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
 
 _HEAD = 8192
 _HTML = re.compile(rb"<\s{0,20}(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])", re.I)
 _TEI = re.compile(rb"<(?:\w+:)?TEI[\s>]")
 _JATS = re.compile(rb"<article[\s>]|<pmc-articleset[\s>]|JATS|<front[\s>]")
 _NAME = re.compile(rb"<([\w:-]{1,100})")
+_LATEX = re.compile(rb"^[^%\n]*\\(?:documentclass|documentstyle|begin\s*\{document\})", re.M)
+_MIN_PAGE, _MAX_PAGE = 3000, 60_000_000
+_PROSE_TAGS, _HEADING_TAGS = re.compile(rb"<p[\s>]", re.I), re.compile(rb"<h[1-6][\s>]", re.I)
 _PAPERS = {b"article", b"pmc-articleset", b"TEI"}
 _BINARY = (
     b"PK\x03\x04",
@@ -49,6 +52,8 @@ def sniff(path: Path) -> FileKind:
     root = _root(head)
     # A JATS article has a <body> too, and a page of HTML may have an <article>: what the file begins with decides.
     if _HTML.search(head[:2048]) and root.rpartition(b":")[2] not in _PAPERS:
+        if _is_full_text(path):
+            return "html"
         raise PaperError(
             "the file is an HTML page, not a paper",
             hint="Often a log-in or consent page saved under the paper's name; download the paper itself.",
@@ -64,7 +69,15 @@ def sniff(path: Path) -> FileKind:
         raise PaperError(
             "XML that is neither JATS nor TEI", hint="Give the paper as PDF, JATS or TEI.", code="unsupported"
         )
-    return _text_or_raise(head)
+    kind = _text_or_raise(head)
+    return "latex" if _LATEX.search(head) else kind
+
+
+def _is_full_text(path: Path) -> bool:
+    """Whether an HTML page may be a paper's full text: long, with paragraphs and headings. The parser looks closer."""
+    with path.open("rb") as file:
+        data = file.read(_MAX_PAGE)
+    return len(data) >= _MIN_PAGE and len(_PROSE_TAGS.findall(data)) >= 8 and len(_HEADING_TAGS.findall(data)) >= 3
 
 
 def _root(head: bytes) -> bytes:

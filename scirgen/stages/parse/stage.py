@@ -19,7 +19,14 @@ from scirgen.stages.parse.presentable import presentable
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import FileKind, sniff
 
-_AUTO: dict[FileKind, str] = {"pdf": "pymupdf", "jats": "text", "tei": "text", "text": "text"}
+_AUTO: dict[FileKind, str] = {
+    "pdf": "pymupdf",
+    "jats": "text",
+    "tei": "text",
+    "html": "text",
+    "latex": "text",
+    "text": "text",
+}
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
 _OCR_SLOWNESS = 10
 """How many times longer a scanned page may take than one with a text layer."""
@@ -84,7 +91,7 @@ class ParseStage(Stage):
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     """The parser plugin for a file; it is imported in the worker process only.
 
-    Text, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two PDF ones is asked for.
+    Text, LaTeX, HTML, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two PDF ones is asked for.
 
     Raises:
         PluginError: there is no parser of that name.

@@ -1,4 +1,4 @@
-"""The parser for papers that are not PDF: Markdown, plain text, JATS and TEI. Pages and boxes are unknown there."""
+"""The parser for papers that are not PDF: Markdown, plain text, LaTeX, HTML, JATS and TEI. Pages and boxes are unknown there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
+from scirgen.stages.parse.markup.latex import parse_latex
+from scirgen.stages.parse.markup.webpage import parse_html
 from scirgen.stages.parse.pdf.terms import DEPTH, kind_of_heading
 from scirgen.stages.parse.sniff import sniff
 from scirgen.stages.parse.xml.jats import parse_jats
@@ -48,6 +50,10 @@ class TextParser:
             return parse_tei(read_xml(data))
         if kind == "pdf":
             raise PaperError("the text parser does not read PDF", hint="Set parse.parser: auto.", code="unsupported")
+        if kind == "html":
+            return parse_html(data)
+        if kind == "latex":
+            return parse_latex(_decoded(data))
         return parse_markdown(_decoded(data))
 
 

@@ -1,0 +1,1 @@
+"""Papers in markup that is not XML: LaTeX source and HTML pages."""

@@ -1,0 +1,268 @@
+"""Papers in LaTeX source as blocks, read with pylatexenc: nothing is run, no other file is opened, no macro is expanded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
+from pylatexenc.latexwalker import LatexWalker, LatexWalkerParseError
+from pylatexenc.latexwalker import get_default_latex_context_db as walker_context
+from pylatexenc.macrospec import MacroSpec
+
+from scirgen.core.errors import PaperError
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.pdf.terms import kind_of_heading
+
+_SECTIONS: Final = {"part": 0, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}
+_NAMED: Final = {
+    "introduction": "Introduction",
+    "conclusions": "Conclusions",
+    "authorcontribution": "Author contributions",
+    "competinginterests": "Competing interests",
+    "codeavailability": "Code availability",
+    "dataavailability": "Data availability",
+    "codedataavailability": "Code and data availability",
+    "acknowledgments": "Acknowledgments",
+    "acknowledgements": "Acknowledgements",
+}
+"""Commands of publishers' classes (Copernicus, AMS, AGU) that print a heading of their own."""
+_FLOATS: Final = frozenset(
+    {"figure", "figure*", "table", "table*", "wrapfigure", "sidewaystable", "longtable", "algorithm", "SCfigure"}
+)
+_EQUATIONS: Final = frozenset(
+    {
+        "equation",
+        "equation*",
+        "align",
+        "align*",
+        "eqnarray",
+        "eqnarray*",
+        "gather",
+        "gather*",
+        "multline",
+        "displaymath",
+    }
+)
+_LISTS: Final = frozenset({"itemize", "enumerate", "description"})
+_SKIPPED: Final = frozenset(
+    {"comment", "lstlisting", "verbatim", "minted", "tikzpicture", "filecontents", "filecontents*"}
+)
+_SILENT: Final = (
+    "label", "thanks", "footnote", "footnotetext", "index", "vspace", "hspace", "includegraphics", "bibliographystyle", "bibliography",
+    "affiliation", "email", "orcid", "pagestyle", "thispagestyle", "keywords", "input", "include", "todo", "linenumbers",
+)  # fmt: skip
+_MAX_DEPTH: Final = 30
+_COMMENT: Final = re.compile(r"(?<!\\)%.*")
+
+
+def parse_latex(source: str) -> ParsedPaper:
+    """Blocks of a LaTeX document; pages and boxes are unknown there.
+
+    Raises:
+        PaperError: ``no_text`` where it holds no prose, ``damaged`` where pylatexenc cannot read it.
+    """
+    found = re.search(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", source, re.S)
+    reader = _Reader()
+    try:
+        # Titles and abstracts of some classes stand before \begin{document}.
+        head = list(reader.front(source[: found.start()])) if found else []
+        body = list(reader.read(found.group(1) if found else source))
+    except (LatexWalkerParseError, RecursionError, IndexError, AttributeError, TypeError) as error:
+        raise PaperError(
+            f"the LaTeX cannot be read: {error}"[:300], hint="Give the paper as PDF.", code="damaged"
+        ) from error
+    blocks = [b for b in [*head, *body] if b.text]
+    if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
+        raise PaperError("the file holds no text", code="no_text")
+    _close_up(blocks)
+    title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
+    return ParsedPaper(title=title, abstract=_abstract(blocks), parser="latex/1", blocks=tuple(blocks))
+
+
+class _Reader:
+    """Turns nodes into blocks; what is not structure is text."""
+
+    def __init__(self) -> None:
+        context = get_default_latex_context_db()
+        cite = [MacroTextSpec(name, simplify_repl=_cited) for name in ("cite", "citep", "citet", "citealp", "citealt", "citeauthor", "citeyear", "textcite", "parencite", "autocite")]  # fmt: skip
+        silent = [MacroTextSpec(name, simplify_repl="") for name in _SILENT]
+        plain = [MacroTextSpec(name, simplify_repl=_named) for name in ("ref", "eqref", "cref", "Cref", "autoref")]
+        link = MacroTextSpec("href", simplify_repl=_linked)
+        context.add_context_category("papers", macros=[*cite, *silent, *plain, link], prepend=True)
+        self._context = walker_context()
+        takes_one = [
+            MacroSpec(name, "{")
+            for name in ("abstract", "thanks", "email", "affiliation", "ce", "SI", "keywords", "todo", "author", "date")
+        ]
+        takes_two = [MacroSpec(name, "*[{") for name in ("caption", *_SECTIONS, "title", "bibitem", "footnote")]
+        self._context.add_context_category("papers", macros=[*takes_one, *takes_two], prepend=True)
+        self._text = LatexNodes2Text(latex_context=context, math_mode="text", strict_latex_spaces=False)
+
+    def read(self, source: str) -> Iterator[ParsedBlock]:
+        """The blocks of a document's body."""
+        yield from self._blocks(self._nodes(source), 0)
+
+    def front(self, source: str) -> Iterator[ParsedBlock]:
+        """Title and abstract where they stand before the body, as some classes have it."""
+        for node in self._nodes(source):
+            macro = getattr(node, "macroname", None)
+            if macro == "title":
+                yield from self._heading(node, macro)
+            elif macro == "abstract":
+                yield from self._abstract(self._argument(node), 0)
+
+    def _nodes(self, source: str) -> Sequence[Any]:
+        walker = LatexWalker(_COMMENT.sub("", source), tolerant_parsing=True, latex_context=self._context)
+        return list(walker.get_latex_nodes()[0])
+
+    def _blocks(self, nodes: Sequence[Any], depth: int) -> Iterator[ParsedBlock]:
+        if depth > _MAX_DEPTH:
+            raise PaperError("the LaTeX is nested too deeply", code="damaged")
+        held: list[Any] = []
+        for node in nodes:
+            made = self._structure(node, depth)
+            if made is None:
+                held.append(node)
+                continue
+            yield from self._paragraphs(held)
+            held = []
+            yield from made
+        yield from self._paragraphs(held)
+
+    def _structure(self, node: Any, depth: int) -> Iterator[ParsedBlock] | None:
+        """The blocks of a node that is structure; None where it is a part of a paragraph."""
+        macro, environment = getattr(node, "macroname", None), getattr(node, "environmentname", None)
+        if macro in _SECTIONS or macro == "title":
+            return self._heading(node, macro)
+        if macro == "abstract":
+            return self._abstract(self._argument(node), depth)
+        if macro in _NAMED:
+            return iter([ParsedBlock(kind=BlockKind.HEADING, text=_NAMED[macro], level=1)])
+        if environment is None:
+            inner = node.nodelist if type(node).__name__ == "LatexGroupNode" else []
+            sections = any(
+                getattr(n, "macroname", None) in _SECTIONS for n in inner
+            )  # pandoc: \hypertarget{x}{\section{...}}
+            return self._blocks(inner, depth + 1) if sections else None
+        if environment == "abstract":
+            return self._abstract(node.nodelist, depth)
+        if environment in _NAMED:
+            heading = ParsedBlock(kind=BlockKind.HEADING, text=_NAMED[environment], level=1)
+            return chain([heading], self._blocks(node.nodelist, depth + 1))
+        if environment in _SKIPPED:
+            return iter(())
+        if environment in _FLOATS:
+            return self._captions(node.nodelist)
+        if environment in _EQUATIONS:
+            return iter([ParsedBlock(kind=BlockKind.EQUATION, text=self.text([node]))])
+        if environment in _LISTS:
+            return self._items(node.nodelist)
+        if environment == "thebibliography":
+            return self._references(node.nodelist)
+        return self._blocks(node.nodelist, depth + 1)
+
+    def _heading(self, node: Any, macro: str) -> Iterator[ParsedBlock]:
+        text = self.text(self._argument(node))
+        if macro == "title":
+            yield ParsedBlock(kind=BlockKind.TITLE, text=text)
+        else:
+            yield ParsedBlock(kind=BlockKind.HEADING, text=text.rstrip(".:"), level=max(1, _SECTIONS[macro]))
+
+    def _abstract(self, nodes: Sequence[Any], depth: int) -> Iterator[ParsedBlock]:
+        yield ParsedBlock(kind=BlockKind.HEADING, text="Abstract", level=1)
+        yield from self._blocks(nodes, depth + 1)
+
+    def _captions(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
+        for node in nodes:
+            if getattr(node, "macroname", None) == "caption":
+                yield ParsedBlock(kind=BlockKind.CAPTION, text=self.text(self._argument(node)))
+            elif getattr(node, "environmentname", None):
+                yield from self._captions(node.nodelist)
+
+    def _items(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
+        for item in _split_at(nodes, "item"):
+            yield ParsedBlock(kind=BlockKind.LIST_ITEM, text=self.text(item))
+
+    def _references(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
+        yield ParsedBlock(kind=BlockKind.HEADING, text="References", level=1)
+        for entry in _split_at(nodes, "bibitem"):
+            yield ParsedBlock(kind=BlockKind.REFERENCE, text=self.text(entry))
+
+    def _paragraphs(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
+        if not nodes:
+            return
+        for part in re.split(r"\n\s*\n", self._text.nodelist_to_text(list(nodes))):
+            text = clean(" ".join(part.split()))
+            if sum(c.isalpha() for c in text) > 1:
+                yield ParsedBlock(kind=BlockKind.PARAGRAPH, text=text)
+
+    def text(self, nodes: Sequence[Any]) -> str:
+        """The nodes as one line of plain text."""
+        return clean(" ".join(self._text.nodelist_to_text(list(nodes)).split()))
+
+    @staticmethod
+    def _argument(node: Any) -> list[Any]:
+        """The last braced argument of a macro."""
+        arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
+        return [arguments[-1]] if arguments else []
+
+
+def _cited(node: Any, **_: Any) -> str:
+    arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
+    keys = arguments[-1].latex_verbatim().strip("{}") if arguments else ""
+    return f"[{keys}]"
+
+
+def _linked(node: Any, l2tobj: Any) -> str:
+    arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
+    return str(l2tobj.nodelist_to_text(arguments[-1:]))
+
+
+def _named(node: Any, **_: Any) -> str:
+    arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
+    return str(arguments[-1].latex_verbatim().strip("{}").rpartition(":")[2]) if arguments else ""
+
+
+def _split_at(nodes: Sequence[Any], macro: str) -> Iterator[list[Any]]:
+    """The nodes after each macro of a name, up to the next one."""
+    part: list[Any] | None = None
+    for node in nodes:
+        if getattr(node, "macroname", None) == macro:
+            if part is not None:
+                yield part
+            part = []
+        elif part is not None:
+            part.append(node)
+    if part is not None:
+        yield part
+
+
+def _close_up(blocks: list[ParsedBlock]) -> None:
+    """Make the outermost headings level 1, and what follows a references heading references."""
+    levels = [b.level for b in blocks if b.level]
+    lowest = min(levels, default=1)
+    inside = False
+    for block in blocks:
+        if block.level:
+            block.level -= lowest - 1
+            inside = kind_of_heading(block.text) == "references"
+        elif inside and block.kind is BlockKind.PARAGRAPH:
+            block.kind = BlockKind.REFERENCE
+
+
+def _abstract(blocks: Sequence[ParsedBlock]) -> str:
+    taken: list[str] = []
+    inside = False
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            if inside:
+                break
+            inside = kind_of_heading(block.text) == "abstract"
+        elif inside and block.kind is BlockKind.PARAGRAPH:
+            taken.append(block.text)
+    return " ".join(taken)
