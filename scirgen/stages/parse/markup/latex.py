@@ -54,7 +54,7 @@ _SKIPPED: Final = frozenset(
 )
 _SILENT: Final = (
     "label", "thanks", "footnote", "footnotetext", "index", "vspace", "hspace", "includegraphics", "bibliographystyle", "bibliography",
-    "affiliation", "email", "orcid", "pagestyle", "thispagestyle", "keywords", "input", "include", "todo", "linenumbers",
+    "affiliation", "email", "orcid", "pagestyle", "thispagestyle", "keywords", "input", "include", "todo", "linenumbers", "maketitle", "author", "date",
 )  # fmt: skip
 _MAX_DEPTH: Final = 30
 _COMMENT: Final = re.compile(r"(?<!\\)%.*")
