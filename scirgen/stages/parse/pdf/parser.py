@@ -15,6 +15,7 @@ from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
+from scirgen.stages.parse.pdf.unreadable import is_unreadable
 
 LAYOUT_VERSION = 3
 _MAX_PAGES = 2000
@@ -37,7 +38,7 @@ class PyMuPDFParser:
         """Parse one PDF.
 
         Raises:
-            PaperError: ``not_a_pdf``, ``damaged``, ``encrypted``, ``no_extract``, ``no_text``, ``too_large``, ``memory``.
+            PaperError: ``not_a_pdf``, ``damaged``, ``encrypted``, ``no_extract``, ``no_text``, ``unreadable_text``, ``too_large``, ``memory``.
         """
         try:
             layout, outline = read_layout(path, options)
@@ -67,6 +68,10 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
         pages = [_page(document[number], options) for number in range(document.page_count)]
         if sum(_chars(page) for page in pages) < 10 * max(1, len(pages)):
             raise _no_text(options)
+        if is_unreadable(document, (_text(page) for page in pages)):
+            if not (options.ocr and shutil.which("tesseract")):
+                raise _unreadable(options)
+            pages = [_page(document[number], options, anew=True) for number in range(document.page_count)]
         outline = Outline(tuple((e[0], str(e[1]), int(e[2])) for e in document.get_toc(simple=True)))
         return lay_out(pages, str((document.metadata or {}).get("title") or "")), outline
 
@@ -99,9 +104,10 @@ def _check(document: Any, options: ParserOptions) -> None:
         raise PaperError(f"{document.page_count} pages is not a paper", code="too_large", hint="Split the file.")
 
 
-def _page(page: Any, options: ParserOptions) -> RawPage:
+def _page(page: Any, options: ParserOptions, anew: bool = False) -> RawPage:
+    """A page's text; by OCR where it has none, or where it is to be read ``anew``."""
     text = page.get_text("dict", flags=_FLAGS, sort=False)
-    if options.ocr and not text["blocks"] and shutil.which("tesseract"):
+    if options.ocr and (anew or not text["blocks"]) and shutil.which("tesseract"):
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
     return RawPage(text["blocks"], page.rect.height)
@@ -109,6 +115,17 @@ def _page(page: Any, options: ParserOptions) -> RawPage:
 
 def _chars(page: RawPage) -> int:
     return sum(len(s["text"].strip()) for b in page.blocks for line in b.get("lines", ()) for s in line["spans"])
+
+
+def _text(page: RawPage) -> str:
+    return " ".join(s["text"] for b in page.blocks for line in b.get("lines", ()) for s in line["spans"])
+
+
+def _unreadable(options: ParserOptions) -> PaperError:
+    hint = "Install Tesseract and set parse.ocr: true to read its pages as pictures, or find another version."
+    if options.ocr:
+        hint = "parse.ocr is on, but Tesseract is not installed; install it (and its language data) and run again."
+    return PaperError("the PDF's fonts do not say which letters they print", hint=hint, code="unreadable_text")
 
 
 def _no_text(options: ParserOptions) -> PaperError:
