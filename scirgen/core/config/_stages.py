@@ -108,7 +108,11 @@ class ParseConfig(Section):
     ocr: bool = Field(default=False, description="read scanned pages with Tesseract, where it is installed")
     ocr_language: str = Field(default="eng", description="Tesseract's language codes, such as eng+por")
     # Not fingerprinted: where the server stands does not change what it answers.
-    grobid_url: str = Field(default="http://localhost:8070", json_schema_extra={"fingerprint": False})
+    grobid_url: str = Field(
+        default="",
+        description="address of a GROBID server; with parser: auto PDFs are read by it, too (parser: grobid alone: http://localhost:8070)",
+        json_schema_extra={"fingerprint": False},
+    )
 
 
 class SectionConfig(Section):

@@ -20,6 +20,7 @@ from scirgen.stages.parse.xml.xmlread import read_xml
 _COORDINATES = ("head", "p", "s", "figure", "formula", "biblStruct", "note", "title")
 _MAX_BYTES = 60_000_000
 _BUSY = 429
+_LOCAL = "http://localhost:8070"
 
 
 class _Client(GrobidClient):
@@ -49,8 +50,9 @@ class GrobidParser:
             ServerUnavailableError: the server is not there, busy or failing; a retry may help.
             PaperError: the server found nothing to read in the file.
         """
+        url = options.grobid_url or _LOCAL
         client = _Client(
-            grobid_server=options.grobid_url.rstrip("/"), coordinates=list(_COORDINATES), timeout=max(1, round(options.timeout_s)),
+            grobid_server=url.rstrip("/"), coordinates=list(_COORDINATES), timeout=max(1, round(options.timeout_s)),
             check_server=False,
         )  # fmt: skip
         _, status, text = client.process_pdf(
@@ -59,7 +61,7 @@ class GrobidParser:
         )  # fmt: skip
         if client.fault is not None:
             raise ServerUnavailableError(
-                f"no answer from GROBID at {options.grobid_url}: {client.fault}",
+                f"no answer from GROBID at {url}: {client.fault}",
                 hint="Start it (docker run -p 8070:8070 lfoppiano/grobid) or set parse.grobid_url.",
             ) from client.fault
         return _read(status, text or "")

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
-from scirgen.core.config import Config
+from scirgen.core.config import Config, ParseConfig
 from scirgen.core.errors import PaperError, PluginError
 from scirgen.core.records import Paper, Rejection
 from scirgen.core.registry import Provided, Registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
-from scirgen.stages.parse.base import ParserOptions
+from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.choice import better
 from scirgen.stages.parse.presentable import presentable
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import FileKind, sniff
@@ -42,7 +43,8 @@ class ParseStage(Stage):
         self._pool: ParserPool | None = None
 
     def uses(self, config: Config) -> Uses:
-        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}",))
+        extra = (f"pymupdf {_version('pymupdf')}", *(["grobid beside"] if _both(config.parse) else []))
+        return Uses(config=("parse",), extra=extra)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         seen: set[str] = set()
@@ -70,8 +72,7 @@ class ParseStage(Stage):
         try:
             path = Path(paper.file or "")
             kind = await asyncio.to_thread(sniff, path)
-            plugin = choose_parser(ctx.registry, config.parser, kind)
-            parsed = await self._workers(config.workers, config.memory_mb).parse(plugin, path, options)
+            parsed = await self._read(path, kind, options, ctx)
         except PaperError as error:
             if error.retryable:
                 raise
@@ -80,12 +81,30 @@ class ParseStage(Stage):
         aside = (_orders(paper, orders, ctx),) if orders else ()
         return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),), rejections=aside)
 
+    async def _read(self, path: Path, kind: FileKind, options: ParserOptions, ctx: StageContext) -> ParsedPaper:
+        """The file read by the parser that suits it; by ``auto`` and with a GROBID address, a PDF by both, and the better kept."""
+        config = ctx.config.parse
+        workers = self._workers(config.workers, config.memory_mb)
+        own = await workers.parse(choose_parser(ctx.registry, config.parser, kind), path, options)
+        if kind != "pdf" or not _both(config):
+            return own
+        try:
+            return better(own, await workers.parse(choose_parser(ctx.registry, "grobid", kind), path, options))
+        except PaperError as error:
+            if error.retryable:
+                raise
+            return own  # GROBID cannot read it, PyMuPDF could
+
     def _workers(self, size: int, memory_mb: int) -> ParserPool:
         if self._pool is None:
             key = (size, memory_mb)
             self._pool = _POOLS.get(key) or ParserPool(size, memory_mb)
             _POOLS[key] = self._pool
         return self._pool
+
+
+def _both(config: ParseConfig) -> bool:
+    return config.parser == "auto" and bool(config.grobid_url)
 
 
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:

@@ -10,11 +10,13 @@ from scirgen.core.config import Config
 from scirgen.core.records import BlockKind, Document, Provenance, SectionClass, SectionLabel
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.section.replies import classes_reply
 from scirgen.stages.section.rules import HeadingRules
 from scirgen.stages.section.runs import Run, heading_runs
 
 _BEGINNING_CHARS = 600
 _MAX_OUTLINE = 60
+_MAX_AT_ONCE = 24
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
 
 
@@ -22,7 +24,7 @@ class SectionStage(Stage):
     """One item a document; its labels cover the whole text."""
 
     name = "section"
-    version = 1
+    version = 2
 
     def uses(self, config: Config) -> Uses:
         if not config.section.use_model:
@@ -46,8 +48,12 @@ class SectionStage(Stage):
         open_runs = [i for i, label in enumerate(decided) if label is None]
         by_model: dict[int, tuple[SectionClass, Provenance]] = {}
         if open_runs and ctx.config.section.use_model and ctx.chat_session is not None:
-            replies = await asyncio.gather(*(self._ask(document, runs, i, ctx) for i in open_runs))
-            by_model = dict(zip(open_runs, replies, strict=True))
+            if ctx.chat_session.pack == "small":
+                replies = await asyncio.gather(*(self._ask(document, runs, i, ctx) for i in open_runs))
+                by_model = dict(zip(open_runs, replies, strict=True))
+            else:
+                for part in batched(open_runs):
+                    by_model |= await self._ask_all(document, runs, part, ctx)
         labels = []
         for index, run in enumerate(runs):
             label, provenance = by_model.get(index, (decided[index], ctx.provenance()))
@@ -66,6 +72,26 @@ class SectionStage(Stage):
             )
         return StageResult(outputs=tuple(labels))
 
+    async def _ask_all(
+        self, document: Document, runs: Sequence[Run], places: Sequence[int], ctx: StageContext
+    ) -> dict[int, tuple[SectionClass, Provenance]]:
+        """Label all sections that the rules leave open by one call."""
+        sections = [
+            f"Section {n}: {' > '.join((*runs[i].path, runs[i].heading))}\nIt begins: {_beginning(document, runs[i])}"
+            for n, i in enumerate(places, 1)
+        ]
+        classes = ctx.taxonomies.sections.sections
+        prompt = ctx.prompt("label").render(
+            classes=[{"id": c.id.value, "name": c.name, "definition": c.definition} for c in classes],
+            title=document.title,
+            outline=_outline(runs),
+            sections="\n\n".join(sections),
+        )
+        ids = tuple(c.id.value for c in classes)
+        answer = await ctx.chat.ask(prompt, classes_reply(len(places), ids), seed=ctx.seed(*places))
+        provenance = ctx.provenance(prompt, [answer.reply_key])
+        return {i: (answer.value.of(n), provenance) for n, i in enumerate(places, 1)}
+
     async def _ask(
         self, document: Document, runs: Sequence[Run], index: int, ctx: StageContext
     ) -> tuple[SectionClass, Provenance]:
@@ -74,12 +100,21 @@ class SectionStage(Stage):
         prompt = ctx.prompt("label").render(
             classes=[{"id": c.id.value, "name": c.name, "definition": c.definition} for c in classes],
             title=document.title,
-            outline="\n".join("  " * len(r.path) + r.heading for r in runs[:_MAX_OUTLINE] if r.heading),
+            outline=_outline(runs),
             heading=" > ".join((*run.path, run.heading)),
             beginning=_beginning(document, run),
         )
         reply = await ctx.chat.choose(prompt, [c.id.value for c in classes], seed=ctx.seed(index))
         return SectionClass(reply.text.strip()), ctx.provenance(prompt, [reply.reply_key])
+
+
+def batched(places: Sequence[int]) -> list[Sequence[int]]:
+    """The open sections of a paper, as many together as one call takes: all of them in most papers."""
+    return [places[i : i + _MAX_AT_ONCE] for i in range(0, len(places), _MAX_AT_ONCE)]
+
+
+def _outline(runs: Sequence[Run]) -> str:
+    return "\n".join("  " * len(r.path) + r.heading for r in runs[:_MAX_OUTLINE] if r.heading)
 
 
 def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules) -> list[SectionClass | None]:
