@@ -18,7 +18,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
 
-with require("evaluate", "these metrics"):
+with require("benchmark", "these metrics"):
     import datasets
     import evaluate
 

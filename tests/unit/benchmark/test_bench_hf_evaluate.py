@@ -85,4 +85,4 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "scirgen.benchmark.adapters.hf_evaluate")
     with pytest.raises(MissingExtraError) as error:
         import scirgen.benchmark.adapters.hf_evaluate  # noqa: F401
-    assert "scirgen[evaluate]" in error.value.hint
+    assert "scirgen[benchmark]" in error.value.hint
