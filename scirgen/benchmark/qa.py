@@ -251,17 +251,33 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(sum(values) / len(values), 6) if values else None
 
 
+@dataclass(frozen=True)
+class QASettings:
+    """What ``scirgen benchmark qa`` measures.
+
+    Attributes:
+        model: URI of the model that answers.
+        retriever: finds the passages.
+        ks: numbers of passages that an answer is given with; 0 is closed-book.
+        split: of the release.
+        limit: questions at most, spread over the split; None: all.
+        entailment: URI of the model that decides whether an answer entails the reference.
+    """
+
+    model: str
+    retriever: str = "bm25"
+    ks: Sequence[int] = (0, 1, 5)
+    split: str = "test"
+    limit: int | None = None
+    entailment: str = "lexical:words"
+
+
 async def run_qa(
     release: Release,
-    model: str,
+    settings: QASettings,
     registry: Registry,
     out: Path,
     *,
-    retriever: str = "bm25",
-    ks: Sequence[int] = (0, 1, 5),
-    split: str = "test",
-    limit: int | None = None,
-    entailment: str = "lexical:words",
     started: Callable[[int], None] = lambda answers: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> QAReport:
@@ -277,13 +293,17 @@ async def run_qa(
     resources = Resources()
     prompts = PromptLibrary(resources)
     forms = {t.id: t.answer_form for t in Taxonomies(resources).graesser.types}
-    config = Config.model_validate({"models": {"generator": model}})
-    judge = open_entailment(entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard"))
+    config = Config.model_validate({"models": {"generator": settings.model}})
+    judge = open_entailment(
+        settings.entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard")
+    )
     # Loads it: one that cannot be loaded should not be found out after the answers were paid for.
     await question_entails([("Is it so?", "Yes", "Yes")], judge)
-    questions = questions_of(release, split, limit, forms, retriever, registry, max(*ks, 1))
+    questions = questions_of(
+        release, settings.split, settings.limit, forms, settings.retriever, registry, max(*settings.ks, 1)
+    )
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
-    started(len(questions) * len(ks))
+    started(len(questions) * len(settings.ks))
     done = count(1)
     rows: list[SystemRow] = []
     given: list[Answered] = []
@@ -292,7 +312,7 @@ async def run_qa(
         config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
     )
     try:
-        for k in ks:
+        for k in settings.ks:
             replies = await answers(
                 questions,
                 k,
@@ -312,5 +332,10 @@ async def run_qa(
         rows.append(row)
         broken_down += cells(name, row.k, questions, found)
     return QAReport(
-        release=release.info.name, split=split, entailment=judge.identity, rows=rows, cells=broken_down, answers=given
+        release=release.info.name,
+        split=settings.split,
+        entailment=judge.identity,
+        rows=rows,
+        cells=broken_down,
+        answers=given,
     )

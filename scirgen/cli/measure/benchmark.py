@@ -317,7 +317,7 @@ def qa(
     """Closed-book and retrieval-augmented answers, beside always-Yes and copy-the-context."""
     import asyncio
 
-    from scirgen.benchmark.qa import BREAKDOWNS, run_qa
+    from scirgen.benchmark.qa import BREAKDOWNS, QASettings, run_qa
     from scirgen.benchmark.tables import qa_cells_table, qa_table
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
@@ -335,8 +335,8 @@ def qa(
     count = Count("answers")
     report = asyncio.run(
         run_qa(
-            opened, model, load_registry(), out or beside(opened, "qa"), retriever=retriever, ks=ks, split=split, limit=limit,
-            entailment=entailment, started=count.start, progress=count,
+            opened, QASettings(model, retriever, ks, split, limit, entailment), load_registry(), out or beside(opened, "qa"),
+            started=count.start, progress=count,
         )
     )  # fmt: skip
     if json_file:

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from scirgen.benchmark.answer_metrics import THRESHOLD
-from scirgen.benchmark.qa import run_qa
+from scirgen.benchmark.qa import QASettings, run_qa
 from scirgen.core.errors import ModelAccessError, ModelError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
@@ -88,8 +88,7 @@ async def test_the_benchmark_measures_with_a_classifier_by_uri_at_one_half(tmp_p
     uri = classifier(tmp_path / "nli", ["contradiction", "neutral", "entailment"])
     async with FakeServer() as server:
         report = await run_qa(
-            release, f"openai:fake@{server.url}", load_registry(), tmp_path / "out", ks=(0, 1), split="train", limit=6,
-            entailment=uri,
+            release, QASettings(f"openai:fake@{server.url}", ks=(0, 1), split="train", limit=6, entailment=uri), load_registry(), tmp_path / "out"
         )  # fmt: skip
     assert report.entailment == uri and report.threshold == THRESHOLD == 0.5
     for k in (0, 1):
@@ -105,7 +104,6 @@ async def test_an_entailment_model_that_is_missing_is_found_out_before_anything_
     async with FakeServer() as server:
         with pytest.raises(ModelAccessError):
             await run_qa(
-                release, f"openai:fake@{server.url}", load_registry(), tmp_path / "out", split="train", limit=2,
-                entailment=f"hf:{tmp_path / 'none'}",
+                release, QASettings(f"openai:fake@{server.url}", split="train", limit=2, entailment=f"hf:{tmp_path / 'none'}"), load_registry(), tmp_path / "out"
             )  # fmt: skip
         assert not server.answered

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.benchmark.answer_metrics import number_match, question_entails, rouge_l
-from scirgen.benchmark.qa import Question, run_qa, score
+from scirgen.benchmark.qa import QASettings, Question, run_qa, score
 from scirgen.benchmark.tables import qa_cells_table, qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
@@ -49,7 +49,7 @@ async def test_models_and_baselines_are_measured_on_the_same_questions(tmp_path)
 
         async def once():
             return await run_qa(
-                release, f"openai:fake@{server.url}", load_registry(), tmp_path / "out", ks=(0, 2), split="train", limit=8
+                release, QASettings(f"openai:fake@{server.url}", ks=(0, 2), split="train", limit=8), load_registry(), tmp_path / "out"
             )  # fmt: skip
 
         report = await once()
@@ -171,7 +171,7 @@ async def test_what_was_answered_before_a_server_died_is_not_asked_for_again(tmp
 
     async def ask(server):
         return await run_qa(
-            release, f"openai:fake@{server.url}", load_registry(), tmp_path / "out", ks=(0, 2), split="train", limit=20
+            release, QASettings(f"openai:fake@{server.url}", ks=(0, 2), split="train", limit=20), load_registry(), tmp_path / "out"
         )  # fmt: skip
 
     async with FakeServer(faults=Faults(die_after=12)) as server:
