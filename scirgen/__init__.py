@@ -28,6 +28,9 @@ _EXPORTS = {
     "Paper": "scirgen.core.records",
     "Rejection": "scirgen.core.records",
     "QAPair": "scirgen.core.records",
+    "Query": "scirgen.core.records",
+    "QueryRecipe": "scirgen.stages.query.base",
+    "paper_materials": "scirgen.stages.query.base",
     "ACCEPT": "scirgen.stages.filter.base",
     "Backend": "scirgen.llm.base",
     "BlockKind": "scirgen.core.records",
@@ -84,6 +87,7 @@ if TYPE_CHECKING:
     from scirgen.core.records import Dataset as Dataset
     from scirgen.core.records import Paper as Paper
     from scirgen.core.records import QAPair as QAPair
+    from scirgen.core.records import Query as Query
     from scirgen.core.records import Rejection as Rejection
     from scirgen.core.records import Score as Score
     from scirgen.core.records import Span as Span
@@ -131,6 +135,8 @@ if TYPE_CHECKING:
     from scirgen.stages.parse.base import ParsedBlock as ParsedBlock
     from scirgen.stages.parse.base import ParsedPaper as ParsedPaper
     from scirgen.stages.parse.base import ParserOptions as ParserOptions
+    from scirgen.stages.query.base import QueryRecipe as QueryRecipe
+    from scirgen.stages.query.base import paper_materials as paper_materials
 
     GenerationTask = Task
     MatchPair = Pair

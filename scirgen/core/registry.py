@@ -38,6 +38,7 @@ _WANTED: Final[Mapping[str, tuple[str, ...]]] = {
     "entailment": ("identity", "async entail(pairs)"),
     "release_format": ("write(release, folder)",),
     "retriever": ("parameters", "index(documents)", "search(queries, depth)"),
+    "query_recipe": ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)"),
     "engine": ("async start(ctx, sessions, replies)", "async execute(stage, item, ctx)", "async aclose()"),
 }
 """Members that each kind must have, with the arguments of methods; docs/plugins.md has an example of each."""

@@ -89,6 +89,7 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
         "filter.gates": ["schema", "not_verbatim", "shouting"],
         "filter.faithfulness": ["overlap"],
         "tag.tagger": str(tagger_in(tmp_path)),
+        "query.recipes": ["titles"],
         "release.formats": ["csv"],
     }
     loaded, domain = resolve_config(domain="stations", flags=flags)
@@ -97,6 +98,8 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
     rows = (run.release / "csv" / "questions.csv").read_text().splitlines()
     assert rows[0] == "split,id,question,answer" and len(rows) > 1
     assert any("10 minutes" in r for r in rows)
+    (query,) = map(json.loads, (run.release / "tasks" / "titles" / "queries.jsonl").read_text().splitlines()[:1])
+    assert query["gold"]
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
 

@@ -19,6 +19,7 @@ PLUGIN = Plugin(
         Provided("entailment", "equal", "scirgen_examples.entailment:EqualTexts", "the same text"),
         Provided("release_format", "csv", "scirgen_examples.release_format:CsvFormat", "questions as CSV"),
         Provided("retriever", "shortest", "scirgen_examples.retriever:Shortest", "shortest documents first"),
+        Provided("query_recipe", "titles", "scirgen_examples.query_recipe:TitleRecipe", "a paper's title as a query"),
         Provided("engine", "counting", "scirgen_examples.engine:CountingEngine", "counts what it runs"),
     ),
 )

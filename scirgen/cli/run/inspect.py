@@ -10,7 +10,7 @@ import click
 
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span
+from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Query, Record, Rejection, Span
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.store import StoredResult
@@ -96,7 +96,8 @@ def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
         for span in record.evidence:
             _show_span(view, span)
         return
-    text = record.model_dump_json(exclude_defaults=True, exclude={"text", "blocks", "provenance"})
+    left_out = {"provenance"} if isinstance(record, Query) else {"text", "blocks", "provenance"}
+    text = record.model_dump_json(exclude_defaults=True, exclude=left_out)
     click.echo(f"   {text[:1200]}")
     for span in [getattr(record, "span", None), *getattr(record, "evidence", ())]:
         if isinstance(span, Span):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from scirgen.core.records import AspectCategory, Query, Rejection
 from scirgen.core.text.textmatch import words
 from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
-from scirgen.stages.query.base import PaperMaterial, QueryRecipe, materials, rejected
+from scirgen.stages.query.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 from scirgen.stages.query.checks import coined_names, shares_run
 from scirgen.stages.query.decompose import (
     DecomposeReply,
@@ -53,7 +53,7 @@ class AspectsRecipe(QueryRecipe):
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The need, its aspects, sub-aspects and sub-queries."""
-        papers = materials(item)
+        papers = paper_materials(item)
         if bare := [p.paper_id for p in papers if not p.abstract]:
             return StageResult(rejections=(rejected(ctx, "no_abstract", f"{bare[0]} has no abstract", "paper"),))
         need, rejections = await self._need(papers, ctx)

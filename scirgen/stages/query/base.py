@@ -52,7 +52,7 @@ class PaperMaterial:
         return [t for t in dict.fromkeys(texts) if normalise(t) not in abstract][:_STATEMENTS]
 
 
-def materials(item: WorkItem) -> list[PaperMaterial]:
+def paper_materials(item: WorkItem) -> list[PaperMaterial]:
     """The papers among an item's inputs, in the order of their documents."""
     years = {p.id: p.year for p in item.of(Paper)}
     aspects = item.of(Aspect)

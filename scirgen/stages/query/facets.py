@@ -8,7 +8,7 @@ from __future__ import annotations
 from scirgen.core.records import Query, Rejection, Span
 from scirgen.core.text.textmatch import normalise
 from scirgen.stages.base import StageContext, StageResult, WorkItem
-from scirgen.stages.query.base import QueryRecipe, materials, rejected
+from scirgen.stages.query.base import QueryRecipe, paper_materials, rejected
 
 
 class FacetsRecipe(QueryRecipe):
@@ -19,7 +19,7 @@ class FacetsRecipe(QueryRecipe):
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Up to three queries."""
-        (paper,) = materials(item)
+        (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
         abstract = normalise(paper.abstract)

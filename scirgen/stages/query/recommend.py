@@ -14,7 +14,7 @@ from scirgen.core.records import AspectCategory, Query, QueryForm, Rejection
 from scirgen.core.taxonomy import NeedField
 from scirgen.core.text.textmatch import content_words, words
 from scirgen.stages.base import StageContext, StageResult, WorkItem
-from scirgen.stages.query.base import PaperMaterial, QueryRecipe, materials, rejected
+from scirgen.stages.query.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 from scirgen.stages.query.checks import shares_run
 
 _LEAST_WORDS, _MOST_WORDS = 8, 60
@@ -45,7 +45,7 @@ class RecommendRecipe(QueryRecipe):
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Two queries, or why there are none."""
-        (paper,) = materials(item)
+        (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
         fields = ctx.taxonomies.needs.of(ctx.config.domain)

@@ -17,8 +17,8 @@ _WITHOUT_MODEL = {"facets"}
 class QueryStage(Stage):
     """Queries do not depend on a dataset: what a paper yields is shared by all datasets that it uses.
 
-    A paper takes part once verification kept something of it for one of its datasets. Its statements are those that were
-    extracted, which are the paper's; verification keeps a selection for each dataset, and would make as many items.
+    Its statements are those that were extracted, which are the paper's; verification keeps a selection for each dataset, and would
+    make as many items.
     """
 
     name = STAGE
@@ -60,8 +60,7 @@ def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe
 
 
 def _papers(scope: Scope) -> list[PaperMaterial]:
-    """The dataset's used papers that verification kept something of, by id."""
-    kept = {a.paper_id for a in scope.outputs("verify", Aspect)}
+    """The papers that the dataset is used in, by id."""
     documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
     years = {p.id: p.year for p in scope.outputs("collect", Paper)}
     aspects = sorted(scope.outputs("extract", Aspect), key=lambda a: (a.span.start, a.category))
@@ -69,5 +68,5 @@ def _papers(scope: Scope) -> list[PaperMaterial]:
     return [
         PaperMaterial(documents[p], tuple(a for a in aspects if a.paper_id == p), years.get(p))
         for p in used
-        if p in kept and p in documents
+        if p in documents
     ]

@@ -17,6 +17,9 @@ from scirgen.qa.tasks import AbstractRow, AbstractSentence, added_up, requiremen
 from scirgen.stages.base import RunView
 from scirgen.stages.release.tasks import TaskContent
 
+NEEDS_DATA = ("sentence", "keyphrases")
+"""Forms that ask for datasets; the paper's datasets are their gold. Other forms ask for papers."""
+
 _OPEN = re.compile(r"^(?:cc\d?-|cc0|public-domain|odc|ogl|pddl|odbl|mit$|apache)", re.I)
 _PROFILES = {"facets": "csfcube", "aspects": "doris"}
 _COINED = re.compile(r"\b(?=[\w-]*[A-Z][\w-]*[A-Z0-9])[A-Z]?[\w-]{2,}\b")
@@ -100,7 +103,7 @@ def run_tasks(
     for query in found.queries:
         if not users.get(query.paper_id or ""):
             continue
-        if query.recipe != "recommend":
+        if query.form not in NEEDS_DATA:
             kept[query.recipe].append(query)
             continue
         gold = users[query.paper_id or ""]
@@ -168,7 +171,7 @@ def _task(
         name=name,
         info=TaskInfo(
             recipe=name,
-            corpus="datasets" if name == "recommend" else "abstracts",
+            corpus="datasets" if all(q.form in NEEDS_DATA for q in queries) else "abstracts",
             profile=_PROFILES.get(name, "trec"),
             needs_review=found.require_review and any(q.form == "complex" for q in queries),
             unvalidated=tuple(sorted({g.judge for g in grades} & set(found.unvalidated))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.errors import PluginError, ResourceError
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, Paper, Query, SectionClass
+from scirgen.core.records import AspectCategory, Dataset, Link, Paper, Query, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.query.recommend import keyphrases
 from scirgen.stages.query.stage import QueryStage
@@ -36,12 +36,9 @@ PAPER = Paper(id=DOCUMENT.paper_id, title=DOCUMENT.title, year=2021)
 FLOW = Dataset(id="flow", title="Daily streamflow of the Arvel headwaters")
 
 
-def scope(dataset: Dataset = FLOW, kept: int = 1) -> FakeScope:
+def scope(dataset: Dataset = FLOW) -> FakeScope:
     link = Link(dataset_id=dataset.id, paper_id=PAPER.id, found_by="doi", used=True)
-    verified = tuple(a.model_copy(update={"dataset_id": dataset.id}) for a in ASPECTS[:kept])
-    return FakeScope(
-        {"collect": (dataset, PAPER), "parse": (DOCUMENT,), "match": (link,), "extract": ASPECTS, "verify": verified}
-    )
+    return FakeScope({"collect": (dataset, PAPER), "parse": (DOCUMENT,), "match": (link,), "extract": ASPECTS})
 
 
 async def run(recipe: str, rule: Rule = lambda p, n: "", **settings: object) -> StageResult:
@@ -66,9 +63,11 @@ def test_items_are_keyed_by_paper_and_shared_by_its_datasets() -> None:
     assert one == two
 
 
-def test_a_paper_that_verification_kept_nothing_of_takes_no_part() -> None:
+def test_a_paper_that_does_not_use_the_dataset_takes_no_part() -> None:
+    link = Link(dataset_id="flow", paper_id=PAPER.id, found_by="doi", used=False)
+    records = {"collect": (FLOW, PAPER), "parse": (DOCUMENT,), "match": (link,), "extract": ASPECTS}
     ctx, _ = make_context(stage="query", query={"recipes": ["facets"]})
-    assert list(QueryStage().items(scope(kept=0), ctx)) == []
+    assert list(QueryStage().items(FakeScope(records), ctx)) == []
 
 
 def test_an_unknown_recipe_is_refused_with_the_near_one() -> None:
@@ -210,13 +209,11 @@ def test_two_papers_of_a_dataset_are_one_need_together() -> None:
     other = DOCUMENT.model_copy(update={"id": "other", "paper_id": "10.1/q"})
     second = Link(dataset_id="flow", paper_id="10.1/q", found_by="doi", used=True)
     both = scope()
-    kept = ASPECTS[0].model_copy(update={"paper_id": "10.1/q", "dataset_id": "flow"})
     records = {
         "collect": (FLOW, PAPER),
         "extract": ASPECTS,
         "parse": (DOCUMENT, other),
         "match": (*both.outputs("match", Link), second),
-        "verify": (*both.outputs("verify", Aspect), kept),
     }
     ctx, _ = make_context(stage="query", query={"recipes": ["aspects"]})
     keys = [i.key for i in QueryStage().items(FakeScope(records), ctx)]
