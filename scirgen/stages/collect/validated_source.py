@@ -33,6 +33,12 @@ _RECORD = "Yield a scirgen.Rejection for a record that cannot be used; the other
 _NETWORK = "Raise scirgen.SourceError for errors that a retry may fix; requests made with scirgen.open_http do."
 
 
+_DATES = frozenset(
+    {"published", "publication year", "publicationyear", "year", "issued", "date published", "datepublished"}
+)
+"""Labels of fields, in lower case, that hold when a dataset was published."""
+
+
 def checked(source: object) -> CheckedSource:
     """A source of one's own, wrapped.
 
@@ -249,10 +255,19 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
             (c, f, clean(t, _LONGEST_DESCRIPTION, plain_text)) for c, f, t in dataset.translations[:_MOST_ENTRIES]
         ),
         "related": tuple(tame(visible(r), _LONGEST_TITLE) for r in dataset.related[:_MOST_ENTRIES]),
+        "year": dataset.year if dataset.year is not None else _stated_year(dataset),
         "url": visible(address(dataset.url))[:_LONGEST_TITLE] if dataset.url else dataset.url,
     }
     changed = {name: value for name, value in changes.items() if value != getattr(dataset, name)}
     return (dataset.model_copy(update=changed) if changed else dataset), orders
+
+
+def _stated_year(dataset: Dataset) -> int | None:
+    """The year of publication, from the first field that is called so; a time filter leaves undated datasets in."""
+    for label, value in dataset.fields:
+        if label.casefold() in _DATES and (found := re.search(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)", value)):
+            return int(found.group())
+    return None
 
 
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:

@@ -229,3 +229,24 @@ async def test_candidates_when_right_then_they_pass_unchanged(tmp_path: Path) ->
     found = Candidate(PAPER, "catalogue")
     source = with_member("papers", lambda self, dataset: [found])
     assert [c async for c in source.papers(dataset("a"))] == [found]
+
+
+@pytest.mark.parametrize(
+    ("fields", "year"),
+    [
+        ((("Published", "2019-04-01"),), 2019),
+        ((("Year", "1951"),), 1951),
+        ((("Period", "1990-2020"),), None),
+        ((), None),
+    ],
+)
+async def test_a_dataset_s_year_is_the_one_its_record_states(
+    fields: tuple[tuple[str, str], ...], year: int | None
+) -> None:
+    class Dated(Plain):
+        def datasets(self, cursor: str | None = None) -> Iterator[object]:
+            yield dataset("a").model_copy(update={"fields": fields})
+
+    (found,) = [d async for d in CheckedSource(Dated()).datasets()]  # type: ignore[arg-type]
+    assert isinstance(found, Dataset)
+    assert found.year == year
