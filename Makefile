@@ -48,7 +48,7 @@ test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
 	$(BIN)/pytest -m ray
 
 .PHONY: nightly
-nightly: setup  ## what takes too long for every commit: a run stopped at a hundred random moments, large catalogues, 500 fuzz seeds
+nightly: setup  ## what takes too long for every commit: kills, large catalogues, 500 fuzz seeds, all attacks of docs/safety.md
 	$(BIN)/pytest -n 2 -m nightly
 	SCIRGEN_FUZZ_SEEDS=500 $(BIN)/pytest -q tests/fuzz
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from scirgen.core.errors import InputError, SourceError
 from scirgen.core.extras import require
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.safety.files import is_below
 from scirgen.qa.release import Release
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
@@ -57,6 +58,8 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
         )
     for path in sorted(known):
         file = release.folder / path
+        if not is_below(file, release.folder):
+            raise InputError(f"{path!r} does not lie in the release", hint="Only files of the release are published.")
         if not file.is_file():
             raise InputError(f"{file} is missing", hint="Write the release again.")
         uploads.append(Upload(path, file.stat().st_size, file_sha256(file)))

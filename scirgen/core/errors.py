@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from scirgen.core.secrets import masked
@@ -23,10 +24,10 @@ class ScirgenError(Exception):
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
-        message = masked(message)
+        message = _printable(masked(message))
         super().__init__(message)
         self.message = message
-        self.hint = masked(hint)
+        self.hint = _printable(masked(hint))
         self.error_code = code or type(self).code
 
     @property
@@ -37,6 +38,14 @@ class ScirgenError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments survive pickling between worker processes and Ray actors.
         return (_rebuild, (type(self), self.message, self.hint, self.error_code))
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def _printable(text: str) -> str:
+    """The text with control characters spelled out: a terminal would obey what a server puts into its message."""
+    return _CONTROL.sub(lambda m: repr(m.group())[1:-1], text)
 
 
 def _rebuild(kind: type[ScirgenError], message: str, hint: str, code: str) -> ScirgenError:

@@ -119,6 +119,9 @@ class SectionConfig(Section):
     """Stage 3."""
 
     use_model: bool = True
+    max_calls: int = Field(
+        default=60, ge=0, description="model calls for one paper, at most; the rules decide about its further headings"
+    )
 
 
 class MatchConfig(Section):

@@ -10,6 +10,7 @@ from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 _LONGEST_HEADING = 300
 _LONGEST_BLOCK = 100_000
 _MOST_BLOCKS = 50_000
+_MOST_HEADINGS = 1_000
 
 
 def presentable(parsed: ParsedPaper) -> tuple[ParsedPaper, list[str]]:
@@ -24,7 +25,9 @@ def presentable(parsed: ParsedPaper) -> tuple[ParsedPaper, list[str]]:
         taken.extend(orders)
         return kept
 
-    blocks = tuple(_block(b, clean(b.text, _most(b))) for b in parsed.blocks[:_MOST_BLOCKS])
+    blocks = _plain_after(
+        tuple(_block(b, clean(b.text, _most(b))) for b in parsed.blocks[:_MOST_BLOCKS]), _MOST_HEADINGS
+    )
     title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
     same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
     if same and (title, abstract) == (parsed.title, parsed.abstract):
@@ -32,6 +35,18 @@ def presentable(parsed: ParsedPaper) -> tuple[ParsedPaper, list[str]]:
     return parsed.model_copy(update={"title": title, "abstract": abstract, "blocks": blocks}), list(
         dict.fromkeys(taken)
     )
+
+
+def _plain_after(blocks: tuple[ParsedBlock, ...], most: int) -> tuple[ParsedBlock, ...]:
+    """With at most so many headings: those that follow are paragraphs. No paper has as many; what they cost grows with their square."""
+    if sum(b.kind is BlockKind.HEADING for b in blocks) <= most:
+        return blocks
+    seen, kept = 0, []
+    for block in blocks:
+        seen += block.kind is BlockKind.HEADING
+        late = block.kind is BlockKind.HEADING and seen > most
+        kept.append(block.model_copy(update={"kind": BlockKind.PARAGRAPH, "level": None}) if late else block)
+    return tuple(kept)
 
 
 def _most(block: ParsedBlock) -> int:

@@ -15,6 +15,7 @@ from scirgen.stages.section.rules import HeadingRules
 from scirgen.stages.section.runs import Run, heading_runs
 
 _BEGINNING_CHARS = 600
+_LONGEST_PATH = 900
 _MAX_OUTLINE = 60
 _MAX_AT_ONCE = 24
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
@@ -45,7 +46,10 @@ class SectionStage(Stage):
         rules = HeadingRules(ctx.taxonomies.sections.sections)
         runs = heading_runs(document)
         decided = label_by_rules(document, runs, rules)
-        open_runs = [i for i, label in enumerate(decided) if label is None]
+        # A paper of a thousand odd headings must not cost a thousand calls.
+        small = ctx.chat_session is not None and ctx.chat_session.pack == "small"
+        most = ctx.config.section.max_calls * (1 if small else _MAX_AT_ONCE)
+        open_runs = [i for i, label in enumerate(decided) if label is None][:most]
         by_model: dict[int, tuple[SectionClass, Provenance]] = {}
         if open_runs and ctx.config.section.use_model and ctx.chat_session is not None:
             if ctx.chat_session.pack == "small":
@@ -101,7 +105,7 @@ class SectionStage(Stage):
             classes=[{"id": c.id.value, "name": c.name, "definition": c.definition} for c in classes],
             title=document.title,
             outline=_outline(runs),
-            heading=" > ".join((*run.path, run.heading)),
+            heading=" > ".join((*run.path, run.heading))[-_LONGEST_PATH:],
             beginning=_beginning(document, run),
         )
         reply = await ctx.chat.choose(prompt, [c.id.value for c in classes], seed=ctx.seed(index))

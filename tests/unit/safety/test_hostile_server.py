@@ -1,0 +1,156 @@
+"""Forty ways in which a model server may lie: each costs its own items, never the run's store, and an honest rerun succeeds."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scirgen.api import resolve_config, run_pipeline
+from scirgen.commands.doctor import diagnose
+from scirgen.core.errors import ScirgenError
+from scirgen.pipeline.observer import Silent
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import run_small, write_records
+
+
+def chat(content: object = "text", usage: object = None, finish: object = "stop", **more: object) -> bytes:
+    body = {
+        "id": "x", "object": "chat.completion", "created": 1, "model": "fake",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": finish, **more}],
+        "usage": usage if usage is not None else {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }  # fmt: skip
+    return json.dumps(body).encode()
+
+
+def http(body: bytes, head: str = "200 OK", **headers: str) -> bytes:
+    lines = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close", **headers}
+    return "".join([f"HTTP/1.1 {head}\r\n", *(f"{k}: {v}\r\n" for k, v in lines.items()), "\r\n"]).encode() + body
+
+
+PAIR = '{"pairs": [{"question": "%s", "answer": "%s", "evidence": ["%s"]}]}'
+BOMB = zlib.compressobj(9, zlib.DEFLATED, 31)
+BOMBED = BOMB.compress(b" " * 200_000_000) + BOMB.flush()
+MODES: dict[str, bytes] = {
+    "nothing": b"",
+    "no http": b"hello\r\n\r\n",
+    "empty body": http(b""),
+    "null": http(b"null"),
+    "a list": http(b"[]"),
+    "a number": http(b"1e999"),
+    "deep json": http(b"[" * 200_000),
+    "deep reply": http(chat("[" * 100_000)),
+    "not utf-8": http(b"\xff\xfe\x00"),
+    "no choices": http(b'{"choices": []}'),
+    "choices of nonsense": http(b'{"choices": 7}'),
+    "null content": http(chat(None)),
+    "content of objects": http(chat({"a": 1})),
+    "tokens of 10**30": http(chat(usage={"prompt_tokens": 10**30, "completion_tokens": 10**30})),
+    "negative tokens": http(chat(usage={"prompt_tokens": -(10**9), "completion_tokens": -5})),
+    "tokens of text": http(chat(usage={"prompt_tokens": "many", "completion_tokens": []})),
+    "tokens that are not numbers": http(chat().replace(b'"prompt_tokens": 1', b'"prompt_tokens": NaN')),
+    "fractions of tokens": http(chat(usage={"prompt_tokens": 1.5, "completion_tokens": 1e300})),
+    "nine megabytes": http(chat("a" * 9_000_000)),
+    "blanks": http(chat(" " * 1_000_000)),
+    "signs": http(chat("-" * 1_000_000)),
+    "question marks": http(chat(PAIR % ("?" * 100_000, "a", "b"))),
+    "a bomb": http(BOMBED, **{"Content-Encoding": "gzip"}),
+    "a broken gzip": http(b"\x1f\x8b\x08broken", **{"Content-Encoding": "gzip"}),
+    "brotli": http(chat(), **{"Content-Encoding": "br"}),
+    "a wrong length": http(chat(), **{"Content-Length": "99999"}),
+    "a negative length": http(chat(), **{"Content-Length": "-5"}),
+    "a redirect": http(b"", "302 Found", Location="http://127.0.0.1:9/v1/chat/completions"),
+    "a redirect to a file": http(b"", "307 Temporary Redirect", Location="file:///etc/passwd"),
+    "wait a thousand years": http(b"{}", "429 Too Many Requests", **{"Retry-After": "31536000000"}),
+    "wait for text": http(b"{}", "503 Service Unavailable", **{"Retry-After": "soon"}),
+    "bad request": http(b'{"error": {"message": "\x1b[2J no"}}', "400 Bad Request"),
+    "server error": http(b"<html>oops</html>", "500 Internal Server Error"),
+    "teapot": http(b"", "418 I'm a teapot"),
+    "status 999": http(b"{}", "999 What"),
+    "endless head": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000,
+    "a long header": http(chat(), **{"X-Long": "a" * 1_000_000}),
+    "another finish": http(chat("text", finish="\x1b[31m")),
+    "control characters": http(chat("\x00\x07\x1b]0;owned\x07" * 100)),
+    "half a character": http(chat().replace(b'"text"', b'"\\ud800"')),
+}
+
+
+class Liar:
+    """A server that lists a model and answers every other request with the same bytes."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            head = connection.recv(1 << 20)
+            models = json.dumps({"data": [{"id": "fake", "max_model_len": 10**30}]}).encode()
+            connection.sendall(http(models) if b"/models" in head.split(b"\r\n")[0] else self._answer)
+            connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+async def lied_to(modes: dict[str, bytes], tmp_path: Path, seconds: float, note: Callable[[str], None] = print) -> None:
+    records = write_records(tmp_path / "records.jsonl", 1)
+    for number, (name, answer) in enumerate(modes.items()):
+        out = tmp_path / f"run{number}"
+        liar = Liar(answer)
+        begun = time.monotonic()
+        settings = {
+            "input": str(records), "models.generator": f"openai:fake@{liar.url}", "models.pack": "standard", "filter.faithfulness": [],
+            "generate.types_without_paper": 1, "limits.retries": 0, "limits.timeout_s": 5.0, "limits.max_minutes": 0.5,
+        }  # fmt: skip
+        loaded, domain = resolve_config(domain="geo", flags=settings)
+        try:
+            run = await run_pipeline(out, loaded.config, domain, observer=Silent())
+            assert run.outcome is not None and run.outcome.status in ("partial", "success", "budget"), name
+        except ScirgenError as error:
+            assert "\x1b" not in error.in_full, name
+        finally:
+            liar.close()
+        assert time.monotonic() - begun < seconds, name
+        assert not any(p.suffix == ".md" and b"owned" in p.read_bytes() for p in out.rglob("*") if p.is_file()), name
+        async with FakeServer() as server:
+            try:
+                honest = await run_small(server, records, out, limits__retries=1)
+                assert honest.outcome is not None and honest.outcome.status == "success", name
+            except ScirgenError as error:  # a well-formed lie is a reply: its row was rejected, and the store is sound
+                assert error.error_code == "nothing_made", name
+        assert diagnose(out) == [], name
+
+
+
+async def test_four_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
+    assert len(MODES) == 40
+    await lied_to(
+        {name: MODES[name] for name in ("tokens of 10**30", "deep reply", "a bomb", "a redirect")}, tmp_path, 60
+    )
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+async def test_forty_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
+    await lied_to(MODES, tmp_path, 60)
