@@ -142,7 +142,6 @@ async def lied_to(modes: dict[str, bytes], tmp_path: Path, seconds: float, note:
         assert diagnose(out) == [], name
 
 
-
 async def test_four_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
     assert len(MODES) == 40
     await lied_to(

@@ -155,7 +155,9 @@ async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls() -> None
             ParsedBlock(kind=BlockKind.PARAGRAPH, text="Words stand here. " * 9),
         ]
     document = assemble(Paper(id="p"), ParsedPaper(parser="x", blocks=tuple(blocks)))
-    ctx, chat = make_context(lambda prompt, n: "none", pack="small", stage="section", key="p", section={"max_calls": 12})
+    ctx, chat = make_context(
+        lambda prompt, n: "none", pack="small", stage="section", key="p", section={"max_calls": 12}
+    )
     result = await SectionStage().process(WorkItem("p", (document,)), ctx)
     assert len(chat.prompts) == 12 and isinstance(document, Document) and len(result.outputs) >= 300
 
