@@ -8,6 +8,18 @@ from scirgen.core.version import __version__
 
 _EXPORTS = {
     "generate": "scirgen.api",
+    "agenerate": "scirgen.api",
+    "astream": "scirgen.api",
+    "estimate": "scirgen.api",
+    "aestimate": "scirgen.api",
+    "inspect": "scirgen.api",
+    "audit": "scirgen.api",
+    "profile": "scirgen.api",
+    "benchmark_retrieval": "scirgen.api",
+    "benchmark_qa": "scirgen.api",
+    "abenchmark_qa": "scirgen.api",
+    "labels": "scirgen.api",
+    "agreement": "scirgen.api",
     "merge": "scirgen.api",
     "Run": "scirgen.api",
     "Domain": "scirgen.core.resources",
@@ -75,6 +87,18 @@ _EXPORTS = {
 }
 
 if TYPE_CHECKING:
+    from scirgen.api import abenchmark_qa as abenchmark_qa
+    from scirgen.api import aestimate as aestimate
+    from scirgen.api import agenerate as agenerate
+    from scirgen.api import agreement as agreement
+    from scirgen.api import astream as astream
+    from scirgen.api import audit as audit
+    from scirgen.api import benchmark_qa as benchmark_qa
+    from scirgen.api import benchmark_retrieval as benchmark_retrieval
+    from scirgen.api import estimate as estimate
+    from scirgen.api import inspect as inspect
+    from scirgen.api import labels as labels
+    from scirgen.api import profile as profile
     from scirgen.benchmark.retriever import Ranking as Ranking
     from scirgen.core.config import Config as Config
     from scirgen.core.errors import ConfigError as ConfigError

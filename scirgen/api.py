@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scirgen.commands.estimate.command import estimate_run as estimate_run
 from scirgen.commands.merge.command import Permitted, merge_runs
 from scirgen.core.config import Config
 from scirgen.core.domains import find_domain as find_domain
 from scirgen.core.domains import resolve_config as resolve_config
-from scirgen.core.records import QAPair, ReleaseFile
-from scirgen.core.resources import Domain
+from scirgen.core.records import QAPair, Record, ReleaseFile
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Domain, Resources
 from scirgen.core.runtime import blocking
-from scirgen.pipeline.observer import Observer, Silent
+from scirgen.pipeline.observer import Observer, Several, Silent
+from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.run import build_stages as build_stages
 from scirgen.pipeline.run import execute
 from scirgen.pipeline.runner import Outcome
+from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.opening import open_view
+from scirgen.qa.release import Release
 from scirgen.report import write_report
 from scirgen.stages.collect.source import Source
+
+if TYPE_CHECKING:
+    from scirgen.benchmark.qa import QAReport
+    from scirgen.benchmark.retrieval import RetrievalReport
+    from scirgen.commands.audit import Audit
+    from scirgen.commands.estimate.result import Estimate
+    from scirgen.qa.labels import LabelSet
+    from scirgen.report.profile import Profile
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder, for reading. ``outcome`` is set when this process made it."""
+    """A run's folder (a text or a path), for reading, also while the run goes on. ``outcome`` is set when this process made it."""
 
     folder: Path
     outcome: Outcome | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
 
     @property
     def release(self) -> Path:
@@ -98,17 +115,82 @@ def generate(
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
     """
+    config, pack = _resolved(locals())
+    return blocking(run_pipeline(Path(out), config, pack, source=source, observer=observer or Silent()))
+
+
+async def agenerate(
+    out: str | Path,
+    *,
+    domain: str | None = None,
+    input: str | Path | None = None,
+    papers: str | Path | None = None,
+    model: str | None = None,
+    scorer: str | None = None,
+    source: Source | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+    config_file: str | Path | None = None,
+    settings: Mapping[str, object] | None = None,
+    observer: Observer | None = None,
+) -> Run:
+    """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
+    config, pack = _resolved(locals())
+    return await run_pipeline(Path(out), config, pack, source=source, observer=observer or Silent())
+
+
+async def astream(out: str | Path, **given: Any) -> AsyncGenerator[QAPair, None]:
+    """`agenerate`, giving each accepted and tagged pair as soon as there is one; those of an earlier run come first.
+
+    A pair may still be left out of the release, where another dataset's question says the same. Leaving the loop stops the run;
+    the next call goes on.
+
+    Args:
+        out: the run's folder.
+        given: as for `generate`.
+    """
+    pairs: asyncio.Queue[QAPair | None] = asyncio.Queue()
+    passed_on = given.pop("observer", None)
+    watching = Several(_Pairs(pairs), *([passed_on] if passed_on else []))
+    work = asyncio.ensure_future(agenerate(out, observer=watching, **given))
+    work.add_done_callback(lambda _: pairs.put_nowait(None))
+    try:
+        while (pair := await pairs.get()) is not None:
+            yield pair
+        await work
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait([work])
+
+
+class _Pairs(Silent):
+    """Passes on the pairs that stage tag gives."""
+
+    def __init__(self, to: asyncio.Queue[QAPair | None]) -> None:
+        self._to = to
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        if result.stage == "tag":
+            for record in result.outputs():
+                if isinstance(record, QAPair):
+                    self._to.put_nowait(record)
+
+
+def _resolved(given: Mapping[str, Any]) -> tuple[Config, Domain]:
+    """Settings and domain from the arguments of `generate`."""
     flags = {
-        "input": str(input) if input else None,
-        "papers": str(papers) if papers else None,
-        "models.generator": model,
-        "models.scorer": scorer,
-        "collect.limit": limit,
-        "seed": seed,
-        **(settings or {}),
+        "input": str(given["input"]) if given.get("input") else None,
+        "papers": str(given["papers"]) if given.get("papers") else None,
+        "models.generator": given.get("model"),
+        "models.scorer": given.get("scorer"),
+        "collect.limit": given.get("limit"),
+        "seed": given.get("seed"),
+        **(given.get("settings") or {}),
     }
-    loaded, pack = resolve_config(domain=domain, config_file=Path(config_file) if config_file else None, flags=flags)
-    return blocking(run_pipeline(Path(out), loaded.config, pack, source=source, observer=observer or Silent()))
+    file = given.get("config_file")
+    loaded, pack = resolve_config(domain=given.get("domain"), config_file=Path(file) if file else None, flags=flags)
+    return loaded.config, pack
 
 
 async def run_pipeline(
@@ -158,3 +240,147 @@ def merge(
     if report:
         write_report(folder)
     return Run(folder, outcome)
+
+
+def estimate(
+    out: str | Path,
+    *,
+    sample: int = 8,
+    history: str | Path | None = None,
+    tokens_per_second: float | None = None,
+    source: Source | None = None,
+    **given: Any,
+) -> Estimate:
+    """Predict calls, tokens, cost and hours of `generate` with the same arguments. No model is asked.
+
+    Args:
+        out: the run's folder; downloaded papers are kept in it for the run.
+        sample: datasets to rehearse on.
+        history: folder of an earlier run with the same model, for its reply lengths and speed.
+        tokens_per_second: new tokens a second that the server gives in all.
+        source: as for `generate`.
+        given: as for `generate`: domain, input, papers, model, scorer, limit, seed, config_file, settings.
+
+    Raises:
+        ScirgenError: wrong input or settings.
+    """
+    return blocking(
+        aestimate(out, sample=sample, history=history, tokens_per_second=tokens_per_second, source=source, **given)
+    )
+
+
+async def aestimate(
+    out: str | Path,
+    *,
+    sample: int = 8,
+    history: str | Path | None = None,
+    tokens_per_second: float | None = None,
+    source: Source | None = None,
+    **given: Any,
+) -> Estimate:
+    """`estimate` for asynchronous code."""
+    config, pack = _resolved(given)
+    return await estimate_run(
+        Path(out), config, pack, sample=sample, history=Path(history) if history else None,
+        tokens_per_second=tokens_per_second, source=source,
+    )  # fmt: skip
+
+
+def inspect(run: str | Path, id: str) -> list[Record]:
+    """All records of a run with this id (or whose id begins with it), accepted and rejected, in the order of the stages."""
+    view = open_view(Path(run))
+    try:
+        return [
+            record
+            for kind, result in view.find(id)
+            for record in (*result.outputs(), *result.rejections())
+            if type(record).__name__ == kind and record_id(record).startswith(id)
+        ]
+    finally:
+        view.close()
+
+
+def audit(
+    file: str | Path,
+    *,
+    split: str | None = None,
+    domain: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Audit:
+    """Find the defects of a question-answer set by the gates that need no model: a run, a release, ScIRGen-Geo, BEIR, JSON Lines.
+
+    Raises:
+        InputError: the file is none of these.
+    """
+    from scirgen.commands.audit import audit as run_audit
+    from scirgen.qa.qafiles import open_qa
+
+    loaded, pack = resolve_config(domain=domain, flags=dict(settings or {}))
+    return run_audit(open_qa(Path(file), split), loaded.config, Resources(pack), load_registry())
+
+
+def profile(run: str | Path, dataset: str) -> Profile:
+    """What the papers of a dataset say about it; ``dataset`` is its id, the beginning of its id, or its DOI."""
+    from scirgen.report.profile import build_profile
+
+    return build_profile(Path(run), dataset)
+
+
+def benchmark_retrieval(
+    release: str | Path | Release,
+    retrievers: Sequence[str] = ("bm25",),
+    *,
+    corpora: Sequence[str] = ("without-paper",),
+    split: str = "test",
+    limit: int | None = None,
+) -> RetrievalReport:
+    """Which dataset was a question asked about? Recall, MRR, NDCG and more of each retriever, with intervals and tests."""
+    from scirgen.benchmark.retrieval import evaluate
+
+    opened = release if isinstance(release, Release) else Release(release)
+    return evaluate(
+        opened, list(retrievers), registry=load_registry(), settings=list(corpora), split=split, limit=limit
+    )
+
+
+async def abenchmark_qa(
+    release: str | Path | Release,
+    model: str,
+    out: str | Path,
+    *,
+    ks: Sequence[int] = (0, 1, 5),
+    split: str = "test",
+    limit: int | None = None,
+) -> QAReport:
+    """How well a model answers the questions of a release, with 0, 1, 5 ... retrieved passages; replies are kept in ``out``."""
+    from scirgen.benchmark.qa import run_qa
+
+    opened = release if isinstance(release, Release) else Release(release)
+    return await run_qa(opened, model, load_registry(), Path(out), ks=ks, split=split, limit=limit)
+
+
+def benchmark_qa(
+    release: str | Path | Release,
+    model: str,
+    out: str | Path,
+    *,
+    ks: Sequence[int] = (0, 1, 5),
+    split: str = "test",
+    limit: int | None = None,
+) -> QAReport:
+    """`abenchmark_qa` for synchronous code."""
+    return blocking(abenchmark_qa(release, model, out, ks=ks, split=split, limit=limit))
+
+
+def labels(folder: str | Path) -> LabelSet:
+    """A folder of labels that people give, as ``scirgen label draw`` makes it, for reading."""
+    from scirgen.qa.labels import LabelSet
+
+    return LabelSet(Path(folder))
+
+
+def agreement(folder: str | Path) -> dict[str, Any]:
+    """How far the people who labelled a folder agree, as ``scirgen label agree`` measures it."""
+    from scirgen.commands.label.agree import measure
+
+    return measure(labels(folder))

@@ -269,7 +269,7 @@ class ReleaseInfo(Record):
 class Release:
     """A release folder, read lazily: iterators hold one row at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str | Path) -> None:
         """Open a release.
 
         Args:
@@ -278,6 +278,7 @@ class Release:
         Raises:
             InputError: no release there, or one of a newer layout.
         """
+        folder = Path(folder)
         inner = folder / "release"
         self.folder = (
             inner if not (folder / "release.json").is_file() and (inner / "release.json").is_file() else folder
