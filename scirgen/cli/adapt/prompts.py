@@ -12,7 +12,7 @@ import click
 from scirgen.api import find_domain, resolve_config
 from scirgen.cli.options import parse_settings
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.records import Dataset
+from scirgen.core.records import Aspect, Dataset, Link, Record, SectionLabel
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -135,9 +135,9 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, **given: object) -> None:
-    """Ask for a few pairs and show which gates they pass.
+    """Ask for a few pairs and show which gates they pass; of match, section, extract, verify and tag show what they make.
 
-    Without --run only the metadata is asked about.
+    Without --run only the metadata is asked about, and prompts that read papers cannot be tried.
     """
     from scirgen.commands.prompts import tryout
 
@@ -165,7 +165,8 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
     if as_json:
         pairs = [p.model_dump(mode="json", exclude_defaults=True) for p in tried.pairs]
         rejected = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.rejections]
-        click.echo(json.dumps({"accepted": pairs, "rejected": rejected}, indent=2, ensure_ascii=False))
+        records = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.records]
+        click.echo(json.dumps({"accepted": pairs or records, "rejected": rejected}, indent=2, ensure_ascii=False))
         return
     if messages:
         for sent in tried.prompts:
@@ -230,10 +231,27 @@ def _show_tried(tried: object) -> None:
             click.echo(f"  <- {span.text}")
         if pair.note:
             click.echo(f"  ({pair.note})")
+    for record in tried.records:
+        click.echo(_said(record))
     for rejection in tried.rejections:
-        click.secho(f"\n{rejection.question_type}: {rejection.stage} {rejection.code}: {rejection.reason}", fg="red")
+        click.secho(
+            f"\n{rejection.question_type or rejection.record_kind}: {rejection.stage} {rejection.code}: {rejection.reason}",
+            fg="red",
+        )
         click.echo("  " + _shown(rejection.record))
-    click.echo(f"\n{len(tried.pairs)} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls")
+    kept = len(tried.pairs) + len(tried.records)
+    click.echo(f"\n{kept} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls")
+
+
+def _said(record: Record) -> str:
+    """A stage's record in a line."""
+    if isinstance(record, Link):
+        return f"{record.paper_id}: {'used' if record.used else 'not used'}. {record.explanation}"
+    if isinstance(record, SectionLabel):
+        return f"{record.label.value:22} {record.heading or '(no heading)'}  [{record.decided_by}]"
+    if isinstance(record, Aspect):
+        return f"{record.category.value:20} {record.span.text}"
+    return record.model_dump_json(exclude_defaults=True)
 
 
 def _shown(record: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +14,17 @@ from pydantic import BaseModel
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ReplyInvalidError
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.records import Aspect, Dataset, Document, QAPair, Record, Rejection
+from scirgen.core.records import (
+    Aspect,
+    Dataset,
+    Document,
+    Link,
+    Paper,
+    QAPair,
+    Record,
+    Rejection,
+    SectionLabel,
+)
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import QuestionType, Taxonomies
@@ -37,6 +48,10 @@ PROMPTS = {
     "generate/answer": ("evidence", "small"),
     "generate/types": ("auto", "standard"),
     "tag/bloom": ("auto", "standard"),
+    "match/judge": ("auto", "standard"),
+    "section/label": ("auto", "standard"),
+    "extract/aspects": ("auto", "standard"),
+    "verify/keep": ("auto", "standard"),
 }
 """Prompt -> the generation strategy that renders it, and the pack."""
 
@@ -48,6 +63,21 @@ class Tried:
     pairs: list[QAPair] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     prompts: list[RenderedPrompt] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+
+
+_OF_PAPERS = ("match", "section", "extract", "verify")
+"""Stages that read papers: their prompts are tried on those of a run."""
+
+_KNOWN: tuple[tuple[str, tuple[type[Record], ...]], ...] = (
+    ("collect", (Paper, Link)),
+    ("parse", (Document,)),
+    ("section", (SectionLabel,)),
+    ("match", (Link,)),
+    ("extract", (Aspect,)),
+    ("verify", (Aspect,)),
+    ("filter", (QAPair,)),
+)
 
 
 class _Scope:
@@ -80,9 +110,7 @@ async def find_dataset(
         try:
             dataset = _only(view.datasets(), id)
             known: dict[str, list[Record]] = {
-                "verify": list(view.records("verify", Aspect, dataset.id)),
-                "parse": list(view.records("parse", Document, dataset.id)),
-                "filter": list(view.records("filter", QAPair, dataset.id)),
+                stage: [r for kind in kinds for r in view.records(stage, kind, dataset.id)] for stage, kinds in _KNOWN
             }
             return dataset, known
         finally:
@@ -134,6 +162,11 @@ async def try_prompt(
         raise InputError(
             f"{prompt} cannot be tried by itself", hint=f"Those that can: {', '.join(PROMPTS)}. Others: prompts render."
         )
+    if base.partition("/")[0] in _OF_PAPERS and not known.get("parse"):
+        raise InputError(
+            f"{prompt} reads papers, and there is none for {dataset.id!r}",
+            hint="Pass --run with a run that parsed papers of it.",
+        )
     strategy, pack = PROMPTS[base]
     if prompt.endswith(".small"):
         pack = "small"
@@ -164,6 +197,12 @@ async def _run(
     if base == "tag/bloom":
         await _stage(_made(ctx, "tag"), scope, ctx, tried, keep=count)
         tried.pairs = list(scope.outputs("tag", QAPair))
+        return tried
+    stage = base.partition("/")[0]
+    if stage in _OF_PAPERS:
+        scope.records.pop(stage, None)
+        await _stage(_made(ctx, stage), scope, ctx, tried, most=count)
+        tried.records = list(scope.records.get(stage, ()))
         return tried
     kinds = ctx.taxonomies.wanted_types(types, ctx.pack, ctx.config.language)
     if base == "generate/types":
@@ -204,10 +243,12 @@ def _made(ctx: StageContext, name: str) -> Stage:
     return made()
 
 
-async def _stage(stage: Stage, scope: _Scope, ctx: StageContext, tried: Tried, keep: int | None = None) -> None:
+async def _stage(
+    stage: Stage, scope: _Scope, ctx: StageContext, tried: Tried, keep: int | None = None, most: int | None = None
+) -> None:
     if keep is not None:
         scope.records["filter"] = scope.records.get("filter", [])[:keep]
-    for item in stage.items(scope, ctx.at(stage.name, scope.dataset.id, "try")):
+    for item in islice(stage.items(scope, ctx.at(stage.name, scope.dataset.id, "try")), most):
         result = await stage.process(item, ctx.at(stage.name, item.key, "try"))
         scope.records.setdefault(stage.name, []).extend(result.outputs)
         tried.rejections += result.rejections

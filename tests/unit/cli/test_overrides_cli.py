@@ -107,3 +107,9 @@ def test_text_from_outside_without_a_fence_is_an_error(tmp_path: Path) -> None:
     file.write_text(text.replace(" | fence", "", 1), encoding="utf-8")
     code, said = run("prompts", "lint", "--overrides", str(tmp_path))
     assert code != 0 and "| fence" in said
+
+
+def test_prompt_that_reads_papers_cannot_be_tried_without_a_run() -> None:
+    code, said = run("prompts", "try", "match/judge", "--dataset", "arvel", "--model", "openai:m@http://127.0.0.1:9/v1")
+    assert code != 0
+    assert "reads papers, and there is none" in said
