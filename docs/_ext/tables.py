@@ -102,6 +102,22 @@ class Settings(_Table):
         return [("setting", "type", "default", "meaning"), *rows]
 
 
+def sections(model: type[BaseModel] = Config, above: str = "") -> list[str]:
+    """Dotted names of all sections of the settings."""
+    found: list[str] = []
+    for name, field in model.model_fields.items():
+        if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel):
+            found += [above + name, *sections(field.annotation, f"{above}{name}.")]
+    return found
+
+
+def _all_settings(app: Sphinx, docname: str, source: list[str]) -> None:
+    """The page of settings gets a heading and a table for each section there is."""
+    if docname == "reference/settings":
+        source[0] += "\n## General\n\n```{settings}\n```\n"
+        source[0] += "".join(f"\n## {name}\n\n```{{settings}} {name}\n```\n" for name in sections())
+
+
 def _to_repository(app: Sphinx, docname: str, source: list[str]) -> None:
     """Links to files outside of docs/ lead to the repository."""
     up = docname.count("/") + 1
@@ -113,5 +129,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("gates", Gates)
     app.add_directive("error-codes", ErrorCodes)
     app.add_directive("settings", Settings)
+    app.connect("source-read", _all_settings)
     app.connect("source-read", _to_repository)
     return {"version": "1", "parallel_read_safe": True}

@@ -109,7 +109,9 @@ def test_text_from_outside_without_a_fence_is_an_error(tmp_path: Path) -> None:
     assert code != 0 and "| fence" in said
 
 
-def test_prompt_that_reads_papers_cannot_be_tried_without_a_run() -> None:
-    code, said = run("prompts", "try", "match/judge", "--dataset", "arvel", "--model", "openai:m@http://127.0.0.1:9/v1")
+def test_prompt_that_reads_papers_cannot_be_tried_without_a_run(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text('[{"id": "ice-1", "title": "Ice thickness"}]')
+    where = ["--input", str(tmp_path / "r.json"), "--model", "openai:m@http://127.0.0.1:9/v1"]
+    code, said = run("prompts", "try", "match/judge", "--dataset", "ice-1", *where)
     assert code != 0
     assert "reads papers, and there is none" in said
