@@ -353,10 +353,11 @@ async def abenchmark_qa(
     limit: int | None = None,
 ) -> QAReport:
     """How well a model answers the questions of a release, with 0, 1, 5 ... retrieved passages; replies are kept in ``out``."""
-    from scirgen.benchmark.qa import run_qa
+    from scirgen.benchmark.qa import QASettings, run_qa
 
     opened = release if isinstance(release, Release) else Release(release)
-    return await run_qa(opened, model, load_registry(), Path(out), ks=ks, split=split, limit=limit)
+    settings = QASettings(model, ks=ks, split=split, limit=limit)
+    return await run_qa(opened, settings, load_registry(), Path(out))
 
 
 def benchmark_qa(
