@@ -1,1 +1,1 @@
-"""The ten stages. Each folder is one; they share only `scirgen.stages.base` and the records."""
+"""The stages. Each folder is one; they share only `scirgen.stages.base` and the records."""

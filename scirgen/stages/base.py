@@ -202,7 +202,7 @@ class StageContext:
 
 
 class Stage(ABC):
-    """One of the ten steps. Stateless: everything it needs is in the item and the context.
+    """One of the steps of the pipeline. Stateless: everything it needs is in the item and the context.
 
     ``version`` is raised by hand whenever the same inputs would give other outputs.
     """
