@@ -8,7 +8,16 @@ from typing import Any, Final
 
 from scirgen.commands.label.judge import Judged
 from scirgen.core.errors import InputError
-from scirgen.qa.agreement import agreement, exact, kappa, macro_f1, mean_known, non_inferiority, share_interval
+from scirgen.qa.agreement import (
+    FEW_CLUSTERS,
+    agreement,
+    exact,
+    kappa,
+    macro_f1,
+    mean_known,
+    non_inferiority,
+    share_interval,
+)
 from scirgen.qa.labels import Item, LabelSet, Part, write_text
 
 FILE: Final = "agreement.json"
@@ -176,6 +185,8 @@ def as_text(found: Mapping[str, Any]) -> str:
         cells = [p[key] for p in found["agreement"].values()]
         if any(c["value"] is not None for c in cells):
             lines.append(f"{name:24}" + "".join(f"{_cell(c['value'], c['interval']):24}" for c in cells))
+    if (few := max((p["clusters"] for p in found["agreement"].values()), default=0)) < FEW_CLUSTERS:
+        lines.append(f"Only {few} datasets or queries: intervals that resample them are not reliable.")
     for name, values in found["further"].items():
         lines.append(f"{name}: exact {_cell(values['exact'])}, kappa {_cell(values['kappa'])}")
     if found["faithful"]:

@@ -16,7 +16,7 @@ from scirgen.pipeline.views.view import StoreView
 from scirgen.qa.labels import Hidden, Marked, Shown
 from scirgen.qa.qafiles import QAGroup, QARow, open_qa, type_key
 
-AROUND: Final = 700
+AROUND: Final = 400
 """Characters shown on each side of a piece of evidence."""
 
 STRATA: Final = ("verdict", "code", "question_type", "level", "dataset", "split", "language")

@@ -170,7 +170,7 @@
 
   const sheet = (piece) => {
     const picture = data.pictures[piece.picture];
-    const frame = el("div", { class: "sheet" }, el("img", { src: picture.src, alt: `Page ${piece.page} of ${piece.where}; the evidence is framed` }));
+    const frame = el("div", { class: "sheet" }, el("img", { src: picture.src, width: Math.round(picture.width * 1.25), height: Math.round(picture.height * 1.25), alt: `Page ${piece.page} of ${piece.where}; the evidence is framed` }));
     if (piece.bbox) {
       const [x0, y0, x1, y1] = piece.bbox;
       const box = el("span");
