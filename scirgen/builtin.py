@@ -144,7 +144,25 @@ GATES = (
         "faithfulness",
         "llm_judge",
         "scirgen.stages.filter.faithfulness.judged:JudgeScorer",
-        "the generator, asked to judge",
+        "the generator, or models.judge, asked claim by claim",
+    ),
+    Provided(
+        "faithfulness",
+        "contrast",
+        "scirgen.stages.filter.faithfulness.contrast:ContrastScorer",
+        "the answer against its altered forms",
+    ),
+    Provided(
+        "faithfulness",
+        "rival",
+        "scirgen.stages.filter.faithfulness.rival:RivalScorer",
+        "the answer against a second one from the evidence alone",
+    ),
+    Provided(
+        "faithfulness",
+        "ensemble",
+        "scirgen.stages.filter.faithfulness.ensemble:EnsembleScorer",
+        "one probability from shift, contrast and words",
     ),
     Provided("entailment", "hf", "scirgen.llm.encoders.entailment:ClassifierEntailment", "a classifier", "local"),
     Provided(

@@ -265,6 +265,15 @@ class Aspect(Record):
         )
 
 
+class ScoredAlternative(Record):
+    """What an answer could have said instead, and how the scorer weighs the two (`scirgen.qa.alternatives`)."""
+
+    kind: str
+    said: str
+    instead: str
+    margin: float = Field(description="for the answer, in nats a differing token; below 0 the alternative is preferred")
+
+
 class Score(Record):
     """One measured quantity of a pair. ``passed`` is None when it was measured but not decided upon."""
 
@@ -279,6 +288,9 @@ class Score(Record):
     logprobs_with: tuple[float, ...] = ()
     logprobs_without: tuple[float, ...] = ()
     detail: str = ""
+    abstained: bool = Field(default=False, description="there was nothing to measure; the score decides nothing")
+    parts: tuple[tuple[str, float], ...] = Field(default=(), description="what the value is made of, by name")
+    alternatives: tuple[ScoredAlternative, ...] = Field(default=(), description="of the contrast, best first")
 
 
 class QAPair(Record):
@@ -303,6 +315,10 @@ class QAPair(Record):
     intended_bloom: str | None = Field(default=None, description="C1..C6, asked for when generating")
     bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
     scores: tuple[Score, ...] = ()
+    answered_twice: bool | None = Field(
+        default=None,
+        description="whether a second answer, from the evidence alone, says the same; None: there was none",
+    )
     translations: tuple[tuple[str, str, str], ...] = Field(
         default=(), description="(language, 'question'|'answer', text)"
     )

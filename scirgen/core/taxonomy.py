@@ -84,6 +84,14 @@ class QuestionType(_Strict):
     )
     small_models: bool = Field(default=False, description="whether small language models are asked for it by default")
     hops: int = Field(default=1, ge=1, description="pieces of evidence such a question usually needs")
+    inference: bool = Field(
+        default=False,
+        description="the answer goes beyond the words of its evidence: only its numbers and names must be there",
+    )
+    judge: tuple[str, ...] = Field(
+        default=(),
+        description="faithfulness scorers that decide about such answers; others are measured only. Empty: all of them decide",
+    )
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
     @cached_property
@@ -180,6 +188,33 @@ class LanguageWording(_Strict):
     opposites: tuple[tuple[str, str], ...] = Field(
         default=(), description="pairs of words that make a true sentence false when swapped"
     )
+    contrasts: tuple[tuple[str, str], ...] = Field(
+        default=(), description="further pairs that answers are compared by; looser than `opposites`"
+    )
+    negations: tuple[tuple[str, str], ...] = Field(
+        default=(), description="(plain, negated) words: exchanging them turns what a sentence says round"
+    )
+    degrees: tuple[tuple[str, str], ...] = Field(
+        default=(), description="(strong, weak) words: a strong one claims more than the weak one does"
+    )
+    absolute: tuple[str, ...] = Field(
+        default=(), description="words that allow no exception; evidence rarely says them"
+    )
+    negating: tuple[str, ...] = Field(default=(), description="words that negate")
+    rising: tuple[str, ...] = Field(default=(), description="words that say a plus in words")
+    falling: tuple[str, ...] = Field(default=(), description="words that say a minus in words")
+    discourse: tuple[str, ...] = Field(
+        default=(),
+        description="words by which an answer speaks of itself (suggests, inferred, rests on); they claim nothing",
+    )
+    joints: tuple[str, ...] = Field(
+        default=(), description="words on both sides of which two things stand that may be exchanged"
+    )
+    directed: tuple[str, ...] = Field(
+        default=(), description="words after which the second of two compared things stands (than, from, to)"
+    )
+    either: tuple[str, ...] = Field(default=(), description="words between the options of a question")
+    number_words: dict[str, float] = Field(default={}, description="numbers in words -> value")
     stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
     capitals: Literal["names", "nouns"] = Field(
         default="names", description="which words a capital letter marks; German writes every noun with one"
@@ -192,6 +227,11 @@ class LanguageWording(_Strict):
     def stop(self) -> frozenset[str]:
         """`stop_words`, to look words up in."""
         return frozenset(self.stop_words)
+
+    @cached_property
+    def unclaiming(self) -> frozenset[str]:
+        """Words that claim nothing: `stop_words` and `discourse`."""
+        return self.stop | frozenset(self.discourse)
 
 
 _NO_WORDING = LanguageWording()

@@ -28,6 +28,7 @@ class Sessions:
 
     Attributes:
         datasets: how many datasets should be in flight for the generator to be busy; None: as the settings say.
+        judge: of ``models.judge``; None: the generator judges.
         outlives: what the generator is asked goes on when this process stops, so that a stop need not wait for it.
     """
 
@@ -36,19 +37,20 @@ class Sessions:
     meter: UsageMeter
     datasets: int | None = None
     outlives: bool = False
+    judge: CachedChatSession | None = None
 
     def usage(self) -> Mapping[str, object]:
         """Calls, tokens, cost and cache hits by role; unknown is None."""
         # Retries are the backend's own; one that does not count them has none.
-        for role, session in (("generator", self.chat), ("scorer", self.score)):
+        for role, session in (("generator", self.chat), ("scorer", self.score), ("judge", self.judge)):
             if session is not None:
                 self.meter.role(role).retries = session.retried
         return self.meter.summary()
 
     def identities(self) -> dict[str, str]:
         """Role -> model."""
-        found = {"generator": str(self.chat.identity)}
-        return found if self.score is None else {**found, "scorer": str(self.score.identity)}
+        opened = {"generator": self.chat, "scorer": self.score, "judge": self.judge}
+        return {role: str(session.identity) for role, session in opened.items() if session is not None}
 
     def tell(self, to: Callable[[str], None]) -> None:
         """Who is told what a person waits for; what both models say of one server is told once."""
@@ -60,21 +62,21 @@ class Sessions:
                 last[:] = [subject]
                 to(message)
 
-        for session in (self.chat, self.score):
+        for session in (self.chat, self.score, self.judge):
             if session is not None:
                 session.tell(once)
 
     def drain(self) -> None:
         """The run is stopping: what is on its way comes back, nothing is tried again."""
-        for session in (self.chat, self.score):
+        for session in (self.chat, self.score, self.judge):
             if session is not None:
                 session.drain()
 
     async def aclose(self) -> None:
-        """Close both."""
-        await self.chat.aclose()
-        if self.score is not None:
-            await self.score.aclose()
+        """Close all."""
+        for session in (self.chat, self.score, self.judge):
+            if session is not None:
+                await session.aclose()
 
 
 async def open_sessions(
@@ -105,6 +107,8 @@ async def open_sessions(
     used: list[tuple[Kind, str]] = [("chat_model", config.models.generator)]
     if needs_scores:
         used.append(("scoring_model", scorer_uri))
+    if config.models.judge:
+        used.append(("chat_model", config.models.judge))
     _check_options(config, registry, used)
     prompts = prompts or PromptLibrary(Resources())
     scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
@@ -133,7 +137,31 @@ async def open_sessions(
         meter.role("scorer", prices.get(scoring.identity.name))
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     meter.slow = chat.OUTLIVES
-    return Sessions(chat_session, score_session, meter, chat.DATASETS, chat.OUTLIVES)
+    judge = await _open_judge(config, registry, chat_session, prompts, cache, meter)
+    return Sessions(chat_session, score_session, meter, chat.DATASETS, chat.OUTLIVES, judge)
+
+
+async def _open_judge(
+    config: Config,
+    registry: Registry,
+    chat: CachedChatSession,
+    prompts: PromptLibrary,
+    cache: ReplyCache,
+    meter: UsageMeter,
+) -> CachedChatSession | None:
+    """The session of ``models.judge``; None where it is not set."""
+    if not config.models.judge:
+        return None
+    try:
+        model = await open_chat(config.models.judge, config, registry, journal=cache.writer)
+        _refuse_unpriced(config, model)
+    except BaseException:
+        await chat.aclose()
+        raise
+    meter.role("judge", config.models.prices.get(model.identity.name))
+    return CachedChatSession(
+        model, prompts=prompts, cache=cache, usage=meter, limits=config.limits, pack=config.models.pack, role="judge"
+    )
 
 
 async def open_chat(uri: str, config: Config, registry: Registry, *, journal: Writer | None = None) -> ChatModel:

@@ -30,7 +30,7 @@ def build_manifest(
 
     ``usage`` is that of all invocations together, ``last`` that of the last one alone.
     """
-    sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session}
+    sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session, "judge": ctx.judge_session}
     return {
         "scirgen": __version__,
         "python": platform.python_version(),

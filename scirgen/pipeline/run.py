@@ -62,7 +62,7 @@ async def execute(
         closing.callback(log.close)
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder,
-            sessions.chat, sessions.score, log=logging.getLogger("scirgen"),
+            sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
         )  # fmt: skip
         if silent := silent_gates(config, registry, ctx.taxonomies):
             observer.note(

@@ -338,7 +338,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
     config: Config = ctx.config
     uses: Uses = stage.uses(config)
     pack = ctx.chat_session.pack if ctx.chat_session else "standard"
-    sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session}
+    sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session, "judge": ctx.judge_session}
     return digest(
         stage.name,
         stage.version,

@@ -13,7 +13,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.core.text.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem
+from scirgen.core.text.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem, words
 from scirgen.qa.conformance import polarity
 from scirgen.qa.setjoin import similar_sets
 
@@ -26,6 +26,9 @@ Embed = Callable[[Sequence[str]], "numpy.ndarray"]
 ANSWER_THRESHOLD = 0.8
 """Cosine from which two answers to one question mean the same; read off conflicts of ScIRGen-Geo (docs/gates.md)."""
 
+
+_SAME_ANSWER = 0.6
+"""Share of the shorter answer's words in the longer from which two questions that differ in one word mean the same."""
 
 _PRINTS = 8192
 """Wordprints held at a time: of questions from one template, which are compared with one another, and 10 MB."""
@@ -41,12 +44,15 @@ class Wordprint:
     words: frozenset[str]
     numbers: frozenset[str]
     names: frozenset[str]
+    sequence: tuple[str, ...] = ()
+    directed: frozenset[tuple[str, str]] = frozenset()
+    answer: frozenset[str] | None = None
 
     def similarity(self, other: Wordprint) -> float:
         """Share of content words in common (Jaccard); 1 for equal texts.
 
         0 where they cannot be the same question: another type (a researcher may ask why after having asked whether),
-        other numbers, or a proper name exchanged for another one.
+        other numbers, a proper name or another word exchanged, or the other direction.
         """
         return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
 
@@ -55,14 +61,73 @@ class Wordprint:
         # An abbreviation may be spelt like a stop word ("AT"), so that it is among the names and not among the words.
         mine, theirs = self.words | self.names, other.words | other.names
         exchanged = bool(self.names - theirs) and bool(other.names - mine)
-        return self.kind == other.kind and self.numbers == other.numbers and not exchanged
+        if self.kind != other.kind or self.numbers != other.numbers or exchanged:
+            return False
+        return not self._reversed(other) and not self._exchanged(other)
+
+    def _reversed(self, other: Wordprint) -> bool:
+        """Whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
+        return any(
+            after != others_after and after in other.words and others_after in self.words
+            for marker, after in self.directed - other.directed
+            for others_marker, others_after in other.directed - self.directed
+            if marker == others_marker
+        )
+
+    def _exchanged(self, other: Wordprint) -> bool:
+        """Whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and graminoids".
+
+        With the same answer it is rather another word for the same thing. "Yes" and "No" are no sign of that.
+        """
+        mine, theirs = self.words - other.words, other.words - self.words
+        if self.answer is None or other.answer is None or not mine or not theirs:
+            return False
+        less, more = sorted((self.answer, other.answer), key=len)
+        if less and coverage(less, more) >= _SAME_ANSWER:
+            return False
+        slots = self._slots(theirs=other)
+        return any(slot in slots for slot in other._slots(theirs=self))
+
+    def _slots(self, theirs: Wordprint) -> set[tuple[str, str]]:
+        """The neighbours of the words that the other question lacks."""
+        line = ("", *self.sequence, "")
+        return {
+            (line[i - 1], line[i + 1])
+            for i in range(1, len(line) - 1)
+            if line[i] in self.words and line[i] not in theirs.words
+        }
 
 
-def wordprint(id: str, text: str, kind: str = "", stop_words: frozenset[str] = frozenset()) -> Wordprint:
-    """The wordprint of a question; all of its words count where none carries content."""
+def wordprint(
+    id: str,
+    text: str,
+    kind: str = "",
+    stop_words: frozenset[str] = frozenset(),
+    *,
+    directed: Collection[str] = (),
+    answer: str = "",
+) -> Wordprint:
+    """The wordprint of a question; all of its words count where none carries content.
+
+    Args:
+        id, text, kind: the question, and its type.
+        stop_words: words that do not count.
+        directed: words after which the second of two compared things stands.
+        answer: where known: tells another word for a thing from another thing.
+    """
     found = frozenset(content_words(text, stop_words) or content_words(text))
     plain = normalise(text).rstrip(" ?.!？。")
-    return Wordprint(id, plain, kind, found, frozenset(numbers(text)), frozenset(names(text)))
+    line = words(text)
+    after = {
+        (word, following)
+        for i, word in enumerate(line)
+        if word in directed and (following := next((stem(w) for w in line[i + 1 :] if stem(w) in found), ""))
+    }
+    said = frozenset(content_words(answer, stop_words)) if answer else None
+    return Wordprint(
+        id, plain, kind, found, frozenset(numbers(text)), frozenset(names(text)), tuple(stem(w) for w in line),
+        frozenset(after), said,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +189,7 @@ def near_duplicates(
     asked: Iterable[Asked],
     stop_words: frozenset[str] = frozenset(),
     *,
+    directed: Collection[str] = (),
     threshold: float = 0.8,
     embed: Embed | None = None,
     embed_threshold: float = 0.95,
@@ -133,6 +199,7 @@ def near_duplicates(
     Args:
         asked: questions with unique ids, in any order.
         stop_words: words that do not count.
+        directed: words after which the second of two compared things stands (`LanguageWording.directed`).
         threshold: least share of content words in common (`Wordprint.similarity`).
         embed: where given, comparable questions with a cosine of ``embed_threshold`` belong together too.
         embed_threshold: least cosine similarity.
@@ -142,9 +209,9 @@ def near_duplicates(
         (the smallest id among equals), or leads a group of its own; so groups don't drift along chains.
     """
     ordered = sorted(asked, key=lambda a: a.id)
-    similar = _lexical(ordered, stop_words, threshold)
+    similar = _lexical(ordered, stop_words, directed, threshold)
     if embed is not None:
-        prints = [_wordprint_of(a, stop_words) for a in ordered]
+        prints = [_wordprint_of(a, stop_words, directed) for a in ordered]
         for low, high, score in _semantic(prints, embed, embed_threshold):
             similar.setdefault(high, {}).setdefault(low, score)
     members: dict[int, list[tuple[str, float]]] = {}
@@ -182,6 +249,7 @@ def resolve(
     groups = near_duplicates(
         known.values(),
         wording.stop,
+        directed=wording.directed,
         threshold=threshold,
         embed=embed,
         embed_threshold=embed_threshold,
@@ -287,11 +355,13 @@ def contradict(first: str, second: str, wording: LanguageWording) -> bool:
     return False
 
 
-def _wordprint_of(asked: Asked, stop_words: frozenset[str]) -> Wordprint:
-    return wordprint(asked.id, asked.question, asked.question_type, stop_words)
+def _wordprint_of(asked: Asked, stop_words: frozenset[str], directed: Collection[str]) -> Wordprint:
+    return wordprint(asked.id, asked.question, asked.question_type, stop_words, directed=directed, answer=asked.answer)
 
 
-def _lexical(asked: Sequence[Asked], stop_words: frozenset[str], threshold: float) -> dict[int, dict[int, float]]:
+def _lexical(
+    asked: Sequence[Asked], stop_words: frozenset[str], directed: Collection[str], threshold: float
+) -> dict[int, dict[int, float]]:
     """index -> {smaller index: similarity} of the pairs that reach the threshold.
 
     Of each question only the numbers of its words are held; wordprints are made again for those that have a like one.
@@ -299,12 +369,12 @@ def _lexical(asked: Sequence[Asked], stop_words: frozenset[str], threshold: floa
 
     @lru_cache(maxsize=_PRINTS)
     def print_of(index: int) -> Wordprint:
-        return _wordprint_of(asked[index], stop_words)
+        return _wordprint_of(asked[index], stop_words, directed)
 
     vocabulary: dict[str, int] = {}
     alike: dict[tuple[int, ...], list[int]] = {}
     for index, one in enumerate(asked):
-        found = sorted(vocabulary.setdefault(w, len(vocabulary)) for w in _wordprint_of(one, stop_words).words)
+        found = sorted(vocabulary.setdefault(w, len(vocabulary)) for w in _wordprint_of(one, stop_words, ()).words)
         alike.setdefault(tuple(found), []).append(index)
     similar: dict[int, dict[int, float]] = {}
     # The same words: also of another type, where the very text is the same.
@@ -330,13 +400,13 @@ def _by_kind(
     classes: list[tuple[str, frozenset[str]]] = []
     members: list[list[int]] = []
     same: dict[tuple[str, frozenset[str]], tuple[str, frozenset[str]]] = {}
-    for words, group in alike.items():
+    for bag, group in alike.items():
         kinds: dict[tuple[str, frozenset[str]], list[int]] = {}
         for index in group:
             kind = (asked[index].question_type, frozenset(numbers(asked[index].question)))
             kinds.setdefault(same.setdefault(kind, kind), []).append(index)
         for kind, indices in kinds.items():
-            sets.append(words)
+            sets.append(bag)
             classes.append(kind)
             members.append(indices)
     return sets, classes, members

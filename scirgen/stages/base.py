@@ -28,7 +28,7 @@ from scirgen.core.taxonomy import Taxonomies, TaxonomyName
 from scirgen.llm.session import ChatSession, ScoreSession
 
 R = TypeVar("R", bound=Record)
-Role = Literal["generator", "scorer"]
+Role = Literal["generator", "scorer", "judge"]
 
 
 @dataclass(frozen=True)
@@ -153,12 +153,14 @@ class StageContext:
     stage: str = ""
     key: str = ""
     fingerprint: str = ""
+    judge_session: ChatSession | None = None
 
     def at(self, stage: str, key: str, fingerprint: str) -> StageContext:
         """This context, for one work item."""
         return StageContext(
             self.config, self.resources, self.prompts, self.taxonomies, self.registry, self.folder,
             self.chat_session, self.score_session, self.run, self.log, stage, key, fingerprint,
+            self.judge_session,
         )  # fmt: skip
 
     @property
@@ -167,6 +169,11 @@ class StageContext:
         if self.chat_session is None:
             raise ConfigError(f"stage {self.stage} needs a model, and none is configured", hint="Pass --model URI.")
         return self.chat_session
+
+    @property
+    def judge(self) -> ChatSession:
+        """The model that judges answers: ``models.judge``, or the generator."""
+        return self.judge_session or self.chat
 
     @property
     def scorer(self) -> ScoreSession:

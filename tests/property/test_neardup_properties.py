@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.core.taxonomy import LanguageWording
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import LanguageWording, Taxonomies
 from scirgen.qa.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
 
 WORDING = LanguageWording(affirmative=("yes",), negative=("no",), stop_words=("the", "of", "in", "what", "is", "how"))
@@ -216,3 +217,63 @@ def test_an_abbreviation_spelt_like_a_stop_word_exchanges_nothing() -> None:
     other = wordprint("c", "Were the annual temperature (ZQ) data derived from rasters?", "x", stop)
     assert first.similarity(again) == 1.0
     assert first.similarity(other) == 0.0
+
+
+ENGLISH = Taxonomies(Resources()).wording.of("en")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            (
+                "How do sedges and graminoids differ in the relative change of their fresh productivity?",
+                "Sedges +5.67 %, graminoids -1.55 %.",
+            ),
+            (
+                "How do sedges and forbs differ in the relative change of their fresh productivity?",
+                "Sedges +5.67 %, forbs -2.26 %.",
+            ),
+        ),
+        (
+            (
+                "Do human activities dominate changes of grassland productivity over a larger area than climate change?",
+                "Yes",
+            ),
+            (
+                "Does climate change dominate changes of grassland productivity over a larger area than human activities?",
+                "No",
+            ),
+        ),
+        (
+            ("How did lake area in the southern basin change between the two surveys?", "It shrank slightly."),
+            ("How did lake area in the northern basin change between the two surveys?", "It grew by a quarter."),
+        ),
+    ],
+    ids=["another name", "another direction", "another word"],
+)
+def test_questions_that_exchange_a_thing_or_a_direction_are_two(
+    first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    asked = [Asked("a", "d1", *first, "x"), Asked("b", "d2", *second, "x")]
+    assert resolve(asked, ENGLISH).groups == ()
+
+
+def test_another_word_for_the_same_thing_is_still_a_duplicate() -> None:
+    asked = [
+        Asked(
+            "a",
+            "d1",
+            "What is the main driver of the expansion of closed lakes on the central plateau since the year 1990?",
+            "more precipitation",
+            "x",
+        ),
+        Asked(
+            "b",
+            "d1",
+            "What is the primary driver of the expansion of closed lakes on the central plateau since the year 1990?",
+            "precipitation",
+            "x",
+        ),
+    ]
+    assert [d.code for d in resolve(asked, ENGLISH).drops] == ["near_duplicate"]

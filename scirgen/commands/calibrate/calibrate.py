@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scirgen.commands.calibrate.ensemble import Fitted, fit, measure
 from scirgen.commands.calibrate.quality import (
     Judged,
     Quality,
@@ -26,7 +27,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
 from scirgen.core.jsonl import read_objects
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import QAPair, Score
+from scirgen.core.records import QAPair, Score, Span
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -37,13 +38,15 @@ from scirgen.qa.labels import LabelSet
 from scirgen.qa.qafiles import type_key
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material, usual_threshold
-from scirgen.stages.filter.stage import FilterStage, select_scorers
+from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
+from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
+from scirgen.stages.filter.stage import FilterStage
 
 _YES = {"faithful", "true", "yes", "1"}
 _NO = {"unfaithful", "false", "no", "0"}
 _LABELS_HINT = (
-    'Each line is a JSON object with "question", "answer", "context" and "label" (faithful or unfaithful); '
-    '"question_type" and "scores" are optional.'
+    'Each line is a JSON object with "question", "answer", "label" (faithful or unfaithful) and "context" or "evidence" (a list of '
+    'quotes); "question_type", "dataset", "made" (how a false answer came about) and "scores" are optional.'
 )
 
 
@@ -63,10 +66,14 @@ class Labelled:
     """dev or test, in a folder of labels: thresholds are fitted on dev and reported on test."""
     cluster: str = field(default="", kw_only=True)
     """The dataset it is about, in a folder of labels."""
+    evidence: tuple[str, ...] = field(default=(), kw_only=True)
+    """Quotes; scored instead of the context where the window is evidence."""
+    made: str = field(default="", kw_only=True)
+    """How a false answer came about, where the labels say so."""
 
     @property
     def pair(self) -> QAPair:
-        """As a pair without evidence spans."""
+        """As a pair; its evidence, where the line has some, is quotes of no document."""
         made = QAPair.make_id("calibration", self.question_type, self.question, self.answer)
         return QAPair(
             id=made,
@@ -74,6 +81,7 @@ class Labelled:
             question=self.question,
             answer=self.answer,
             question_type=self.question_type,
+            evidence=tuple(Span(document_id="", start=0, end=len(text), text=text) for text in self.evidence),
         )
 
 
@@ -139,7 +147,8 @@ def read_labels(path: Path) -> list[Labelled]:
 
 
 def _labelled(value: Mapping[str, object], where: str) -> Labelled:
-    missing = [k for k in ("question", "answer", "context", "label") if k not in value]
+    wanted = ("question", "answer", "label") if value.get("evidence") else ("question", "answer", "context", "label")
+    missing = [k for k in wanted if k not in value]
     if missing:
         raise InputError(f"{where}: {', '.join(missing)} missing", hint=_LABELS_HINT)
     label = str(value["label"]).strip().lower()
@@ -148,9 +157,13 @@ def _labelled(value: Mapping[str, object], where: str) -> Labelled:
     scores = value.get("scores") or {}
     if not isinstance(scores, dict) or not all(isinstance(v, (int, float)) for v in scores.values()):
         raise InputError(f"{where}: scores is not a mapping of names to numbers", hint=_LABELS_HINT)
+    evidence = value.get("evidence") or []
+    if not isinstance(evidence, list) or not all(isinstance(e, str) for e in evidence):
+        raise InputError(f"{where}: evidence is not a list of quotes", hint=_LABELS_HINT)
     return Labelled(
-        str(value["question"]), str(value["answer"]), str(value["context"]), label in _YES,
+        str(value["question"]), str(value["answer"]), str(value.get("context") or "\n".join(evidence)), label in _YES,
         type_key(str(value.get("question_type") or "")), {str(k): float(v) for k, v in scores.items()},
+        evidence=tuple(evidence), cluster=str(value.get("dataset") or ""), made=str(value.get("made") or ""),
     )  # fmt: skip
 
 
@@ -166,11 +179,14 @@ async def calibrate(
         registry: where scorers and models are looked up.
         precision: what the suggested thresholds shall reach on these labels.
     """
-    names = config.filter.faithfulness
+    names = tuple(n for n in possible_names(config) if n != "llm_judge" or AUTO not in config.filter.faithfulness)
     measured = {name: [r.scores.get(name) for r in rows] for name in names}
     failed: dict[str, dict[str, int]] = {name: {} for name in names}
     if any(v is None for column in measured.values() for v in column):
-        await _measure(rows, config, resources, registry, measured, failed)
+        async with opened(config, resources, registry) as ctx:
+            if AUTO in config.filter.faithfulness and ensemble_for(config, ctx.scorer.identity) is None:
+                names = tuple(n for n in names if n != "ensemble")
+            await _measure(rows, names, ctx, measured, failed)
     found = Calibrated(len(rows), sum(r.faithful for r in rows))
     found.types = tuple(t.id for t in Taxonomies(resources).graesser.types)
     found.settings = {
@@ -180,7 +196,7 @@ async def calibrate(
     everything = [Judged(0.0, r.faithful, weight=r.weight, cluster=r.cluster, part=r.part) for r in rows]
     everything = reported(everything)
     found.unfiltered = quality(everything, float("-inf"), resamples=1000)
-    for scorer in select_scorers(config, registry):
+    for scorer in select_scorers(names, registry):
         judged = [
             Judged(value, r.faithful, r.question_type, len(r.answer.split()), r.weight, r.cluster, r.part)
             for value, r in zip(measured[scorer.name], rows, strict=True)
@@ -217,50 +233,100 @@ def _group(rows: list[Judged], threshold: float, precision: float) -> dict[str, 
     }  # fmt: skip
 
 
+@asynccontextmanager
+async def opened(config: Config, resources: Resources, registry: Registry) -> AsyncIterator[StageContext]:
+    """A context of the filter stage with the models that the configured scorers ask."""
+    roles = FilterStage().uses(config).roles
+    asks = {"generator", "judge"} & set(roles) and AUTO not in config.filter.faithfulness
+    async with AsyncExitStack() as closing:
+        prompts = PromptLibrary(resources)
+        chat: ChatSession | None = None
+        judge: ChatSession | None = None
+        scorer: ScoreSession | None = None
+        if asks:
+            sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
+            closing.push_async_callback(sessions.aclose)
+            chat, scorer, judge = sessions.chat, sessions.score, sessions.judge
+        elif "scorer" in roles:
+            model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
+            closing.push_async_callback(model.aclose)
+            scorer = CachedScoreSession(model, limits=config.limits)
+        folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
+        yield StageContext(
+            config, resources, prompts, Taxonomies(resources), registry, folder, chat, scorer,
+            log=logging.getLogger("scirgen"), stage="filter", key="calibration", judge_session=judge,
+        )  # fmt: skip
+
+
 async def _measure(
+    rows: Sequence[Labelled],
+    names: Sequence[str],
+    ctx: StageContext,
+    measured: dict[str, list[float | None]],
+    failed: dict[str, dict[str, int]],
+) -> None:
+    contexts: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        contexts.setdefault(row.context, []).append(index)
+    for scorer in select_scorers(names, ctx.registry):
+        column = measured[scorer.name]
+        for context, indices in contexts.items():
+            todo = [i for i in indices if column[i] is None]
+            if not todo:
+                continue
+            scores = await scorer.score([rows[i].pair for i in todo], Material(None, (), context), ctx)
+            for i, score in zip(todo, scores, strict=True):
+                if isinstance(score, Score):
+                    column[i] = None if score.abstained else score.value
+                    continue
+                if isinstance(score, ScirgenError) and score.fatal:
+                    raise score
+                code = score.error_code if isinstance(score, ScirgenError) else type(score).__name__
+                failed[scorer.name][code] = failed[scorer.name].get(code, 0) + 1
+
+
+async def fit_ensemble(
     rows: Sequence[Labelled],
     config: Config,
     resources: Resources,
     registry: Registry,
-    measured: dict[str, list[float | None]],
-    failed: dict[str, dict[str, int]],
-) -> None:
-    roles = FilterStage().uses(config).roles
-    async with AsyncExitStack() as closing:
-        prompts = PromptLibrary(resources)
-        chat: ChatSession | None = None
-        asked: ScoreSession | None = None
-        if "generator" in roles:
-            sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
-            closing.push_async_callback(sessions.aclose)
-            chat, asked = sessions.chat, sessions.score
-        elif "scorer" in roles:
-            model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
-            closing.push_async_callback(model.aclose)
-            asked = CachedScoreSession(model, limits=config.limits)
-        folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
-        ctx = StageContext(
-            config, resources, prompts, Taxonomies(resources), registry, folder, chat, asked,
-            log=logging.getLogger("scirgen"), stage="filter", key="calibration",
+    *,
+    description: str,
+    precision: float | None = None,
+    rejected: float = 0.04,
+) -> tuple[Fitted, dict[str, object]]:
+    """Fit one probability of being faithful on labelled answers, and say what it does on datasets that it was not fitted on.
+
+    Args:
+        rows: of `read_labels`; the ``dataset`` of a line (the cluster) says what is left out together, else its context does.
+        config, resources, registry: as for `calibrate`; with ``rival`` among the scorers the rival's features are used, too.
+        description: what the labels are, in words.
+        precision, rejected: see `ensemble.fit`.
+
+    Returns:
+        The ensemble, and its out-of-sample figures by group.
+    """
+    async with opened(config, resources, registry) as ctx:
+        pairs = [r.pair for r in rows]
+        materials = [Material(None, (), r.context) for r in rows]
+        if "rival" in config.filter.faithfulness:
+            pairs = await _with_rivals(pairs, materials, ctx)
+        labels = [(r.faithful, r.cluster or r.context[:200], r.made) for r in rows]
+        found = [m for m in await measure(pairs, labels, materials, ctx) if not isinstance(m, Exception)]
+        fitted = fit(
+            found, ctx.scorer.identity, description=description, precision=precision, rejected=rejected,
+            framing=config.filter.framing, prior=config.filter.contrast_prior,
         )  # fmt: skip
-        contexts: dict[str, list[int]] = {}
-        for index, row in enumerate(rows):
-            contexts.setdefault(row.context, []).append(index)
-        for scorer in select_scorers(config, registry):
-            column = measured[scorer.name]
-            for context, indices in contexts.items():
-                todo = [i for i in indices if column[i] is None]
-                if not todo:
-                    continue
-                scores = await scorer.score([rows[i].pair for i in todo], Material(None, (), context), ctx)
-                for i, score in zip(todo, scores, strict=True):
-                    if isinstance(score, Score):
-                        column[i] = score.value
-                        continue
-                    if isinstance(score, ScirgenError) and score.fatal:
-                        raise score
-                    code = score.error_code if isinstance(score, ScirgenError) else type(score).__name__
-                    failed[scorer.name][code] = failed[scorer.name].get(code, 0) + 1
+    return fitted, fitted.summary(found)
+
+
+async def _with_rivals(pairs: Sequence[QAPair], materials: Sequence[Material], ctx: StageContext) -> list[QAPair]:
+    (scorer,) = select_scorers(["rival"], ctx.registry)
+    found = []
+    for pair, material in zip(pairs, materials, strict=True):
+        (score,) = await scorer.score([pair], material, ctx)
+        found.append(pair.model_copy(update={"scores": (score,)}) if isinstance(score, Score) else pair)
+    return found
 
 
 def _settled(labels: LabelSet) -> list[Labelled]:
@@ -282,6 +348,7 @@ def _settled(labels: LabelSet) -> list[Labelled]:
             weight=item.weight,
             part=item.part,
             cluster=item.cluster,
+            evidence=tuple(e.text for e in item.shown.evidence),
         )
         for item in labels.items
         if (label := labels.settled(item.id).label) is not None

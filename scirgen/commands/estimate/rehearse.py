@@ -33,6 +33,7 @@ from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, WorkItem
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
+from scirgen.stages.filter.deciding import possible_names
 
 LEANS: tuple[Lean, ...] = ("usual", "sparse", "rich")
 """The rehearsals of an estimate; the first is the one whose time is taken."""
@@ -196,7 +197,7 @@ def _rehearsal_config(config: Config, registry: Registry, sample: Sample, lean: 
         free = [g for g in registry.names("gate") if not getattr(registry.get("gate", g), "needs_model", False)]
         settings = config.filter.model_dump()
         settings["gate_options"] |= {gate: {"enabled": False} for gate in free}
-        settings |= {"thresholds": {name: {"*": _OPEN} for name in config.filter.faithfulness}, "combine": "all"}
+        settings |= {"thresholds": {name: {"*": _OPEN} for name in possible_names(config)}, "combine": "all"}
         changed["filter"] = type(config.filter).model_validate(settings)
     return config.model_copy(update=changed)
 

@@ -44,6 +44,16 @@ def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
     return tokens, logprobs, offsets
 
 
+_EACH_ASKED = frozenset({"verdicts", "answers"})
+_ASKED = re.compile(r"^[pq](\d+) \(", re.MULTILINE)
+"""Lists of which a reply has one entry for each numbered pair or question of the prompt."""
+
+
+def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    items: dict[str, Any] = schema.get("items", {})
+    return _resolved(items["$ref"], root) if "$ref" in items else items
+
+
 class Plausible:
     """Makes values for one reply from one prompt's data. What stands in one object is about one sentence."""
 
@@ -103,6 +113,8 @@ class Plausible:
         kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
         if kind == "object":
             return self._object(schema, root)
+        if kind == "array" and name in _EACH_ASKED and (asked := _ASKED.findall(self.prompt)):
+            return [self._about_asked(int(n), _resolved_items(schema, root), root) for n in asked]
         if kind == "array":
             return self._array(schema, root, name, about)
         if kind == "boolean":
@@ -110,6 +122,13 @@ class Plausible:
         if kind in ("integer", "number"):
             return self._number(schema, kind)
         return self._string(schema, name, about or self.sentence()) if kind == "string" else None
+
+    def _about_asked(self, number: int, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+        """What the reply says of one numbered question or pair; a judge finds it supported, unless replies are to be sparse."""
+        made = {**self._object(schema, root), "number": number}
+        if "verdict" in made:
+            made["verdict"] = "contradicted" if self.lean == "sparse" else "supported"
+        return made
 
     def choice(self, options: list[Any]) -> Any:
         """One of the options."""

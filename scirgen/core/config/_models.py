@@ -28,6 +28,7 @@ class ModelsConfig(Section):
 
     generator: str = "bundled:smollm2-135m"
     scorer: str = Field(default="", description="empty: the generator, when it gives log-probabilities")
+    judge: str = Field(default="", description="chat model of llm_judge; empty: the generator judges what it wrote")
     pack: Literal["auto", "standard", "small"] = "auto"
     options: dict[str, object] = Field(
         default={}, description="passed to the backends (dtype, device, api_key_env, ...)"

@@ -234,7 +234,11 @@ class FilterConfig(Section):
         description="folder of a type classifier (scirgen tagger train --target question_type); none: no second opinion",
         json_schema_extra={"fingerprint": False},
     )
-    faithfulness: tuple[str, ...] = Field(default=("shift",), description="scorers, in order; empty: none")
+    faithfulness: tuple[str, ...] = Field(
+        default=("auto",),
+        description="scorers, in order; empty: none; auto: the ensemble where one fits the scorer, else shift; contrast; "
+        "and llm_judge on what passes where the generator follows the standard prompts",
+    )
     combine: Literal["all", "any", "weighted"] = Field(
         default="all",
         description="how several scorers decide together; weighted: sum of weight x (score - threshold) > 0",
@@ -246,13 +250,26 @@ class FilterConfig(Section):
         default="plain", description="prompt of the scorer: text or chat template"
     )
     window: Literal["full", "evidence", "max"] = Field(
-        default="full",
-        description="score against the whole context, the pair's evidence, or the best of several passages",
+        default="evidence",
+        description="score against the pair's evidence (the whole context where it has none), the whole context, or the best of "
+        "several passages",
     )
     shift_form: Literal["mean", "sum", "p_ratio", "relative", "discounted"] = Field(
         default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
-    semantic_samples: int = Field(default=8, ge=1, description="responses sampled each way by semantic SePer")
+    contrast_most: int = Field(default=8, ge=1, description="alternatives of an answer that contrast compares it with")
+    contrast_prior: float = Field(
+        default=0.5, ge=0, le=1, description="share of an answer's likelihood without evidence that contrast takes off"
+    )
+    rival_batch: int = Field(default=20, ge=1, description="questions that one call of rival answers again")
+    judge_batch: int = Field(default=10, ge=1, description="pairs that one call of llm_judge decides about")
+    ensemble: str | None = Field(
+        default=None,
+        description="file of scirgen calibrate --ensemble; none: the one that ships for the scorer",
+        json_schema_extra={"fingerprint": False},
+    )
+    semantic_samples: int = Field(default=10, ge=1, description="responses sampled each way by semantic SePer")
+    semantic_tokens: int = Field(default=128, ge=1, description="tokens of a sampled response, at most")
     entailment: str = Field(
         default="", description="URI of the entailment model of nli and semantic: hf:, score:, lexical:"
     )

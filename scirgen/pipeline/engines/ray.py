@@ -121,7 +121,7 @@ class Worker:
                 )  # fmt: skip
         return StageContext(
             self._config, self._resources, PromptLibrary(self._resources), Taxonomies(self._resources), self._registry,
-            self._folder, self._sessions.chat, self._sessions.score,
+            self._folder, self._sessions.chat, self._sessions.score, judge_session=self._sessions.judge,
         )  # fmt: skip
 
     def _stage(self, name: str) -> Stage:

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, QAPair, Score
-from scirgen.core.taxonomy import LanguageWording, QuestionType
+from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.base import StageContext
 
 
@@ -106,11 +106,12 @@ class PairGate(Gate):
 
 
 class Faithfulness(Protocol):
-    """Measures how much the context supports an answer (SePer shift, semantic SePer, NLI, LLM judge).
+    """Measures how much the context supports an answer (shift, contrast, rival, semantic SePer, NLI, LLM judge, their ensemble).
 
     A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
-    both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it.
-    Where ``config.filter.threshold`` is left empty, `usual_threshold` decides.
+    both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it
+    (else `usual_threshold` decides); ``asks_generator = True`` where it asks a chat model; and ``only_passed = True`` where it costs so much that, with
+    ``combine: all``, it is asked only about pairs that passed the scorers before it. Pairs carry the scores of the scorers before it.
     """
 
     name: ClassVar[str]
@@ -119,23 +120,20 @@ class Faithfulness(Protocol):
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         """One score a pair, in order, higher is more faithful; an exception where none could be had, never a default.
 
-        ``threshold`` and ``passed`` are set by the stage.
+        ``passed`` is set by the stage; so is ``threshold``, unless the scorer knows its own for this pair.
         """
         ...
 
 
-def usual_threshold(scorer: Faithfulness, config: Config, kind: QuestionType | None = None) -> float:
-    """What a scorer's values must exceed where ``filter.thresholds`` says nothing else, for a question type (None: in general).
+def usual_threshold(scorer: Faithfulness, config: Config) -> float:
+    """What a scorer's values must exceed where neither ``filter.thresholds`` nor the score itself says anything else.
 
     The relative shift has 0.1 instead of its natural 0: a text on the same subject already takes some surprise out of an
-    answer that it does not hold (docs/benchmarks/faithfulness.md). Where the question names its answer among options, the
-    answer does not surprise the scorer with or without the text, and right ones were measured between -0.36 and 0.04 (docs/seper.md).
+    answer that it does not hold (docs/benchmarks/faithfulness.md).
     """
     own: float | None = getattr(scorer, "default_threshold", None)
     if own is not None:
         return own
     if config.filter.threshold is not None:
         return config.filter.threshold
-    if scorer.name != "shift" or config.filter.shift_form != "relative":
-        return 0.0
-    return -0.5 if kind is not None and kind.answer.kind == "option" else 0.1
+    return 0.1 if scorer.name == "shift" and config.filter.shift_form == "relative" else 0.0

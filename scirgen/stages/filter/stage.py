@@ -10,28 +10,39 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Score, context_text
+from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.filter.base import Faithfulness, Gate, Material, usual_threshold
+from scirgen.stages.filter.base import Gate, Material
+from scirgen.stages.filter.deciding import (
+    deciding,
+    possible_names,
+    reason_against,
+    score_all,
+    scorer_names,
+    select_scorers,
+)
+from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
 from scirgen.stages.filter.gates.opinion import type_tagger
 
 _WITHOUT_LOGPROBS = frozenset({"nli", "llm_judge"})
-_WITH_GENERATOR = frozenset({"semantic", "semantic_hard", "llm_judge"})
+_WITH_GENERATOR = frozenset({"rival", "llm_judge"})
 
 
 class FilterStage(Stage):
     """Accepted pairs with their scores; a `Rejection` for each other one; a `Failure` where no verdict could be had."""
 
     name: ClassVar[str] = "filter"
+    version: ClassVar[int] = 2
 
     def uses(self, config: Config) -> Uses:
         """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""
-        chosen = config.filter.faithfulness
+        chosen = set(possible_names(config))
         asks_scorer = "nli" in chosen and config.filter.entailment.startswith("score:")
-        roles: list[Role] = ["scorer"] if asks_scorer or set(chosen) - _WITHOUT_LOGPROBS else []
-        roles += ["generator"] if _WITH_GENERATOR & set(chosen) else []
+        roles: list[Role] = ["scorer"] if asks_scorer or chosen - _WITHOUT_LOGPROBS else []
+        roles += ["generator"] if _WITH_GENERATOR & chosen else []
+        roles += ["judge"] if "llm_judge" in chosen and config.models.judge else []
         return Uses(config=("filter", "language"), taxonomies=("graesser", "wording"), roles=tuple(roles))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -121,11 +132,6 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
     ]
 
 
-def select_scorers(config: Config, registry: Registry) -> list[Faithfulness]:
-    """The faithfulness scorers in force, in the configured order."""
-    return [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in config.filter.faithfulness]
-
-
 def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
     """What the pairs of an item are judged against."""
     dataset, aspects = item.one(Dataset), item.of(Aspect)
@@ -177,48 +183,19 @@ class _Outcome:
 async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
     """The pairs whose faithfulness scores pass, with those scores attached."""
     ctx = found.ctx
-    scorers = select_scorers(ctx.config, ctx.registry)
-    if not scorers or not pairs:
-        return list(pairs)
     kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
-    columns = [await scorer.score(pairs, material, ctx) for scorer in scorers]
     accepted = []
-    for pair, row in zip(pairs, zip(*columns, strict=True), strict=True):
-        error = next((s for s in row if isinstance(s, Exception)), None)
+    for scored, error in (await score_all(pairs, material, ctx)).values():
+        kind = kinds.get(scored.question_type)
         if error is not None:
-            found.failed(pair, error)
-            continue
-        scores = tuple(
-            _decided(s, pair, usual_threshold(scorer, ctx.config, kinds.get(pair.question_type)), ctx.config)
-            for s, scorer in zip(row, scorers, strict=True)
-            if isinstance(s, Score)
-        )
-        scored = pair.model_copy(update={"scores": (*pair.scores, *scores)})
-        reason = _against(scores, ctx.config)
-        if not reason:
-            accepted.append(scored)
-        else:
-            worst = next((s for s in scores if not s.passed), scores[0])
+            found.failed(scored, error)
+        elif reason := reason_against(scored, kind, ctx.config):
+            counted = deciding(scored, kind)
+            worst = next((s for s in counted if not s.passed), counted[0])
             found.rejected(scored, worst.name, reason, worst.value)
+        else:
+            accepted.append(scored)
     return accepted
-
-
-def _decided(score: Score, pair: QAPair, usual: float, config: Config) -> Score:
-    """The score with its threshold: the one for the type, for all types, or the scorer's usual one."""
-    given = config.filter.thresholds.get(score.name, {})
-    threshold = given.get(pair.question_type, given.get("*", usual))
-    return score.model_copy(update={"threshold": threshold, "passed": score.value > threshold})
-
-
-def _against(scores: Sequence[Score], config: Config) -> str:
-    """Why the scores together reject a pair; "" where they accept it."""
-    failing = [s for s in scores if not s.passed]
-    if config.filter.combine == "weighted":
-        margin = sum(config.filter.weights.get(s.name, 1.0) * (s.value - (s.threshold or 0.0)) for s in scores)
-        return "" if margin > 0 else f"the weighted sum of scores less thresholds is {margin:.4f}"
-    if not failing or (config.filter.combine == "any" and len(failing) < len(scores)):
-        return ""
-    return f"{failing[0].name} {failing[0].value:.4f} is not above {failing[0].threshold:g}"
 
 
 def check_thresholds(ctx: StageContext) -> None:
@@ -246,7 +223,9 @@ def _definitions(ctx: StageContext) -> str:
             parts.append(str(ctx.chat.identity))
     if ctx.config.filter.type_tagger:
         parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))
-    for scorer in select_scorers(ctx.config, ctx.registry):
+    for scorer in select_scorers(scorer_names(ctx), ctx.registry):
         names: tuple[str, ...] = getattr(scorer, "prompts", ())
         parts.append((scorer.name, getattr(scorer, "version", 1), [at.prompt(name).hash for name in names]))
+        if scorer.name == "ensemble" and (made := ensemble_for(ctx.config, ctx.scorer.identity)) is not None:
+            parts.append(made.hash)
     return digest(parts)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.faithfulness.batches import Batch, batches
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows
 
 _NOT_SCORING = frozenset({"hf", "lexical"})
@@ -24,6 +28,7 @@ class EntailmentScorer:
 
     name: ClassVar[str] = "nli"
     needs_logprobs: ClassVar[bool] = False
+    only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
     version: ClassVar[int] = 1
@@ -54,35 +59,75 @@ class EntailmentScorer:
         return scores
 
 
+class JudgedPair(BaseModel):
+    """The verdict on one pair."""
+
+    model_config = ConfigDict(extra="forbid")
+    number: int = Field(description="the pair's number")
+    verdict: Literal["supported", "contradicted", "not_stated"]
+    claim: str = Field(default="", description='the claim that fails; "" where the answer is supported')
+
+
+class JudgeReply(BaseModel):
+    """The verdicts on all pairs of a call."""
+
+    model_config = ConfigDict(extra="forbid")
+    verdicts: list[JudgedPair]
+
+
 class JudgeScorer:
-    """1 where the run's generator says that the context supports all of the answer, else 0."""
+    """1 where a model says that the evidence supports every claim of the answer, else 0; ``detail`` has the claim that fails.
+
+    Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs a call. With ``combine: all`` only pairs that passed the scorers
+    before it are judged.
+    """
 
     name: ClassVar[str] = "llm_judge"
     needs_logprobs: ClassVar[bool] = False
+    asks_generator: ClassVar[bool] = True
+    only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        scores: list[Score | Exception] = []
-        for pair in pairs:
-            whole = ctx.config.filter.window == "full"
-            context = material.context if whole else evidence_window(pair, material).text
-            prompt = ctx.prompt("judge").render(context=context, question=pair.question, answer=pair.answer)
-            try:
-                answer = await ctx.chat.choose(prompt, ("yes", "no"), seed=ctx.seed("judge", pair.id))
-            except ScirgenError as error:
-                if error.fatal:
-                    raise
-                scores.append(error)
-                continue
-            scores.append(
-                Score(
-                    name=self.name,
-                    value=1.0 if answer.text.strip().lower() == "yes" else 0.0,
-                    model=str(ctx.chat.identity),
-                    prompt_hash=prompt.hash,
-                    detail=f"reply {answer.reply_key}",
-                )
+        found: dict[str, Score | Exception] = {}
+        groups = batches(pairs, material, ctx.config.filter.judge_batch)
+        for part in await asyncio.gather(*(self._judge(batch, ctx) for batch in groups)):
+            found.update(part)
+        return [found[pair.id] for pair in pairs]
+
+    async def _judge(self, batch: Batch, ctx: StageContext) -> dict[str, Score | Exception]:
+        judge = ctx.judge
+        listed = [
+            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(cited)}
+            for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1)
+        ]
+        prompt = ctx.prompt("judge").render(evidence=batch.evidence, pairs=listed)
+        try:
+            reply = await judge.ask(prompt, JudgeReply, seed=ctx.seed("judge", *(p.id for p in batch.pairs)))
+        except ScirgenError as error:
+            if error.fatal:
+                raise
+            return {pair.id: error for pair in batch.pairs}
+        given = {v.number: v for v in reply.value.verdicts}
+        return {
+            pair.id: Score(
+                name=self.name,
+                value=float(given[n].verdict == "supported"),
+                model=str(judge.identity),
+                prompt_hash=prompt.hash,
+                detail=_said(given[n]),
             )
-        return scores
+            if n in given
+            else ModelError(f"the judge said nothing of pair {n}", code="no_verdict")
+            for n, pair in enumerate(batch.pairs, 1)
+        }
+
+
+def _said(verdict: JudgedPair) -> str:
+    if verdict.verdict == "supported":
+        return "every claim is supported"
+    claim = " ".join(verdict.claim.split())[:200]
+    what = "contradicted by the evidence" if verdict.verdict == "contradicted" else "not stated in the evidence"
+    return f"{what}: {claim}" if claim else what

@@ -11,7 +11,7 @@ from scirgen.llm.base import ScoreReply
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
-from scirgen.stages.filter.faithfulness.windows import Window, evidence_window, max_windows
+from scirgen.stages.filter.faithfulness.windows import Window, WindowKind, chosen_window, max_windows
 
 Form = Callable[[Sequence[float], Sequence[float]], float]
 
@@ -63,14 +63,14 @@ FORMS: Final[Mapping[str, Form]] = {
 class ShiftScorer:
     """The shift, in the configured form, framing and window.
 
-    In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the pair's spans
-    and their neighbours. Both say so in the score's ``detail``. What does not fit the scorer's window is an error.
+    In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the sentences of the pair's
+    spans. Both say so in the score's ``detail``. What does not fit the scorer's window is an error.
     """
 
     name: ClassVar[str] = "shift"
     needs_logprobs: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = PROMPTS
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         framing, kind = Framing(ctx), ctx.config.filter.window
@@ -119,9 +119,7 @@ class ShiftScorer:
         )
 
 
-def _windows(kind: str, pair: QAPair, material: Material) -> list[Window]:
-    if kind == "evidence":
-        return [evidence_window(pair, material)]
+def _windows(kind: WindowKind, pair: QAPair, material: Material) -> list[Window]:
     if kind == "max":
         return max_windows(pair, material) or [Window(material.context, False)]
-    return [Window(material.context, False)]
+    return [chosen_window(kind, pair, material)]

@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from scirgen.core.records import QAPair
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.filter.base import Material
+
+WindowKind = Literal["full", "evidence", "max"]
 
 PASSAGE_WORDS = 60
 """Sentences are joined to passages of at least this many words."""
@@ -45,15 +48,26 @@ def passages(text: str, words: int = PASSAGE_WORDS) -> tuple[str, ...]:
     return tuple(" ".join(group) for group in grouped if group)
 
 
+def chosen_window(kind: WindowKind, pair: QAPair, material: Material) -> Window:
+    """What a pair is scored against, in one text: its evidence where the window is `evidence` and it has spans, else the whole context."""
+    if kind == "evidence" and pair.evidence:
+        return evidence_window(pair, material)
+    return Window(material.context, False)
+
+
 def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window:
-    """The pair's spans with the sentences around them; without spans, the passages that share most with the pair.
+    """The sentences that the pair's spans touch; without spans, the passages that share most with the pair.
 
     Args:
         pair: question, answer and evidence.
         material: the context and the sources its spans point into.
         budget: how many passages to search for where the pair has no usable span.
     """
-    around = [text for s in pair.evidence if (text := _around(material.sources.get(s.document_id, ""), s.start, s.end))]
+    around = [
+        text
+        for s in pair.evidence
+        if (text := _sentences(material.sources.get(s.document_id, ""), s.start, s.end) or s.text.strip())
+    ]
     if around:
         return Window("\n".join(dict.fromkeys(around)), True, "spans")
     every = passages(material.context)
@@ -93,8 +107,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _around(text: str, start: int, end: int) -> str:
-    """The sentences of a source that the span touches, and one more on each side."""
+def _sentences(text: str, start: int, end: int) -> str:
+    """The sentences of a source that the span touches."""
     if not text or end > len(text):
         return ""
     # Looking at a few thousand characters is enough, and a whole paper's text is not split for each span.
@@ -103,5 +117,4 @@ def _around(text: str, start: int, end: int) -> str:
     touched = [i for i, (a, b) in enumerate(spans) if a < end and start < b]
     if not touched:
         return text[start:end]
-    first, last = max(0, touched[0] - 1), min(len(spans) - 1, touched[-1] + 1)
-    return text[spans[first][0] : spans[last][1]].strip()
+    return text[spans[touched[0]][0] : spans[touched[-1]][1]].strip()

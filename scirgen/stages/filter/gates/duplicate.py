@@ -17,9 +17,10 @@ class DuplicateGate(Gate):
     code: ClassVar[str] = "duplicate"
     explanation: ClassVar[str] = (
         "The question repeats another of the same dataset (threshold: share of content words two questions have in common; "
-        "their numbers must be the same)."
+        "their numbers must be the same, and no name, thing or direction may be exchanged)."
     )
     order: ClassVar[int] = 100
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.8
 
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
@@ -38,4 +39,7 @@ class DuplicateGate(Gate):
 
 
 def _print(pair: QAPair, ctx: StageContext) -> Wordprint:
-    return wordprint(pair.id, pair.question, pair.question_type, ctx.taxonomies.wording.of(pair.language).stop)
+    wording = ctx.taxonomies.wording.of(pair.language)
+    return wordprint(
+        pair.id, pair.question, pair.question_type, wording.stop, directed=wording.directed, answer=pair.answer
+    )

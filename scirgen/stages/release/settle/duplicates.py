@@ -61,7 +61,7 @@ def settle(
     if content.keep_all:
         asked = [_asked(p) for p in content.pairs()]
         dataset_of = {a.id: a.dataset_id for a in asked}
-        found = near_duplicates(asked, wording.stop)
+        found = near_duplicates(asked, wording.stop, directed=wording.directed)
         groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
         return Settled(content, _several(content), [g for g in groups if len(g) > 1], [])
     found_wrong = _expert_rejected(content)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
@@ -10,15 +11,17 @@ from hypothesis import strategies as st
 
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.records import QAPair, Score
+from scirgen.core.records import Score
 from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Message, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment, LexicalEntailment, ScorerEntailment, open_entailment
-from scirgen.llm.session import TextAnswer
+from scirgen.llm.session import Answer, TextAnswer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material, usual_threshold
-from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeScorer
+from scirgen.stages.filter.deciding import reason_against, score_all
+from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.semantic import HardSemanticScorer, SemanticScorer, belief
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows, passages, rank
@@ -112,11 +115,21 @@ async def test_max_window_takes_the_best_passage_and_says_so(make_ctx: MakeCtx) 
     assert score.value == 2.0 and "of the context" in score.detail
 
 
-def test_evidence_window_is_the_spans_with_their_neighbours() -> None:
+def test_evidence_window_is_the_sentences_of_the_spans() -> None:
     text = "First sentence here. Second one is evidence. Third follows it. Fourth is far away."
     one = pair(evidence=(span(DESCRIPTION).model_copy(update={"document_id": "d", "start": 21, "end": 44}),))
     window = evidence_window(one, Material(DATASET, (), "whole context", {"d": text}))
-    assert window.text == "First sentence here. Second one is evidence. Third follows it." and window.source == "spans"
+    assert window.text == "Second one is evidence." and window.source == "spans"
+
+
+def test_quotes_of_no_known_document_are_their_own_window() -> None:
+    assert evidence_window(pair(), Material(DATASET, (), "whole context", {})).text == DESCRIPTION
+
+
+async def test_a_pair_without_spans_is_scored_against_the_whole_context(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(believes_the_context)
+    await ShiftScorer().score([pair(evidence=())], Material(DATASET, (), LONG, {}), ctx)
+    assert isinstance(ctx.scorer, ScriptedScorer) and LONG in text_of(ctx.scorer.calls[0][0])
 
 
 def test_without_usable_spans_the_window_is_searched_for() -> None:
@@ -202,11 +215,34 @@ async def test_nli_without_a_configured_model_is_a_config_error(make_ctx: MakeCt
         await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None))
 
 
-async def test_the_judge_accepts_and_refuses(make_ctx: MakeCtx) -> None:
-    ctx = make_ctx(None)
-    ctx.chat_session = Speaker([], [])  # type: ignore[assignment]
-    scores = await JudgeScorer().score([pair(answer="snowfall"), pair(answer="volcanoes")], MATERIAL, ctx)
-    assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0]
+class Judge:
+    """A judge that finds snowfall supported and everything else contradicted; remembers what it was asked."""
+
+    identity = ModelIdentity("scripted", "judge", "1")
+    pack = "standard"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
+        self.asked.append(prompt.messages[-1][1])
+        verdicts = [
+            {"number": n, "verdict": "supported"}
+            if "snowfall" in part.partition("Answer:")[2]
+            else {"number": n, "verdict": "contradicted", "claim": "because of volcanoes"}
+            for n, part in enumerate(re.split(r"^p\d+ ", self.asked[-1], flags=re.M)[1:], 1)
+        ]
+        return Answer(reply.model_validate({"verdicts": verdicts}), "", "key")
+
+
+async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(None, judge_batch=2)
+    ctx.judge_session = judge = Judge()  # type: ignore[assignment]
+    pairs = [pair(answer="snowfall"), pair(answer="volcanoes"), pair(answer="more snowfall")]
+    scores = await JudgeScorer().score(pairs, MATERIAL, ctx)
+    assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, 1.0]
+    assert isinstance(scores[1], Score) and scores[1].detail == "contradicted by the evidence: because of volcanoes"
+    assert len(judge.asked) == 2 and judge.asked[0].count(DESCRIPTION) == 1  # shared evidence is shown once
 
 
 async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
@@ -236,32 +272,39 @@ def scored(name: str, value: float, threshold: float) -> Score:
 
 
 def test_pairs_of_scores_decide_all_any_or_weighted(make_ctx: MakeCtx) -> None:
-    from scirgen.stages.filter.stage import _against
-
-    row = [scored("shift", 0.4, 0.0), scored("nli", 0.3, 0.5)]
-    assert _against(row, make_ctx(combine="all").config)
-    assert not _against(row, make_ctx(combine="any").config)
-    assert not _against(row, make_ctx(combine="weighted").config)
-    assert _against(row, make_ctx(combine="weighted", weights={"nli": 3.0}).config)
+    row = pair(scores=(scored("shift", 0.4, 0.0), scored("nli", 0.3, 0.5)))
+    assert reason_against(row, None, make_ctx(combine="all").config)
+    assert not reason_against(row, None, make_ctx(combine="any").config)
+    assert not reason_against(row, None, make_ctx(combine="weighted").config)
+    assert reason_against(row, None, make_ctx(combine="weighted", weights={"nli": 3.0}).config)
 
 
-def test_thresholds_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:
-    from scirgen.stages.filter.stage import _decided
+def test_a_type_is_judged_by_the_scorers_it_names(make_ctx: MakeCtx) -> None:
+    row = pair(scores=(scored("shift", -0.4, 0.0), scored("contrast", 0.3, 0.0)))
+    kind = Taxonomies(Resources()).question_type("disjunctive")
+    assert "contrast" in kind.judge and "shift" not in kind.judge
+    config = make_ctx().config
+    assert not reason_against(row, kind, config) and reason_against(row, None, config)
+    # Where none of them ran, what ran decides.
+    assert reason_against(pair(scores=(scored("shift", -0.4, 0.0),)), kind, config)
 
-    config = make_ctx(thresholds={"shift": {"verification": 0.3, "*": 0.1}}, threshold=0.05).config
-    score, yes = Score(name="shift", value=0.2), pair(kind="verification", answer="Yes")
-    other: QAPair = pair()
-    usual = usual_threshold(ShiftScorer(), config)
-    assert usual == 0.05 and usual_threshold(EntailmentScorer(), config) == 0.5
-    plain = make_ctx()
-    assert usual_threshold(ShiftScorer(), plain.config) == 0.1
-    kinds = {id: plain.taxonomies.question_type(id) for id in ("disjunctive", "quantification")}
-    assert usual_threshold(ShiftScorer(), plain.config, kinds["quantification"]) == 0.1
-    assert usual_threshold(ShiftScorer(), plain.config, kinds["disjunctive"]) == -0.5
-    assert usual_threshold(ShiftScorer(), config, kinds["disjunctive"]) == 0.05  # what is set holds for all types
+
+def test_a_score_that_abstained_decides_nothing(make_ctx: MakeCtx) -> None:
+    silent = Score(name="contrast", value=0.0, threshold=0.1, abstained=True)
+    assert not reason_against(pair(scores=(silent,)), None, make_ctx().config)
+
+
+async def test_thresholds_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(
+        believes_the_context,
+        faithfulness=["shift"],
+        thresholds={"shift": {"verification": 0.3, "*": 0.1}},
+        threshold=0.05,
+    )
+    yes, other = pair("Do satellites miss snowfall?", "Yes", "verification"), pair()
+    found = await score_all([yes, other], MATERIAL, ctx)
+    assert [found[p.id][0].scores[0].threshold for p in (yes, other)] == [0.3, 0.1]
+    assert usual_threshold(ShiftScorer(), ctx.config) == 0.05 and usual_threshold(EntailmentScorer(), ctx.config) == 0.5
+    assert usual_threshold(ShiftScorer(), make_ctx().config) == 0.1
     assert usual_threshold(ShiftScorer(), make_ctx(shift_form="mean").config) == 0.0
     assert usual_threshold(SemanticScorer(), make_ctx().config) == 0.0
-    assert _decided(score, yes, usual, config).threshold == 0.3
-    assert _decided(score, other, usual, config).passed is True
-    assert _decided(score, other, usual, config).threshold == 0.1
-    assert _decided(Score(name="nli", value=0.2), other, 0.5, config).threshold == 0.5

@@ -232,3 +232,33 @@ async def test_duplicate_when_numbers_or_names_differ_accepts(ctx: StageContext)
     ]
     found = await DuplicateGate().check([pair(question=t, kind="quantification") for t in texts], MATERIAL, ctx)
     assert all(v.accept for v in found)
+
+
+INFERRED = "Gauges read 4.2 m before the flood and 6.2 m after it, a change of –1.55 %."
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "accepted"),
+    [
+        (
+            "One may conclude that the peak was underestimated, which models should take into account.",
+            "interpretation",
+            True,
+        ),
+        ("One may conclude that the peak was underestimated by 3.4 m.", "interpretation", False),
+        ("One may conclude that the WRF model underestimated the peak.", "interpretation", False),
+        ("The level rose by 2 m and the rest was lowered by 1.55 %.", "causal_consequence", True),
+        ("The level rose by 2 m and the rest was raised by 1.55 %.", "causal_consequence", False),
+        ("Volcanic ash had blocked every infrared radiometer over the tropical ocean.", "causal_consequence", False),
+    ],
+)
+async def test_not_supported_asks_of_an_inference_only_numbers_and_names(
+    answer: str, kind: str, accepted: bool, ctx: StageContext
+) -> None:
+    one = pair(
+        "What does the change of the gauges' level suggest?",
+        answer,
+        kind,
+        evidence=(span(DESCRIPTION).model_copy(update={"text": INFERRED}),),
+    )
+    assert (await verdict(NotSupportedGate, one, ctx)).accept is accepted

@@ -30,7 +30,7 @@ async def run(ctx: StageContext, *pairs: QAPair, round_: int = 0) -> StageResult
 
 
 async def test_process_when_context_helps_accepts_with_the_score_on_record(make_ctx: Make) -> None:
-    result = await run(make_ctx(believes(0.5), shift_form="mean"), WHY)
+    result = await run(make_ctx(believes(0.5), faithfulness=["shift"], shift_form="mean"), WHY)
     (accepted,) = result.outputs
     assert isinstance(accepted, QAPair)
     (score,) = accepted.scores
@@ -80,7 +80,7 @@ def test_thresholds_that_nobody_would_read_are_refused(
 
 
 async def test_process_when_a_gate_rejects_never_asks_the_scorer_about_the_pair(make_ctx: Make) -> None:
-    ctx = make_ctx(believes(1.0))
+    ctx = make_ctx(believes(1.0), faithfulness=["shift"])
     result = await run(ctx, WHY, POINTS)
     assert [(r.code, r.record_id) for r in result.rejections] == [("pointing", POINTS.id)]
     scorer = ctx.scorer

@@ -1,0 +1,258 @@
+"""Fits the ensemble of faithfulness measurements on labels: a logistic regression, judged on datasets that it has not seen."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scirgen.commands.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc, threshold_for
+from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.fingerprint import digest
+from scirgen.core.records import QAPair
+from scirgen.llm.base import ModelIdentity
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.faithfulness.contrast import contrasts
+from scirgen.stages.filter.faithfulness.ensemble import (
+    EnsembleFile,
+    Group,
+    Labels,
+    Logistic,
+    features,
+    is_inference,
+    rival_parts,
+    support_of,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TEXT: Final = (
+    "discounted", "worst", "known", "added", "unknown", "missing_numbers", "missing_names", "absolute", "negations", "linked", "inference",
+)  # fmt: skip
+POLAR: Final = ("claim", "claim_known", "claim_numbers", "yes")
+RIVAL: Final = ("unknown", "uncovered", "in_rival", "over_rival", "absolute", "linked", "missing_numbers", "inference")
+FEATURES: Final[Mapping[Group, tuple[str, ...]]] = {
+    "text": TEXT, "polar": POLAR, "text+rival": RIVAL, "polar+rival": (*POLAR, "agrees"),
+}  # fmt: skip
+"""What each group of answers is judged by."""
+
+STRENGTH: Final = 0.1
+"""Inverse of the regression's L2 penalty (scikit-learn's C); 0.02 to 1 give the same figures within their intervals."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One labelled answer with its features. ``fold``: what is left out together (a dataset); ``made``: how it was made false."""
+
+    group: Group
+    values: Mapping[str, float]
+    faithful: bool
+    fold: str
+    question_type: str = ""
+    made: str = ""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An ensemble, and the probability that each answer got from coefficients fitted without its fold (None: not judged)."""
+
+    file: EnsembleFile
+    outside: tuple[float | None, ...]
+
+    def summary(self, rows: Sequence[Measured]) -> dict[str, object]:
+        """Out-of-sample figures by group and by how false answers were made: AUC with interval, rejected of the true, caught of the false."""
+        found: dict[str, object] = {}
+        for group, model in self.file.groups.items():
+            mine = [(r, p) for r, p in zip(rows, self.outside, strict=True) if r.group == group and p is not None]
+            judged = [Judged(p, r.faithful) for r, p in mine]
+            true = [p for r, p in mine if r.faithful]
+            kinds = sorted({r.made for r, _ in mine if not r.faithful})
+            found[group] = {
+                "rows": len(mine), "faithful": len(true), "auc": roc_auc(judged), "auc_interval": auc_interval(judged),
+                "threshold": model.threshold, "true_rejected": _share(p <= model.threshold for p in true),
+                "caught": {
+                    kind or "unfaithful": _share(p <= model.threshold for r, p in mine if not r.faithful and r.made == kind)
+                    for kind in kinds
+                },
+                "auc_by_kind": {
+                    kind or "unfaithful": roc_auc([j for (r, _), j in zip(mine, judged, strict=True) if r.faithful or r.made == kind])
+                    for kind in kinds
+                },
+            }  # fmt: skip
+        return found
+
+
+def _share(flags: Any) -> float | None:
+    known = list(flags)
+    return sum(known) / len(known) if known else None
+
+
+async def measure(
+    pairs: Sequence[QAPair], labels: Sequence[tuple[bool, str, str]], materials: Sequence[Material], ctx: StageContext
+) -> list[Measured | Exception]:
+    """The features of labelled pairs; with those of a rival where a pair has its score.
+
+    Args:
+        pairs: with their evidence.
+        labels: (faithful, fold, made) of each pair.
+        materials: what each is judged against.
+        ctx: with the scorer.
+    """
+    found: list[Measured | Exception] = []
+    for at in range(0, len(pairs), 16):
+        part = range(at, min(at + 16, len(pairs)))
+        # Pairs of one material share its context; the rest share nothing, and go one by one.
+        for i in part:
+            (one,) = await contrasts([pairs[i]], materials[i], ctx)
+            if isinstance(one, Exception):
+                found.append(one)
+                continue
+            faithful, fold, made = labels[i]
+            rival = rival_parts(pairs[i])
+            plain: Group = "polar" if one.claim else "text"
+            with_rival: Group = "polar+rival" if one.claim else "text+rival"
+            values = features(one, support_of(pairs[i], one, ctx), rival, inference=is_inference(pairs[i], ctx))
+            group = with_rival if rival is not None else plain
+            found.append(Measured(group, values, faithful, fold, pairs[i].question_type, made))
+        _log.info("measured %d of %d", part.stop, len(pairs))
+    return found
+
+
+def fit(
+    rows: Sequence[Measured],
+    identity: ModelIdentity,
+    *,
+    description: str,
+    precision: float | None = None,
+    rejected: float = 0.04,
+    typical: Collection[str] = (),
+    framing: str = "plain",
+    prior: float = 0.5,
+) -> Fitted:
+    """Fit each group that has labels of both kinds in at least two folds.
+
+    Args:
+        rows: of `measure`.
+        identity: of the scorer that measured them.
+        description: what the labels are, in words; stored.
+        precision: what the thresholds must reach on answers of left-out folds; None: they reject the share ``rejected`` of the true.
+        rejected: at most this share of the true answers is rejected, on left-out folds.
+        typical: folds whose true answers set that threshold, where others are harder than what will be filtered; empty: all.
+        framing, prior: the settings that the scores were measured with.
+
+    Raises:
+        InputError: no group has enough labels.
+        MissingExtraError: scikit-learn is not installed.
+    """
+    groups: dict[Group, Logistic] = {}
+    outside: list[float | None] = [None] * len(rows)
+    for group, names in FEATURES.items():
+        index = [i for i, r in enumerate(rows) if r.group == group]
+        mine = [rows[i] for i in index]
+        good = sum(r.faithful for r in mine)
+        if min(good, len(mine) - good) < FEWEST or len({r.fold for r in mine}) < 2:
+            continue
+        left_out = _left_out(mine, names)
+        for i, p in zip(index, left_out, strict=True):
+            outside[i] = p
+        usual = {r.fold for r in mine} & set(typical) or {r.fold for r in mine}
+        judged = [
+            Judged(p, r.faithful, r.question_type) for r, p in zip(mine, left_out, strict=True) if r.fold in usual
+        ]
+        groups[group] = _logistic(mine, names, judged, precision, rejected)
+    if not groups:
+        raise InputError(
+            f"{len(rows)} labels are too few to fit an ensemble on",
+            hint=f"It takes at least {FEWEST} faithful and {FEWEST} unfaithful answers, of two datasets or more.",
+        )
+    content = [[sorted(r.values.items()), r.faithful, r.fold] for r in rows]
+    labels = Labels(
+        sha256=digest("labels", content),
+        rows=len(rows),
+        faithful=sum(r.faithful for r in rows),
+        description=description,
+    )
+    made = EnsembleFile(
+        scorer=f"{identity.backend}:{identity.name}", revision=identity.revision, framing=framing, contrast_prior=prior,
+        labels=labels, groups=groups,
+    )  # fmt: skip
+    return Fitted(made, tuple(outside))
+
+
+def write(path: Path, fitted: Fitted) -> None:
+    """Store the ensemble for ``filter.ensemble``."""
+    value = fitted.file.model_dump(mode="json")
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+def _logistic(
+    rows: Sequence[Measured], names: Sequence[str], judged: Sequence[Judged], precision: float | None, rejected: float
+) -> Logistic:
+    scaler, regression = _regression(rows, names)
+    thresholds = {}
+    for kind in sorted({r.question_type for r in rows if r.question_type}) if precision is not None else ():
+        own = [j for j in judged if j.question_type == kind]
+        good = sum(j.faithful for j in own)
+        if min(good, len(own) - good) >= FEWEST and (found := _threshold(own, precision, rejected)) is not None:
+            thresholds[kind] = found
+    common = _threshold(judged, precision, rejected)
+    return Logistic(
+        features=tuple(names),
+        mean=tuple(round(float(v), 6) for v in scaler.mean_),
+        scale=tuple(round(float(v), 6) for v in scaler.scale_),
+        coefficients=tuple(round(float(v), 6) for v in regression.coef_[0]),
+        intercept=round(float(regression.intercept_[0]), 6),
+        threshold=0.5 if common is None else common,
+        thresholds=thresholds,
+    )
+
+
+def _threshold(judged: Sequence[Judged], precision: float | None, rejected: float) -> float | None:
+    if precision is not None:
+        found = threshold_for(judged, precision)
+        return None if found is None else max(0.0, min(1.0, found))
+    true = sorted(j.score for j in judged if j.faithful)
+    allowed = int(rejected * len(true))
+    # Below the first true answer that must be kept, and not on it: a score must exceed its threshold.
+    return max(0.0, (true[allowed] + (true[allowed - 1] if allowed else 0.0)) / 2) if true else None
+
+
+def _left_out(rows: Sequence[Measured], names: Sequence[str]) -> list[float]:
+    """The probability of each answer, from coefficients fitted on the other folds."""
+    found = [0.0] * len(rows)
+    for fold in sorted({r.fold for r in rows}):
+        scaler, regression = _regression([r for r in rows if r.fold != fold], names)
+        index = [i for i, r in enumerate(rows) if r.fold == fold]
+        values = regression.predict_proba(scaler.transform(_matrix([rows[i] for i in index], names)))[:, 1]
+        for i, value in zip(index, values.tolist(), strict=True):
+            found[i] = value
+    return found
+
+
+def _matrix(rows: Sequence[Measured], names: Sequence[str]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.array([[r.values[name] for name in names] for r in rows], dtype=float)
+
+
+def _regression(rows: Sequence[Measured], names: Sequence[str]) -> tuple[Any, Any]:
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+    except ImportError as error:
+        raise MissingExtraError(
+            "fitting an ensemble needs scikit-learn", hint="Install it with: pip install 'scirgen[tagger]'"
+        ) from error
+    matrix = _matrix(rows, names)
+    scaler = StandardScaler().fit(matrix)
+    regression = LogisticRegression(C=STRENGTH, max_iter=2000).fit(
+        scaler.transform(matrix), [int(r.faithful) for r in rows]
+    )
+    return scaler, regression

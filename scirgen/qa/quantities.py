@@ -1,0 +1,205 @@
+"""Finds the numbers of a text with their signs and units, and tells whether a text states a number. Pure functions.
+
+Understands lists ("[0.1,0.2,0.3]"), ranges ("1979-2020"), fractions ("1/30°"), scientific notation ("3 x 10^-4"),
+thousands ("12,500"), decimal commas ("3,5") and numbers in words (`LanguageWording.number_words`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Final
+
+_ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
+"""Character for character, so that offsets stay."""
+
+_UNIT = (
+    r"%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
+    r"|ppmv?|ppbv?|DU|[mkμµn]?g|t|ha|mu|[kcmdμµn]?m(?:[23²³]|\^[23])?|[mμµ]?mol|[mμµ]?[lL]|K|s|h|d)(?![A-Za-z0-9_°])"
+    r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|hour|day|week|month|year|decade|degree"
+    r"|gram|kilogram|hectare|litre|liter)s?\b|min\b"
+)
+_FIGURE = re.compile(
+    r"(?<![A-Za-z0-9_.])(?P<sign>(?<![\d)\]}%°])[+-]\s?(?=\d))?"
+    r"(?P<digits>\d+\s?/\s?\d+(?![\d/])|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)"
+    r"(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)?\s?[-+]?\s?\d+|[eE][-+]?\d+(?![A-Za-z0-9_]))?"
+    rf"(?:[ \u00a0\u2009-]?(?P<unit>{_UNIT}))?"
+)
+_LENGTHS: Final = {"nm": 1e-9, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3}
+_TIMES: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "week": 604800.0}
+_MASSES: Final = {"μg": 1e-6, "mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6}
+_SCALES: Final = (_LENGTHS, _TIMES, _MASSES)
+_LONG: Final = {
+    "millimeter": "mm", "millimetre": "mm", "centimeter": "cm", "centimetre": "cm", "meter": "m", "metre": "m",
+    "kilometer": "km", "kilometre": "km", "second": "s", "minute": "min", "hour": "h", "day": "d", "percent": "%",
+    "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L", "litre": "L", "l": "L",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number in a text.
+
+    Attributes:
+        start, end: where number and unit stand.
+        digits_end: where the number ends and its unit, if any, begins.
+        value: with its sign, if one is written.
+        signed: whether a sign is written.
+        decimals: digits after the point.
+        unit: canonical ("km", "%", "°C"), "" where none follows.
+    """
+
+    text: str
+    start: int
+    end: int
+    digits_end: int
+    value: float
+    signed: bool = False
+    decimals: int = 0
+    unit: str = ""
+
+    @property
+    def year(self) -> bool:
+        """Whether it looks like a year."""
+        return (
+            not self.unit
+            and not self.decimals
+            and not self.signed
+            and 1500 <= self.value <= 2199
+            and "," not in self.text
+        )
+
+    @property
+    def count(self) -> bool:
+        """Whether it may be a count of things that the text lists: a whole number up to 20 without sign or unit."""
+        return (
+            not self.unit
+            and not self.decimals
+            and not self.signed
+            and self.value <= 20
+            and self.value == int(self.value)
+        )
+
+
+@lru_cache(maxsize=2048)
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """The numbers written in digits, in order."""
+    found = []
+    for match in _FIGURE.finditer(text.translate(_ORDINARY)):
+        digits = match["digits"].replace(" ", "")
+        value, decimals = _value(digits)
+        if value is None:
+            continue
+        if match["power"]:
+            value *= 10.0 ** int(re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", match["power"]).lstrip("eE")))
+        signed = match["sign"] is not None
+        if signed and match["sign"].strip() == "-":
+            value = -value
+        end = match.end()
+        digits_end = match.end("power") if match["power"] else match.end("digits")
+        found.append(
+            Quantity(
+                text[match.start() : end],
+                match.start(),
+                end,
+                digits_end,
+                value,
+                signed,
+                decimals,
+                _unit(match["unit"] or ""),
+            )
+        )
+    return tuple(found)
+
+
+def _value(digits: str) -> tuple[float | None, int]:
+    if "/" in digits:
+        over, under = digits.split("/")
+        return (float(over) / float(under), 6) if float(under) else (None, 0)
+    plain = (
+        digits.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits) else digits.replace(",", ".")
+    )
+    return float(plain), len(plain.partition(".")[2])
+
+
+def _unit(written: str) -> str:
+    unit = written.strip().replace("µ", "μ").replace(" ", "")
+    plain = unit.lower()
+    plain = plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
+    return _LONG.get(plain, _LONG.get(unit, plain if len(plain) > 3 else unit))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What numbers a text states; see `stated`."""
+
+    found: tuple[Quantity, ...]
+    values: frozenset[float]
+
+    def holds(self, claimed: Quantity) -> bool:
+        """Whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
+
+        A sign said in words ("lowered by 1.55 %" for -1.55 %) counts; an opposite written sign does not.
+        """
+        return (
+            any(_same(claimed, known) for known in self.found)
+            or any(_rounds(abs(claimed.value), value, claimed.decimals) for value in self.values)
+            or self._derives(claimed)
+        )
+
+    def _derives(self, claimed: Quantity) -> bool:
+        """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m."""
+        if not claimed.unit:
+            return False
+        span = claimed.unit in ("year", "years")
+        like = [q for q in self.found if q.unit == claimed.unit or (span and q.year)][:12]
+        places = max((q.decimals for q in like), default=0)
+        return any(
+            math.isclose(abs(claimed.value), round(value, places), rel_tol=1e-9)
+            for a, b in combinations(like, 2)
+            for value in (abs(abs(a.value) - abs(b.value)), abs(a.value) + abs(b.value))
+        )
+
+
+@lru_cache(maxsize=512)
+def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
+    found = quantities(text)
+    values = {value for word, value in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)}
+    # "3,5" may be a decimal or a list, and "1/30" also states 1 and 30.
+    values.update(float(n) for q in found if re.search(r"[/,]", q.text) for n in re.findall(r"\d+(?:\.\d+)?", q.text))
+    return Stated(found, frozenset(values))
+
+
+def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated:
+    """The numbers that a text states, in digits or in the language's words."""
+    return _stated(text, tuple(sorted((number_words or {}).items())))
+
+
+def missing(claims: Iterable[Quantity], support: Stated) -> list[Quantity]:
+    """The claimed numbers that the text does not state."""
+    return [q for q in claims if not support.holds(q)]
+
+
+def _same(claimed: Quantity, known: Quantity) -> bool:
+    if claimed.signed and known.signed and claimed.value * known.value < 0:
+        return False
+    one, other = abs(claimed.value), abs(known.value)
+    for scale in _SCALES:
+        if claimed.unit in scale and known.unit in scale and claimed.unit != known.unit:
+            return _rounds(one, other * scale[known.unit] / scale[claimed.unit], claimed.decimals)
+    if _rounds(one, other, claimed.decimals):
+        return True
+    if claimed.unit == "%" and not known.unit and _rounds(one, other * 100, claimed.decimals):
+        return True
+    return bool(known.unit == "%" and not claimed.unit and _rounds(one, other / 100, claimed.decimals))
+
+
+def _rounds(claimed: float, known: float, decimals: int) -> bool:
+    if math.isclose(claimed, known, rel_tol=1e-9):
+        return True
+    # Rounding counts where digits of the known number were left out, and not where 4 stands for 3.6 by chance of size.
+    return claimed >= 10 and abs(claimed - known) <= 0.5 * 10.0**-decimals

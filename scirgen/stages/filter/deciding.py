@@ -1,0 +1,117 @@
+"""How faithfulness scores decide about a pair: which scorers run, which of them count for its type, and why a pair is rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from scirgen.core.config import Config
+from scirgen.core.records import QAPair, Score
+from scirgen.core.registry import Registry
+from scirgen.core.taxonomy import QuestionType
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Faithfulness, Material, usual_threshold
+from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
+
+AUTO = "auto"
+MAYBE = ("ensemble", "shift", "contrast", "llm_judge")
+"""What `auto` may stand for; which of them follows from the models."""
+
+
+def scorer_names(ctx: StageContext) -> tuple[str, ...]:
+    """The configured scorers, with `auto` replaced by what suits the models: see ``filter.faithfulness``."""
+    names: list[str] = []
+    for name in ctx.config.filter.faithfulness:
+        names += _automatic(ctx) if name == AUTO else [name]
+    return tuple(dict.fromkeys(names))
+
+
+def possible_names(config: Config) -> tuple[str, ...]:
+    """The scorers that may run, where no model is open yet."""
+    chosen = config.filter.faithfulness
+    return tuple(dict.fromkeys(n for name in chosen for n in (MAYBE if name == AUTO else (name,))))
+
+
+def _automatic(ctx: StageContext) -> list[str]:
+    fitted = ctx.score_session is not None and ensemble_for(ctx.config, ctx.score_session.identity) is not None
+    names = ["ensemble" if fitted else "shift", "contrast"]
+    judging = ctx.judge_session or ctx.chat_session
+    return [*names, "llm_judge"] if judging is not None and judging.pack == "standard" else names
+
+
+def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulness]:
+    """The faithfulness scorers of these names, in order.
+
+    Raises:
+        PluginError: a name is not a scorer's ("did you mean").
+    """
+    return [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in names]
+
+
+async def score_all(
+    pairs: Sequence[QAPair], material: Material, ctx: StageContext
+) -> dict[str, tuple[QAPair, Exception | None]]:
+    """Run the scorers one after another; each pair with its scores, or with the error that left it without one.
+
+    A scorer with ``only_passed`` is not asked about pairs that are rejected already, where all scores must pass.
+    """
+    kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
+    found: dict[str, tuple[QAPair, Exception | None]] = {p.id: (p, None) for p in pairs}
+    for scorer in select_scorers(scorer_names(ctx), ctx.registry):
+        sparing = getattr(scorer, "only_passed", False) and ctx.config.filter.combine == "all"
+        todo = [
+            pair
+            for pair, error in found.values()
+            if error is None and not (sparing and reason_against(pair, kinds.get(pair.question_type), ctx.config))
+        ]
+        for pair, score in zip(todo, await scorer.score(todo, material, ctx) if todo else (), strict=True):
+            if isinstance(score, Exception):
+                found[pair.id] = (pair, score)
+                continue
+            decided = _decided(score, pair, usual_threshold(scorer, ctx.config), ctx.config)
+            found[pair.id] = (_with(pair, decided), None)
+    return found
+
+
+def _with(pair: QAPair, score: Score) -> QAPair:
+    changed: dict[str, object] = {"scores": (*pair.scores, score)}
+    if "agrees" in (parts := dict(score.parts)) and score.name == "rival":
+        changed["answered_twice"] = bool(parts["agrees"])
+    return pair.model_copy(update=changed)
+
+
+def _decided(score: Score, pair: QAPair, usual: float, config: Config) -> Score:
+    """The score with its threshold: the configured one for the type or for all types, the score's own, or the scorer's usual one."""
+    given = config.filter.thresholds.get(score.name, {})
+    own = score.threshold if score.threshold is not None else usual
+    threshold = given.get(pair.question_type, given.get("*", own))
+    return score.model_copy(
+        update={"threshold": threshold, "passed": None if score.abstained else score.value > threshold}
+    )
+
+
+def deciding(pair: QAPair, kind: QuestionType | None) -> list[Score]:
+    """The scores that count for a pair's type: those named in its ``judge``; all where it names none of them. None that abstained."""
+    scores = [s for s in pair.scores if s.passed is not None]
+    named = [s for s in scores if kind is not None and s.name in kind.judge]
+    return named or scores
+
+
+def reason_against(pair: QAPair, kind: QuestionType | None, config: Config) -> str:
+    """Why the scores together reject a pair, in one sentence; "" where they accept it, or where nothing was measured."""
+    scores = deciding(pair, kind)
+    failing = [s for s in scores if not s.passed]
+    if config.filter.combine == "weighted" and scores:
+        margin = sum(config.filter.weights.get(s.name, 1.0) * (s.value - (s.threshold or 0.0)) for s in scores)
+        return "" if margin > 0 else f"the weighted sum of scores less thresholds is {margin:.4f}"
+    if not failing or (config.filter.combine == "any" and len(failing) < len(scores)):
+        return ""
+    return sentence(failing[0])
+
+
+def sentence(score: Score) -> str:
+    """What a failing score says against a pair."""
+    figure = f"{score.name} {score.value:.4g} is not above {score.threshold:g}"
+    if score.name == "shift":
+        return f"{figure}: the evidence makes the answer hardly more likely"
+    return f"{score.detail} ({figure})" if score.detail else figure

@@ -1,0 +1,55 @@
+"""Puts several pairs of a dataset into one prompt: shared evidence is numbered and shown once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scirgen.core.records import QAPair
+from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.faithfulness.windows import chosen_window
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs that one call deals with.
+
+    Attributes:
+        pairs: numbered from 1 in this order.
+        texts: the evidence of all, each once, numbered from 1.
+        cited: for each pair the numbers of its texts.
+    """
+
+    pairs: tuple[QAPair, ...]
+    texts: tuple[str, ...]
+    cited: tuple[tuple[int, ...], ...]
+
+    @property
+    def evidence(self) -> list[dict[str, object]]:
+        """As the prompts take it."""
+        return [{"number": n, "text": text} for n, text in enumerate(self.texts, 1)]
+
+
+def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: int = 24_000) -> list[Batch]:
+    """Batches of up to ``size`` pairs whose evidence has up to ``characters`` characters, in order."""
+    found: list[Batch] = []
+    chosen: list[QAPair] = []
+    numbers: dict[str, int] = {}
+    cited: list[tuple[int, ...]] = []
+
+    def close() -> None:
+        if chosen:
+            found.append(Batch(tuple(chosen), tuple(numbers), tuple(cited)))
+        chosen.clear()
+        numbers.clear()
+        cited.clear()
+
+    for pair in pairs:
+        texts = [t for t in chosen_window("evidence", pair, material).text.split("\n") if t.strip()]
+        length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
+        if len(chosen) >= size or (chosen and length > characters):
+            close()
+        cited.append(tuple(numbers.setdefault(t, len(numbers) + 1) for t in dict.fromkeys(texts)))
+        chosen.append(pair)
+    close()
+    return found

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from scirgen.qa.quantities import missing, quantities, stated
+
+WORDS = {"three": 3.0, "half": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("thresholds of [0.1,0.2,0.3]", [0.1, 0.2, 0.3]),
+        ("from 1979-2020", [1979, 2020]),
+        ("–1.55% for forbs, + 5.67 % for sedges", [-1.55, 5.67]),
+        ("at 1 / 30 °", [1 / 30]),
+        ("3 x 10^-4 m and 2e3 Pa", [3e-4, 2000]),
+        ("12,500 km2 and 3,5 m", [12500, 3.5]),
+        ("a 2-meter mast with a CSAT3", [2]),
+    ],
+)
+def test_quantities_reads_numbers_as_science_writes_them(text: str, values: list[float]) -> None:
+    assert [q.value for q in quantities(text)] == pytest.approx(values)
+
+
+def test_quantities_keeps_places_and_units() -> None:
+    text = "It fell by 1.55 % over 17 cm."
+    assert [(text[q.start : q.digits_end], q.unit) for q in quantities(text)] == [("1.55", "%"), ("17", "cm")]
+
+
+@pytest.mark.parametrize(
+    ("claim", "support"),
+    [
+        ("lower it by 1.55 %", "a change of –1.55%"),
+        ("17 cm", "a separation of 0.17 m"),
+        ("10 minutes", "every 600 s"),
+        ("1556 m", "an elevation of 1556.06 m"),
+        ("30 %", "a cloud fraction of 0.3"),
+        ("1/30°", "resolution of  1 / 30 ° and"),
+        ("2020", "from 1979-2020"),
+        ("3 networks", "three networks"),
+        ("0.2", "[0.1,0.2,0.3]"),
+        ("2 m higher", "at 4.2 m (6.2 m after 19 August)"),
+        ("43 years", "from 1979 to 2022"),
+    ],
+)
+def test_a_number_said_in_another_way_is_stated(claim: str, support: str) -> None:
+    assert missing(quantities(claim), stated(support, WORDS)) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "support"),
+    [
+        ("7.37 %", "by 5.67%"),
+        ("+1.55 %", "a change of –1.55%"),
+        ("0.17 cm", "0.17 m apart"),
+        ("1 / 10 °", "1 / 30 °"),
+        ("4", "3.6 on average"),
+    ],
+)
+def test_another_number_is_missing(claim: str, support: str) -> None:
+    assert missing(quantities(claim), stated(support, WORDS))

@@ -1,0 +1,161 @@
+"""Contrast, rival and ensemble with a scorer that believes what its evidence says word by word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.errors import ConfigError
+from scirgen.core.records import QAPair, Score
+from scirgen.llm.base import ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.session import Answer
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.deciding import score_all, scorer_names
+from scirgen.stages.filter.faithfulness.contrast import ContrastScorer, differing
+from scirgen.stages.filter.faithfulness.ensemble import (
+    EnsembleFile,
+    EnsembleScorer,
+    Labels,
+    Logistic,
+    ensemble_for,
+)
+from scirgen.stages.filter.faithfulness.rival import RivalReply, RivalScorer
+from tests.support.filtering import DATASET, MATERIAL, pair
+
+MakeCtx = Callable[..., StageContext]
+
+
+def reads(request: ScoreRequest) -> ScoreReply:
+    """-1 for a word that the context has, -6 for another, -4 without a context."""
+    prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+    words = tuple(request.continuation.split())
+    if "Context:" not in prompt:
+        return ScoreReply(words, (-4.0,) * len(words), 3)
+    context = prompt.partition("Question:")[0]
+    return ScoreReply(words, tuple(-1.0 if w.strip(".,") in context else -6.0 for w in words), 9)
+
+
+def only(scores: list[Score | Exception]) -> Score:
+    assert len(scores) == 1 and isinstance(scores[0], Score), scores
+    return scores[0]
+
+
+async def test_contrast_prefers_what_the_evidence_says_and_names_what_won(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(reads)
+    right = only(await ContrastScorer().score([pair("How many gauges are merged?", "2,400 gauges")], MATERIAL, ctx))
+    wrong = only(await ContrastScorer().score([pair("How many gauges are merged?", "3,700 gauges")], MATERIAL, ctx))
+    assert right.value >= 0 > wrong.value  # the evidence has another number, too: none is preferred to the right one
+    assert "prefers" in wrong.detail and "'3,700'" in wrong.detail
+    assert wrong.alternatives[0].margin == pytest.approx(wrong.value, abs=1e-3) and len(wrong.alternatives) <= 8
+
+
+async def test_contrast_judges_yes_and_no_by_what_the_question_claims(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(reads)
+    question = "Are 2,400 gauges merged?"
+    yes = only(await ContrastScorer().score([pair(question, "Yes", "verification")], MATERIAL, ctx))
+    no = only(await ContrastScorer().score([pair(question, "No", "verification")], MATERIAL, ctx))
+    assert no.value == pytest.approx(-yes.value) and "what the question claims" in yes.detail
+
+
+async def test_contrast_abstains_where_nothing_can_be_altered(make_ctx: MakeCtx) -> None:
+    score = only(await ContrastScorer().score([pair(answer="snowfall")], MATERIAL, make_ctx(reads)))
+    assert score.abstained and not score.alternatives
+
+
+def test_differing_counts_tokens_between_shared_ends() -> None:
+    assert differing(("a", "b", "c"), ("a", "x", "c")) == 1
+    assert differing(("a", "c"), ("a", "x", "y", "c")) == 2
+    assert differing(("a",), ("a",)) == 1
+
+
+class Answers:
+    """A generator whose second answers are given."""
+
+    identity = ModelIdentity("scripted", "writer", "1")
+    pack = "small"
+
+    def __init__(self, *texts: str) -> None:
+        self.texts, self.calls = texts, 0
+
+    async def ask(self, prompt: object, reply: type[RivalReply], **_: object) -> Answer[RivalReply]:
+        self.calls += 1
+        rows = [{"number": n, "answer": text} for n, text in enumerate(self.texts, 1)]
+        return Answer(reply.model_validate({"answers": rows}), "", f"key{self.calls}")
+
+
+async def test_rival_compares_with_a_second_answer_in_one_call(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(reads)
+    ctx.chat_session = writer = Answers("Because satellites miss snowfall.", "satellites miss snowfall", "")  # type: ignore[assignment]
+    pairs = [pair(), pair(answer="Because volcanoes hide ice caps."), pair(answer="Nobody knows why it is so.")]
+    scores = await RivalScorer().score(pairs, MATERIAL, ctx)
+    assert writer.calls == 1
+    same, other, none = (s for s in scores if isinstance(s, Score))
+    assert same.value == pytest.approx(0.0) and dict(same.parts)["agrees"] == 1.0
+    assert other.value < -0.3 and dict(other.parts)["agrees"] == 0.0 and "satellites miss" in other.detail
+    assert none.value == -1.0
+
+
+async def test_a_pair_that_was_answered_twice_alike_says_so(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(reads, faithfulness=["rival"])
+    ctx.chat_session = Answers("Satellites miss snowfall.")  # type: ignore[assignment]
+    one = pair()
+    (found,) = (await score_all([one], MATERIAL, ctx)).values()
+    assert found[0].answered_twice is True
+    assert QAPair.model_validate_json(one.model_dump_json()).answered_twice is None
+
+
+def fitted(scorer: str = "scripted:scorer") -> EnsembleFile:
+    model = Logistic(
+        features=("known", "number"), mean=(0.5, 3.0), scale=(0.5, 1.0), coefficients=(2.0, 1.0), intercept=0.0, threshold=0.6
+    )  # fmt: skip
+    labels = Labels(sha256="0" * 64, rows=20, faithful=10, description="made up")
+    return EnsembleFile(scorer=scorer, revision="1", labels=labels, groups={"text": model, "polar": model})
+
+
+async def test_ensemble_gives_a_probability_and_says_what_speaks_against(make_ctx: MakeCtx, tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    path.write_text(fitted().model_dump_json(), encoding="utf-8")
+    ctx = make_ctx(reads, ensemble=str(path))
+    assert scorer_names(ctx) == ("ensemble", "contrast")
+    good, bad = pair(answer="Because satellites miss snowfall."), pair(answer="Volcanoes blocked infrared radiometers.")
+    scores = await EnsembleScorer().score([good, bad], MATERIAL, ctx)
+    assert isinstance(scores[0], Score) and isinstance(scores[1], Score)
+    assert 1 > scores[0].value > 0.6 > scores[1].value > 0 and scores[0].threshold == 0.6
+    assert "'volcanoes'" in scores[1].detail and dict(scores[1].parts)["known"] < 0.3
+    found = await score_all([good, bad], MATERIAL, ctx)
+    assert [p.scores[0].passed for p, _ in found.values()] == [True, False]
+
+
+def test_an_ensemble_is_refused_for_another_scorer_or_setting(make_ctx: MakeCtx, tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    path.write_text(fitted("bundled:other").model_dump_json(), encoding="utf-8")
+    with pytest.raises(ConfigError, match="fitted for bundled:other"):
+        ensemble_for(make_ctx(reads, ensemble=str(path)).config, ModelIdentity("scripted", "scorer", "1"))
+    with pytest.raises(ConfigError, match="framing plain"):
+        own = tmp_path / "own.json"
+        own.write_text(json.dumps(fitted().model_dump()), encoding="utf-8")
+        ensemble_for(
+            make_ctx(reads, ensemble=str(own), framing="chat").config, ModelIdentity("scripted", "scorer", "1")
+        )
+    with pytest.raises(ConfigError, match="not an ensemble"):
+        wrong = tmp_path / "wrong.json"
+        wrong.write_text("{}", encoding="utf-8")
+        ensemble_for(make_ctx(reads, ensemble=str(wrong)).config, ModelIdentity("scripted", "scorer", "1"))
+
+
+async def test_the_judge_is_spared_what_failed_before(make_ctx: MakeCtx) -> None:
+    class Never:
+        identity, pack = ModelIdentity("scripted", "judge", "1"), "standard"
+
+        async def ask(self, *_: object, **__: object) -> object:
+            raise AssertionError("asked about a pair that the shift had rejected")
+
+    ctx = make_ctx(reads, faithfulness=["shift", "llm_judge"])
+    ctx.judge_session = Never()  # type: ignore[assignment]
+    bad = pair(answer="Volcanoes blocked infrared radiometers.")
+    ((scored, error),) = (await score_all([bad], Material(DATASET, (), DATASET.text, {}), ctx)).values()
+    assert error is None and [s.name for s in scored.scores] == ["shift"]
