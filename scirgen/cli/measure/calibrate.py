@@ -6,14 +6,16 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
 
 from scirgen.api import resolve_config
 from scirgen.cli.options import parse_settings
-from scirgen.commands.calibrate.calibrate import Calibrated, read_labels
+from scirgen.commands.calibrate.calibrate import Calibrated, fit_ensemble, read_labels
 from scirgen.commands.calibrate.calibrate import calibrate as run
+from scirgen.commands.calibrate.ensemble import write
 from scirgen.commands.calibrate.page import calibration_page
 from scirgen.commands.calibrate.quality import FEWEST, Quality
 from scirgen.core.registry import load_registry
@@ -35,6 +37,17 @@ from scirgen.core.resources import Resources
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.window=evidence.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the thresholds for `generate --config`.")
+@click.option(
+    "--ensemble", type=click.Path(path_type=Path), help="Fit one probability from all measurements and write it here."
+)
+@click.option(
+    "--rejected",
+    default=0.04,
+    show_default=True,
+    type=click.FloatRange(0.0, 1.0),
+    help="Share of true answers that the ensemble may reject.",
+)
+@click.option("--describe", default="", help="What the labels are, in words; stored with the ensemble.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a page with reliability plots.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write everything found to this file.")
 def calibrate(
@@ -47,6 +60,9 @@ def calibrate(
     config_file: Path | None,
     settings: tuple[str, ...],
     save: Path | None,
+    ensemble: Path | None,
+    rejected: float,
+    describe: str,
     report: Path | None,
     json_file: Path | None,
 ) -> None:
@@ -61,6 +77,18 @@ def calibrate(
         flags["filter.faithfulness"] = [name.strip() for name in scorers.split(",") if name.strip()]
     flags |= {k: v for k, v in (("models.generator", model), ("models.scorer", scorer)) if v}
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags)
+    if ensemble:
+        about = describe or f"{len(rows)} labels of {labels.name}"
+        fitting = fit_ensemble(
+            rows, loaded.config, Resources(pack), load_registry(), description=about, rejected=rejected
+        )
+        fitted, outside = asyncio.run(fitting)
+        write(ensemble, fitted)
+        click.echo(ensemble_as_text(outside))
+        click.echo(f"Written to {ensemble}; use it with --set filter.ensemble={ensemble}")
+        if json_file:
+            json_file.write_text(json.dumps(outside, indent=2) + "\n", encoding="utf-8")
+        return
     found = asyncio.run(run(rows, loaded.config, Resources(pack), load_registry(), precision=precision))
     click.echo(as_text(found, precision))
     value = json.loads(json.dumps(found.as_json()).replace("-Infinity", "null"))
@@ -71,6 +99,20 @@ def calibrate(
         save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")
     if report:
         report.write_text(calibration_page(found.as_json(), labels.name), encoding="utf-8")
+
+
+def ensemble_as_text(outside: Mapping[str, object]) -> str:
+    """What the ensemble does on datasets that it was not fitted on, by group."""
+    lines = ["on datasets that were left out:"]
+    for group, value in outside.items():
+        found: Any = value
+        auc = _interval(found["auc"], found["auc_interval"])
+        lines.append(
+            f"  {group}: {found['rows']} answers, {found['faithful']} faithful, AUC {auc}; at {found['threshold']:.3f} "
+            f"{found['true_rejected']:.1%} of the faithful are rejected"
+        )
+        lines += [f"    {kind:24}{share:.0%} caught" for kind, share in found["caught"].items() if share is not None]
+    return "\n".join(lines)
 
 
 def as_text(found: Calibrated, precision: float) -> str:

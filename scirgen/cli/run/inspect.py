@@ -115,6 +115,12 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
             verdict = {True: "passed", False: "failed", None: "measured"}[measured.passed]
             limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
             click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
+            if measured.detail:
+                click.echo(f"      {measured.detail}")
+            for other in measured.alternatives:
+                click.echo(f"      {other.margin:+8.2f} {other.kind}: {other.instead!r} for {other.said!r}")
+        if pair.answered_twice is not None:
+            click.echo(f"   a second answer says {'the same' if pair.answered_twice else 'something else'}")
     elif pair.bloom:
         intended = f" (asked for: {pair.intended_bloom})" if pair.intended_bloom else ""
         click.echo(f"   level {pair.bloom}{intended}")

@@ -27,7 +27,7 @@ from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
 from scirgen.stages.filter.gates.opinion import type_tagger
 
 _WITHOUT_LOGPROBS = frozenset({"nli", "llm_judge"})
-_WITH_GENERATOR = frozenset({"rival", "llm_judge"})
+_WITH_GENERATOR = frozenset({"semantic", "semantic_hard", "rival", "llm_judge"})
 
 
 class FilterStage(Stage):

@@ -40,7 +40,7 @@ class SemanticScorer:
     hard: ClassVar[bool] = False
     needs_logprobs: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("respond", "entail")
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         judge = open_entailment(
@@ -76,7 +76,11 @@ class SemanticScorer:
         texts: list[str] = []
         for sample in range(ctx.config.filter.semantic_samples):
             answer = await ctx.chat.ask_text(
-                prompt, seed=ctx.seed("semantic", pair.id, way, sample), sample=sample, temperature=1.0
+                prompt,
+                seed=ctx.seed("semantic", pair.id, way, sample),
+                sample=sample,
+                temperature=1.0,
+                max_tokens=ctx.config.filter.semantic_tokens,
             )
             if answer.text.strip():
                 texts.append(answer.text.strip())
