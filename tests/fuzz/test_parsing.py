@@ -20,7 +20,18 @@ from tests.support.made_papers import made_pdf, real_pdfs
 pytest.importorskip("pymupdf")
 
 SEEDS = int(os.environ.get("SCIRGEN_FUZZ_SEEDS", "500"))
-CODES = {"no_text", "encrypted", "no_extract", "damaged", "not_a_pdf", "timeout", "memory", "unsupported", "too_large"}
+CODES = {
+    "no_text",
+    "unreadable_text",
+    "encrypted",
+    "no_extract",
+    "damaged",
+    "not_a_pdf",
+    "timeout",
+    "memory",
+    "unsupported",
+    "too_large",
+}
 PLUGIN = next(p for p in PARSERS if p.name == "pymupdf")
 OPTIONS = ParserOptions(timeout_s=20, no_extract="parse")
 

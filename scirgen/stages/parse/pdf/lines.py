@@ -228,11 +228,14 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         if runs and not raised and (ends_in_accent(runs[-1].text) or begins_with_accent(text)):
             runs[-1].text = composed(runs[-1].text + text)
             continue
-        text = composed(text)
+        waits = ends_in_accent(text)  # its letter may begin the next span
+        text = composed(text.rstrip()[:-1]) + text.rstrip()[-1] if waits else composed(text)
         before = runs[-1].text if runs else ""
         if raised and _CITATION.match(text) and _CITED.search(before):
             continue
         runs.append(Run(text, _run_style(span, text, runs), raised, span["bbox"][0]))
+    if runs and ends_in_accent(runs[-1].text):
+        runs[-1].text = composed(runs[-1].text)
     _, y0, _, y1 = raw["bbox"]
     solid = [s["bbox"] for s in spans if s["text"].strip()]
     left, right = min(b[0] for b in solid), max(b[2] for b in solid)

@@ -150,8 +150,8 @@ def _rows(lines: list[Line]) -> list[Line]:
 def _rejustified(lines: list[Line]) -> list[Line]:
     """A justified line that a long address in the next one left few words for is one line again, not a table's row.
 
-    Its words stand apart by equal gaps from edge to edge; a table's cells hold more than a word, or stand at unequal gaps,
-    or have another row of cells above or below them.
+    Its words stand apart by equal gaps from edge to edge, or full lines stand above and below it; a table's cells hold more than a
+    word, or stand at unequal gaps, or have another row of cells above or below them.
     """
     rows: list[list[Line]] = []
     for line in lines:
@@ -169,11 +169,16 @@ def _rejustified(lines: list[Line]) -> list[Line]:
         ]
         gaps = [b.x0 - a.x1 for a, b in pairwise(row)]
         size = row[0].size
+        words = all(" " not in piece.text for piece in row) and max(gaps, default=0) - min(gaps, default=0) < 0.5 * size
+        within = (
+            all(other[0].x0 < left + 2.5 * size and other[0].x1 > right - 0.5 * size for other in beside)
+            and len(beside) == 2
+        )
         stretched = (
             len(row) > 1
             and all(len(other) == 1 and abs(other[0].size - size) < 0.6 for other in beside)
-            and all(" " not in piece.text and piece.style == row[0].style for piece in row)
-            and max(gaps) - min(gaps) < 0.5 * size
+            and all(piece.style == row[0].style for piece in row)
+            and (words or (within and max(gaps) < 4 * size))
             and row[0].x0 < left + 2.5 * size
             and row[-1].x1 > right - 0.5 * size
         )
