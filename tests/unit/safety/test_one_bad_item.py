@@ -181,3 +181,17 @@ def test_a_release_that_lists_files_outside_of_it_is_not_pushed(path: str, tmp_p
 def test_terminal_codes_of_a_server_are_spelled_out_in_messages() -> None:
     error = ScirgenError("the server says \x1b]0;owned\x07\x1b[2J\u202eabc", hint="x\x1b[31m")
     assert "\x1b" not in error.in_full and "\\x1b[2J" in error.message and "\u202e" not in error.message
+
+
+def test_links_and_html_of_catalogues_are_inert_in_cards() -> None:
+    from scirgen.stages.release.describe import card
+
+    cell = getattr(card, "_cell")  # noqa: B009 - private, and what every value of the card goes through
+    shown = cell("a | b ![x](http://tracker.example/p.png) [y](javascript:alert(1)) <script>alert(1)</script> `c`\nd")
+    assert (
+        "\\[x\\](" in shown
+        and "\\[y\\](" in shown
+        and "<script" not in shown
+        and "a \\| b" in shown
+        and "\n" not in shown
+    )

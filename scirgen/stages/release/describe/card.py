@@ -118,4 +118,7 @@ def _label_note(note: LabelNote) -> str:
 
 
 def _cell(value: object) -> str:
-    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    text = str(value).replace("\\", "\\\\").replace("<", "&lt;").replace("\n", " ")
+    for sign in "|[]`":  # a title of a catalogue makes no table, link, picture or code
+        text = text.replace(sign, f"\\{sign}")
+    return text
