@@ -64,6 +64,19 @@ class Made:
         return Material(shown, {"d": f"Title: Lakes\nIn winter the lake was 3 m deep on average. {EVIL}"})
 
 
+_STARTED: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def _no_browser_is_left() -> Iterator[None]:
+    """A browser of our own ends with its test, a failing one too."""
+    yield
+    while _STARTED:
+        if (process := _STARTED.pop()).poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 @pytest.fixture
 def labels(tmp_path: Path) -> LabelSet:
     return _drawn(tmp_path / "L", "faithful")
@@ -410,6 +423,7 @@ def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[b
     port.unlink(missing_ok=True)
     command = [str(shutil.which("chromium")), "--headless=new", *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={profile}", "--no-first-run", "about:blank"]  # fmt: skip
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _STARTED.append(process)
     end = time.monotonic() + 60
     while not port.is_file() or not port.read_text().strip():
         assert time.monotonic() < end and process.poll() is None
