@@ -95,8 +95,11 @@ class Usage:
     cached_tokens: int | None = None
 
     def believable(self) -> Usage:
-        """The same counts, None for one that is negative or larger than 2^53."""
-        counts = (self.prompt_tokens, self.completion_tokens)
+        """The same counts, None for one that is negative or larger than 2^53, or for cached tokens beyond those of the prompt."""
+        cached = self.cached_tokens
+        if cached is not None and not 0 <= cached <= (self.prompt_tokens or 0):
+            return Usage(self.prompt_tokens, self.completion_tokens).believable()
+        counts = (self.prompt_tokens, self.completion_tokens, cached)
         if all(n is None or 0 <= n <= MAX_COUNT for n in counts):
             return self
         return Usage(*(n if n is not None and 0 <= n <= MAX_COUNT else None for n in counts))

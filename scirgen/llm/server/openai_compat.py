@@ -200,7 +200,7 @@ def reply_of(completion: object, request: ChatRequest, where: str) -> ChatReply:
         raise ReplyRefusedError(f"{where}: {why[:300]}", hint="Reword the prompt, or leave this item out.")
     if request.schema is not None and is_choice(request.schema):
         text = unwrapped(text)
-    return ChatReply(text, finish, answer.usage or Usage())
+    return ChatReply(text, finish, answer.usage.counts() if answer.usage else Usage())
 
 
 class _Message(BaseModel):
@@ -213,11 +213,25 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
+class _PromptDetails(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+    def counts(self) -> Usage:
+        details = self.prompt_tokens_details
+        return Usage(self.prompt_tokens, self.completion_tokens, details.cached_tokens if details else None)
+
+
 class _Completion(BaseModel):
     """What is read of a server's answer; whatever else it holds is left alone."""
 
     choices: list[_Choice]
-    usage: Usage | None = None
+    usage: _Usage | None = None
 
 
 def is_choice(schema: Schema | None) -> bool:

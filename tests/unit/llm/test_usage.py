@@ -6,7 +6,8 @@ import pytest
 
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import BudgetReachedError
-from scirgen.llm.base import Usage
+from scirgen.llm.base import ChatRequest, Usage
+from scirgen.llm.server.openai_compat import reply_of
 from scirgen.llm.usage import UsageMeter
 
 
@@ -78,6 +79,25 @@ async def test_for_the_last_calls_of_a_cap_no_further_batch_is_waited_for() -> N
     with pytest.raises(BudgetReachedError):
         await meter.book("generator", 400, 1_400)
     meter.unbook(small)
+
+
+def test_cached_prompt_tokens_of_a_server_are_counted_and_priced_apart() -> None:
+    answer = {
+        "choices": [{"message": {"content": "Yes"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 800}},
+    }
+    used = reply_of(answer, ChatRequest(()), "a server").usage
+    assert used == Usage(1000, 10, 800)
+    meter = UsageMeter()
+    meter.role("generator", (1.0, 4.0, 0.1))
+    meter.add("generator", used)
+    row = meter.role("generator").row()
+    assert (row["prompt_tokens"], row["cached_prompt_tokens"]) == (1000, 800)
+    assert row["cost"] == pytest.approx((200 * 1.0 + 800 * 0.1 + 10 * 4.0) / 1e6)
+    # Without a price of its own a cached token costs what the others do; more of them than the prompt has cannot be.
+    meter.role("generator", (1.0, 4.0))
+    assert meter.role("generator").cost == pytest.approx(1040 / 1e6)
+    assert Usage(10, 1, 11).believable() == Usage(10, 1)
 
 
 @pytest.mark.parametrize("count", [-1, -(10**9), 2**53 + 1, 10**30])
