@@ -169,17 +169,33 @@ def agreement(judgements: Sequence[Judgement]) -> dict[str, float]:
     return shares
 
 
+@dataclass(frozen=True)
+class PoolSettings:
+    """What ``scirgen benchmark pool`` pools and judges.
+
+    Attributes:
+        model: the judge's URI.
+        retrievers: whose first ``depth`` documents are pooled.
+        setting: what of a dataset is indexed and judged.
+        split: whose questions are asked.
+        depth: documents of each retriever.
+        limit: at most this many questions, spread over the split; None: all.
+    """
+
+    model: str
+    retrievers: Sequence[str] = ("bm25", "tfidf")
+    setting: str = "with-paper"
+    split: str = "test"
+    depth: int = 10
+    limit: int | None = None
+
+
 async def run_pool(
     release: Release,
-    model: str,
+    settings: PoolSettings,
     registry: Registry,
     out: Path,
     *,
-    retrievers: Sequence[str] = ("bm25", "tfidf"),
-    setting: str = "with-paper",
-    split: str = "test",
-    depth: int = 10,
-    limit: int | None = None,
     started: Callable[[int, int], None] = lambda questions, pairs: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[Path, Pooled]:
@@ -187,14 +203,9 @@ async def run_pool(
 
     Args:
         release: an opened release.
-        model: the judge's URI.
+        settings: what is pooled and who judges it.
         registry: where retrievers and models are looked up.
         out: folder for judgements, qrels and replies.
-        retrievers: whose first ``depth`` documents are pooled.
-        setting: what of a dataset is indexed and judged.
-        split: whose questions are asked.
-        depth: documents of each retriever.
-        limit: at most this many questions, spread over the split.
         started: gets the numbers of questions and of pairs before anything is judged.
         progress: gets the number of pairs judged so far.
 
@@ -205,13 +216,13 @@ async def run_pool(
         InputError: the split has no questions.
         ConfigError: an unknown model; PluginError: an unknown retriever.
     """
-    rows = questions_of_split(release, split, limit)
-    documents = sorted(release.corpus(setting), key=lambda d: d.id)
-    pooled = pool(rows, documents, list(complete_specs(retrievers).values()), registry, depth)
+    rows = questions_of_split(release, settings.split, settings.limit)
+    documents = sorted(release.corpus(settings.setting), key=lambda d: d.id)
+    pooled = pool(rows, documents, list(complete_specs(settings.retrievers).values()), registry, settings.depth)
     started(len(rows), sum(map(len, pooled.values())))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
     prompts = PromptLibrary(Resources())
-    config = Config.model_validate({"models": {"generator": model}})
+    config = Config.model_validate({"models": {"generator": settings.model}})
     sessions = await open_sessions(
         config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
     )

@@ -216,7 +216,7 @@ def pool(
         return
     if not model:
         raise click.UsageError("give the judge: --model URI")
-    from scirgen.benchmark.pooling import agreement, run_pool
+    from scirgen.benchmark.pooling import PoolSettings, agreement, run_pool
     from scirgen.benchmark.retriever import split_specs
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
@@ -225,8 +225,8 @@ def pool(
     count = Count("pairs judged")
     qrels, result = asyncio.run(
         run_pool(
-            opened, model, load_registry(), out or beside(opened, "pool"), retrievers=split_specs(retrievers), setting=setting, split=split,
-            depth=depth, limit=limit, started=lambda _, pairs: count.start(pairs), progress=count,
+            opened, PoolSettings(model, split_specs(retrievers), setting, split, depth, limit), load_registry(),
+            out or beside(opened, "pool"), started=lambda _, pairs: count.start(pairs), progress=count,
         )
     )  # fmt: skip
     click.echo(f"{qrels}: {len(result.judgements)} pairs judged, {len(result.failed)} without a usable reply")
