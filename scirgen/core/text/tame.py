@@ -35,7 +35,7 @@ def tame(text: str, most: int | None = None) -> str:
     """
     if most is not None and len(text) > most:
         text = text[:most]
-    text = tame_blanks(text)
+    text = tame_blanks(whole_characters(text))
     if _SIGNS.search(text):
         text = _SIGNS.sub(lambda m: m.group()[:MOST_SIGNS], text)
     if _WORD.search(text):
@@ -45,10 +45,23 @@ def tame(text: str, most: int | None = None) -> str:
 
 def tame_blanks(text: str) -> str:
     """Only blanks and line ends: for values that may be addresses or keys."""
-    if _BLANKS.search(text):
+    try:
+        blanks = _BLANKS.search(text)
+    except UnicodeEncodeError:  # half a character: whoever reads the record sets it aside
+        return text
+    if blanks:
         text = _BLANKS.sub(lambda m: m.group()[:MOST_BLANKS], text)
     if _LINES.search(text):
         text = _LINES.sub("\n\n", text)
+    return text
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters, as broken PDFs hold, replaced: RE2 reads UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
     return text
 
 

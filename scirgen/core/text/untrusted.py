@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from scirgen.core.fingerprint import digest
 from scirgen.core.resources import builtin_root
 from scirgen.core.text.sentences import sentence_spans
+from scirgen.core.text.tame import whole_characters
 from scirgen.core.yamlfile import load_model
 
 FENCE_VERSION = 2
@@ -79,6 +80,7 @@ def inert(text: object) -> str:
     body = str.__str__(text) if isinstance(text, str) else str(text)
     if "<" not in body and "[" not in body and "＜" not in body:
         return body
+    body = whole_characters(body)
     while _control_tokens().search(body):  # a token may hide in another; each pass leaves fewer
         body = _control_tokens().sub(_broken, body)
     return body
@@ -91,6 +93,7 @@ def unfenced(text: str) -> str:
 
 def talks_to_machine(text: str) -> bool:
     """Whether a text holds orders to a model, ready-made replies, control tokens or template code."""
+    text = whole_characters(text)
     if not text.isascii():  # letters of other widths, and characters that nobody sees
         text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _control_tokens().search(text) is not None or _orders().search(text) is not None
@@ -104,6 +107,7 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
     """
     if not talks_to_machine(text):
         return text, []
+    text = whole_characters(text)
     spans = sentence_spans(text, language)
     first = _control_tokens().search(text)
     # What follows a control token was written for a machine, whatever it says.

@@ -324,3 +324,14 @@ def test_orders_are_looked_for_in_linear_time() -> None:
         begun = time.process_time()
         talks_to_machine(unit * (1_000_000 // len(unit)))
         assert time.process_time() - begun < 2
+
+
+def test_half_a_character_stops_nothing() -> None:
+    from scirgen.core.text.untrusted import inert
+
+    assert (
+        tame("a\ud800b") == "a?b"
+        and not talks_to_machine("a\ud800b")
+        and inert("<\ud800bos>")
+        and talks_to_machine("\ud800<bos>")
+    )
