@@ -205,7 +205,7 @@ def test_near_duplicates_and_conflicts_across_parts_are_settled(tmp_path: Path) 
     for name, records in {"whole": [*rows, *twins], "p0": rows, "p1": twins}.items():
         file = tmp_path / f"{name}.jsonl"
         file.write_text("\n".join(json.dumps(r) for r in records))
-        small(file, tmp_path / name)
+        small(file, tmp_path / name, generate__types_without_paper=8)
     merged = scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
     dropped = merged.funnel()["release"]
     assert dropped["rejected"] > sum(Run(tmp_path / p).funnel()["release"]["rejected"] for p in ("p0", "p1"))
@@ -409,7 +409,7 @@ def test_a_finished_part_that_went_on_and_was_stopped_is_unfinished(copied: Path
 
 def test_a_part_without_pairs_is_merged_but_not_if_all_are(parts: Path, tmp_path: Path) -> None:
     file = tmp_path / "bare.jsonl"
-    file.write_text(json.dumps({"id": "bare", "title": "Q", "description": "It is."}))
+    file.write_text(json.dumps({"id": "bare", "title": "Q"}))
     with pytest.raises(ConfigError, match="produced no output"):
         small(file, tmp_path / "bare")
     run = scirgen.merge(tmp_path / "m", [parts / "p0", tmp_path / "bare", parts / "p1"])

@@ -91,16 +91,16 @@ def test_the_walk_through_a_second_domain_goes_from_init_to_a_release(fresh: Fre
 
 
 def test_the_scaffolded_plugins_own_tests_pass(walked: dict[str, str]) -> None:
-    assert re.search(r"8 passed", walked["pytest scirgen-biodiversity"])
+    assert re.search(r"9 passed", walked["pytest scirgen-biodiversity"])
 
 
 def test_an_edited_override_is_what_is_used_and_is_shown_as_such(fresh: Fresh, walked: dict[str, str]) -> None:
     assert "taxonomies/graesser" in walked["scirgen domains show biodiversity"]
-    prompt = fresh.work / "scirgen-biodiversity/scirgen_biodiversity/prompts/generate/question.yaml"
+    prompt = fresh.work / "scirgen-biodiversity/scirgen_biodiversity/prompts/generate/joint.yaml"
     prompt.write_text(prompt.read_text().replace("description: ", "description: Edited. ", 1))
     told = json.loads(fresh.run("scirgen domains show biodiversity --json").stdout)
     effects = {f["id"]: f["effect"] for f in told["files"]}
-    assert effects["prompts/generate/question"] == "replaces the built-in file"
+    assert effects["prompts/generate/joint"] == "replaces the built-in file"
     assert effects["taxonomies/graesser"] == "same as the built-in file"
 
 

@@ -18,7 +18,7 @@ def records_in(document: object, path: str = "") -> object:
     """The list of records of a parsed JSON file, or the document itself where it is one record.
 
     The rule, in this order: the list at ``path``, where one is given; a list of a linked-data graph (``@graph``,
-    ``dataset``); the document itself, where it has a title and no list named ``datasets``, ``records``, ``items``,
+    ``dataset``); the document itself, where it has a title or an id and no list named ``datasets``, ``records``, ``items``,
     ``results`` or the like; a single record at ``data`` or ``result``; the longest list, at most four levels deep, whose
     objects have a title or name; the document.
 
@@ -45,11 +45,11 @@ def records_in(document: object, path: str = "") -> object:
     if inner is not None and _titled(inner) and not _titled(document):
         return records_in(inner)
     lists = [(name, value) for name, value in _lists(document) if any(_titled(v) for v in value)]
-    if _titled(document):
+    if _titled(document) or _identified(document):
         lists = [(n, v) for n, v in lists if n.split(".")[-1].lower() in _NAMED and n.count(".") < 2]
     if lists:
         return max(lists, key=lambda found: len(found[1]))[1]
-    return document if inner is None or _titled(document) else inner
+    return document if inner is None or _titled(document) or _identified(document) else inner
 
 
 def at_path(value: object, path: str) -> object:
@@ -75,6 +75,11 @@ def _titled(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     return any(k.rpartition(":")[2].replace("_", "").lower() in _TITLES and v for k, v in value.items())
+
+
+def _identified(document: Mapping[str, object]) -> bool:
+    """Whether an object has an id of its own, as records have and envelopes do not."""
+    return any(isinstance(document.get(key), (str, int)) for key in ("id", "_id", "identifier", "doi"))
 
 
 def _lists(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, list[object]]]:

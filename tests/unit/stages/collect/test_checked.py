@@ -150,7 +150,8 @@ async def test_revision_when_it_is_a_coroutine_then_it_is_said_so() -> None:
 async def generate(tmp_path: Path, source: object, server: FakeServer) -> Run:
     flags = {
         **SETTINGS,
-        "generate.types": ["quantification", "goal_orientation"],
+        "generate.types": ["all"],
+        "generate.types_without_paper": 8,
         "models.generator": f"openai:fake@{server.url}",
     }
     loaded, domain = resolve_config(domain="geo", flags=flags)
