@@ -85,6 +85,10 @@ class Quantity:
         )
 
 
+_LARGEST_POWER = 200
+"""A larger power of ten is a code or a fault of the text, and no float may hold the number."""
+
+
 @lru_cache(maxsize=2048)
 def quantities(text: str) -> tuple[Quantity, ...]:
     """The numbers written in digits, in order."""
@@ -95,7 +99,10 @@ def quantities(text: str) -> tuple[Quantity, ...]:
         if value is None:
             continue
         if match["power"]:
-            value *= 10.0 ** int(re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", match["power"]).lstrip("eE")))
+            power = re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", match["power"]).lstrip("eE"))
+            if len(power) > 4 or abs(int(power)) > _LARGEST_POWER:
+                continue
+            value *= 10.0 ** int(power)
         signed = match["sign"] is not None
         if signed and match["sign"].strip() == "-":
             value = -value

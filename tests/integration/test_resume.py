@@ -160,7 +160,7 @@ def test_asked_to_stop_a_run_finishes_what_is_in_flight_says_so_and_goes_on_late
         assert process.poll() is None
     process.send_signal(number)
     said, noted = process.communicate(timeout=60)
-    assert process.returncode == 130 and said.startswith("stopped:") and "finishing what is in flight" in noted
+    assert process.returncode == 130 and said.startswith("stopped:") and "what is in flight has" in noted
     assert sum(asked_since(server, before).values()) == replies(out), "a reply on its way was waited for"
     assert "Traceback" not in noted and not (out / "release").exists()
     assert run(server, out).returncode == 0
