@@ -158,7 +158,8 @@ def test_a_sample_is_labelled_by_keyboard_alone(labels: LabelSet, tmp_path: Path
     assert [x.fields["corrected_question"] for x in found if "corrected_question" in x.fields] == [
         "How deep is the lake?"
     ]
-    assert all(0 < x.seconds < 60 for x in found)
+    # A script may need less than the tenth of a second that is recorded.
+    assert all(0 <= x.seconds < 60 for x in found) and any(x.seconds > 0 for x in found)
 
 
 @pytest.mark.browser
