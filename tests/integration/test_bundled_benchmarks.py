@@ -65,8 +65,8 @@ def test_answers_with_passages_and_without_stand_beside_both_baselines_and_are_k
     }
     assert all(r["questions"] == 6 and r["failed"] == 0 for r in rows.values())
     assert rows["always Yes", 0]["exact"] == pytest.approx(1 / 5), "one of the five short answers is Yes"
-    # On six questions a model of 135M may lose by a passage; but no metric gives all, or nothing, to everybody.
-    assert len({round(r["rouge_l"], 6) for r in rows.values()}) > 1
+    # What a passage gains a 135M model on six questions is chance; that copying the context beats "Yes" is not.
+    assert 1 > rows["copy the context", 1]["rouge_l"] > rows["always Yes", 0]["rouge_l"]
     assert rows["always Yes", 0]["accuracy"] == pytest.approx(1 / 6, abs=1e-5)
     assert all(a["answer"] for a in first["answers"])
     assert "12 of 12 answers" in shown.output
