@@ -139,6 +139,8 @@ def test_a_sample_is_labelled_by_keyboard_alone(labels: LabelSet, tmp_path: Path
             page.keyboard.press("Escape")
             page.keyboard.press("1")
             page.keyboard.press("4" if n == 5 else "3")
+            if n < 11:
+                page.wait_for_timeout(300)  # reading again before going on counts too
             page.keyboard.press("j")
         assert page.inner_text("#done") == "12 of 12"
         page.keyboard.press("f")
@@ -158,8 +160,7 @@ def test_a_sample_is_labelled_by_keyboard_alone(labels: LabelSet, tmp_path: Path
     assert [x.fields["corrected_question"] for x in found if "corrected_question" in x.fields] == [
         "How deep is the lake?"
     ]
-    # A script may need less than the tenth of a second that is recorded.
-    assert all(0 <= x.seconds < 60 for x in found) and any(x.seconds > 0 for x in found)
+    assert sorted(x.seconds >= 0.3 for x in found)[1:] == [True] * 11 and all(x.seconds < 60 for x in found)
 
 
 @pytest.mark.browser

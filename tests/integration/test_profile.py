@@ -27,7 +27,7 @@ from scirgen.pipeline.store import Store
 from scirgen.report.profile import as_html, as_markdown, build_profile, markdown_text
 from scirgen.stages.base import StageResult
 
-EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> [click](javascript:alert(3)) `code` **bold** {{ 7*7 }}"
+EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> [click](javascript:alert(3)) `code` **bold** {{ 7411*7411 }}"
 SENTENCE = f"Streamflow fell by 18 % in summer {EVIL}."
 PLAIN = "Snow melted earlier, as the four stations show."
 
@@ -103,7 +103,7 @@ def test_profile_when_text_is_hostile_then_it_stays_text_in_both_formats(run: Pa
     built = build_profile(run, "flow-1")
     page, markdown = as_html(built), as_markdown(built)
     for html in (page, MarkdownIt().render(markdown)):
-        assert "<script" not in html and "<img" not in html and "49" not in html
+        assert "<script" not in html and "<img" not in html and "54922921" not in html
         assert "<strong>" not in html and "<code>" not in html
         assert not re.search(r'href="(?!file:|https://doi\.org/)', html)
         assert "alert(1)" in html  # shown as what it is

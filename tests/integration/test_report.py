@@ -31,7 +31,7 @@ from scirgen.report.charts import binned
 from scirgen.report.page import render
 from scirgen.stages.base import StageResult
 
-EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7*7 }} </script>"
+EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7411*7411 }} </script>"
 TEXT = f"Snow depth was 12 cm in January. {EVIL} It rose to 30 cm in March."
 
 
@@ -185,9 +185,7 @@ def test_a_page_full_of_long_rows_stays_under_five_megabytes(run: Path) -> None:
 
 def test_text_from_papers_is_escaped_in_the_file(run: Path) -> None:
     page = write_report(run).read_text()
-    assert (
-        "<script>window.hacked" not in page and "<img src=x" not in page and "49" not in page.split("{{ 7*7 }}")[0][-3:]
-    )
+    assert "<script>window.hacked" not in page and "<img src=x" not in page and "54922921" not in page
     assert json.loads((run / "report.json").read_text())["rows"] == 7
     assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
 

@@ -259,8 +259,16 @@
     return Math.min(seconds, 60);
   };
 
+  // The time after the last change, spent on reading again, belongs to the item too.
+  const leave = () => {
+    const seconds = count();
+    const item = items[at].id;
+    if (records.has(item) && touched(records.get(item)) && seconds) save(item, { add: seconds }, false);
+  };
+
   const go = (to) => {
     if (to < 0 || to >= items.length) return tell(to < 0 ? "This is the first item." : "This is the last item.");
+    leave();
     at = to;
     show();
     $("heading").focus();
