@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scirgen.benchmark.lexical import BM25
-from scirgen.core.jsonl import write_rows
+from scirgen.core.files.jsonl import write_rows
 from scirgen.qa.release import SPLITS, Release
 from scirgen.qa.tasks import Task
 

@@ -92,7 +92,7 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     import yaml
 
     from scirgen.core.errors import ConfigError
-    from scirgen.core.yamlfile import parse_yaml
+    from scirgen.core.files.yamlfile import parse_yaml
 
     found: dict[str, object] = {}
     for text in values:

@@ -14,8 +14,8 @@ import numpy as np
 
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
+from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import digest
-from scirgen.core.jsonl import read_objects
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.qa.question_tagger import Labelled, QuestionTagger, blocks
 

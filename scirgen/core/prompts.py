@@ -12,13 +12,13 @@ import jinja2
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ResourceError
+from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.fingerprint import digest
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resource, Resources
 from scirgen.core.safety.sandbox import PromptError, check, check_printed, compiled, fill, marked
 from scirgen.core.safety.sandbox import variables as named_in
 from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
-from scirgen.core.yamlfile import load_yaml, validate
 
 
 class SamplingDefaults(BaseModel):

@@ -266,7 +266,7 @@ class Aspect(Record):
 
 
 class ScoredAlternative(Record):
-    """What an answer could have said instead, and how the scorer weighs the two (`scirgen.qa.alternatives`)."""
+    """What an answer could have said instead, and how the scorer weighs the two (`scirgen.qa.claims.alternatives`)."""
 
     kind: str
     said: str

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ResourceError
+from scirgen.core.files.yamlfile import Pattern, load_model, load_yaml, validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import AspectCategory, SectionClass
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
-from scirgen.core.yamlfile import Pattern, load_model, load_yaml, validate
 
 _T = TypeVar("_T", bound=BaseModel)
 

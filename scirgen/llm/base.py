@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.writer import Writer
+from scirgen.core.files.writer import Writer
 from scirgen.llm.uri import ModelURI
 
 Schema = dict[str, object]

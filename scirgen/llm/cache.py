@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.writer import Writer
 from scirgen.core.fingerprint import encoded
 from scirgen.core.safety.inflate import inflate
 from scirgen.core.secrets import masked_bytes
-from scirgen.core.writer import Writer
 from scirgen.llm.base import Usage
 
 _TABLE = """

@@ -8,10 +8,10 @@ from typing import Literal, cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import CannotScoreError, ConfigError, PluginError
+from scirgen.core.files.writer import Writer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, suggest
 from scirgen.core.resources import Resources
-from scirgen.core.writer import Writer
 from scirgen.llm.base import Backend, ChatModel, ScoringModel
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession

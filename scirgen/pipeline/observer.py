@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from scirgen.core.jsonl import write_rows
+from scirgen.core.files.jsonl import write_rows
 from scirgen.core.safety.files import private_file
 from scirgen.core.secrets import masked
 from scirgen.core.version import __version__

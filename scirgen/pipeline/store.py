@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.writer import Writer, store_error
 from scirgen.core.records import Failure, QAPair, Record, Rejection
 from scirgen.core.safety.files import private_file, private_folder
-from scirgen.core.writer import Writer, store_error
 from scirgen.pipeline.record_codec import pack, record_id, unpack
 from scirgen.stages.base import StageResult
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.jsonl import open_text, read_objects
 from scirgen.core.fingerprint import content_id
-from scirgen.core.jsonl import open_text, read_objects
 from scirgen.core.records import Span
 from scirgen.qa.release import Release
 

@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
-from scirgen.core.jsonl import write_rows
+from scirgen.core.files.jsonl import write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
 from scirgen.qa.labels import LabelSet

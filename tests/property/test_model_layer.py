@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from scirgen.core.http import retry_after_s
+from scirgen.core.safety.http import retry_after_s
 from scirgen.llm.base import ChatRequest, Message, ModelIdentity, Sampling, ScoreRequest
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import chat_key

@@ -11,7 +11,7 @@ from scirgen.benchmark.retriever import complete_specs
 from scirgen.benchmark.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen.benchmark.tasks.pools import PoolSettings, make_pool, pooled_queries
 from scirgen.core.config import Config
-from scirgen.core.jsonl import write_rows
+from scirgen.core.files.jsonl import write_rows
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Grade
 from scirgen.core.registry import Registry

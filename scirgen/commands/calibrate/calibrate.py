@@ -25,7 +25,7 @@ from scirgen.commands.calibrate.quality import (
 )
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
-from scirgen.core.jsonl import read_objects
+from scirgen.core.files.jsonl import read_objects
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score, Span
 from scirgen.core.registry import Registry

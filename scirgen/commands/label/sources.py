@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from scirgen.core.errors import InputError
-from scirgen.core.jsonl import read_objects
+from scirgen.core.files.jsonl import read_objects
 from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.view import StoreView

@@ -9,8 +9,8 @@ from typing import Any
 
 from scirgen.core.config._models import Config
 from scirgen.core.errors import ConfigError
+from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.secrets import has_user_info
-from scirgen.core.yamlfile import load_yaml, validate
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any, cast
 import re2
 from pydantic import BaseModel, ConfigDict
 
+from scirgen.core.files.yamlfile import load_model
 from scirgen.core.fingerprint import digest
 from scirgen.core.resources import builtin_root
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.tame import whole_characters
-from scirgen.core.yamlfile import load_model
 
 FENCE_VERSION = 2
 """Part of every prompt's hash: another fence is another prompt."""

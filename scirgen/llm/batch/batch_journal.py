@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from scirgen.core.writer import Writer
+from scirgen.core.files.writer import Writer
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS batches(name TEXT PRIMARY KEY, server TEXT NOT NULL, remote TEXT);

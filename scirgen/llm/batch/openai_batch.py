@@ -21,8 +21,8 @@ import openai
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
+from scirgen.core.files.writer import Writer
 from scirgen.core.fingerprint import digest
-from scirgen.core.writer import Writer
 from scirgen.llm.base import ChatReply, ChatRequest
 from scirgen.llm.batch.batch_file import CANCELLED, ENDPOINT, PASSING, fault_of, read_answers, request_line
 from scirgen.llm.batch.batch_journal import Arrived, BatchJournal, OpenBatch

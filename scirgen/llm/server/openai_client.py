@@ -21,7 +21,7 @@ import openai
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError, RateLimitedError, ServerUnavailableError
-from scirgen.core.http import causes
+from scirgen.core.safety.http import causes
 from scirgen.core.secrets import secret_from_environment
 from scirgen.llm.server.server_errors import (
     NotFoundError,

@@ -16,7 +16,7 @@ from scirgen.core.errors import (
     RateLimitedError,
     ServerUnavailableError,
 )
-from scirgen.core.http import causes, retry_after_s, tls_fault
+from scirgen.core.safety.http import causes, retry_after_s, tls_fault
 
 _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|maximum.{0,20}(tokens|length)|too (long|many tokens)", re.I)
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.I)

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from scirgen.core.config import ReleaseConfig
 from scirgen.core.errors import StoreError
+from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.jsonl import write_rows
 from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree

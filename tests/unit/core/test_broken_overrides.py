@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from scirgen.cli.main import cli
 from scirgen.commands.prompts.lint import lint
 from scirgen.core.errors import ConfigError, ResourceError
+from scirgen.core.files.yamlfile import load_yaml
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.core.yamlfile import load_yaml
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import answered, run_small, write_records
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.errors import ResourceError
+from scirgen.core.files.yamlfile import load_model
 from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.core.yamlfile import load_model
 
 BUILT_IN = Taxonomies(Resources())
 

@@ -11,10 +11,10 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
+from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.safety.files import is_below
-from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
 from scirgen.stages.collect.files.paperfolder import PaperFolder

@@ -17,7 +17,7 @@ from typing import Literal, TextIO, cast
 
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
-from scirgen.core.jsonl import parse_lines
+from scirgen.core.files.jsonl import parse_lines
 from scirgen.core.records import Rejection
 from scirgen.core.safety.inflate import TooLargeError, open_gzip
 from scirgen.core.text.tame import tame_blanks, tame_values

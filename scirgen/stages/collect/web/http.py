@@ -21,8 +21,8 @@ import httpx2
 
 from scirgen.core.config import HttpConfig
 from scirgen.core.errors import PaperError, PluginError, SourceError, SourceRefusedError
-from scirgen.core.http import retry_after_s
 from scirgen.core.runtime import pause
+from scirgen.core.safety.http import retry_after_s
 from scirgen.core.secrets import has_user_info, masked_bytes, may_have_keys, shown
 from scirgen.core.version import __version__
 from scirgen.stages.collect.source import Fetched, SourceSetup

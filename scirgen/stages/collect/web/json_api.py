@@ -8,8 +8,8 @@ from typing import ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.errors import ConfigError, SourceError
+from scirgen.core.files.yamlfile import validate
 from scirgen.core.records import Paper
-from scirgen.core.yamlfile import validate
 from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen.stages.collect.web.http import open_http
 

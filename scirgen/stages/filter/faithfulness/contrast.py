@@ -1,6 +1,6 @@
 """Contrast: does the scorer, given the evidence, prefer the answer to what it could have said instead?
 
-Alternatives come from `scirgen.qa.alternatives`. An answer and its alternatives share their prompt, so that each prompt goes through
+Alternatives come from `scirgen.qa.claims.alternatives`. An answer and its alternatives share their prompt, so that each prompt goes through
 the model once. An answer by yes or no is judged by what its question claims, against altered forms of that claim.
 """
 
@@ -14,7 +14,7 @@ from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair, Score, ScoredAlternative
 from scirgen.core.taxonomy import QuestionType
 from scirgen.llm.base import ScoreReply, ScoreRequest
-from scirgen.qa.alternatives import Alternative, alternatives
+from scirgen.qa.claims.alternatives import Alternative, alternatives
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material

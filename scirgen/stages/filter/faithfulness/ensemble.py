@@ -20,7 +20,7 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity
-from scirgen.qa.support import Support, support
+from scirgen.qa.claims.support import Support, support
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.contrast import Contrast, ContrastScorer, contrasts, type_of

@@ -15,9 +15,9 @@ from scirgen.core.errors import ModelError, ResourceError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.llm.base import ScoreReply
+from scirgen.qa.claims.support import content, share_known, worded
 from scirgen.qa.conformance import polarity
 from scirgen.qa.neardup import answers_agree
-from scirgen.qa.support import content, share_known, worded
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.batches import Batch, batches

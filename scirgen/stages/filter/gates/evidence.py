@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
+from scirgen.qa.claims.quantities import quantities
+from scirgen.qa.claims.support import content, share_known, support, unnamed, unstated, worded, wrong_signs
 from scirgen.qa.conformance import polarity
-from scirgen.qa.quantities import quantities
-from scirgen.qa.support import content, share_known, support, unnamed, unstated, worded, wrong_signs
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 from scirgen.stages.filter.gates.form import foreign_text, type_of

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import digest
-from scirgen.core.jsonl import write_rows
 from scirgen.qa.release import SPLITS, Release, ReleaseRow
 
 SAMPLE = 200

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 from xml.sax.saxutils import escape
 
-from scirgen.core.jsonl import write_rows
+from scirgen.core.files.jsonl import write_rows
 from scirgen.qa.release import SETTINGS, SPLITS, CorpusDocument, Release, ReleaseRow
 from scirgen.qa.tasks import Task
 

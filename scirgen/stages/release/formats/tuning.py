@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scirgen.core.errors import InputError
-from scirgen.core.jsonl import write_rows
+from scirgen.core.files.jsonl import write_rows
 from scirgen.core.text.textmatch import content_words, jaccard
 from scirgen.qa.release import SPLITS, Release, ReleaseRow, UnfaithfulRow
 from scirgen.stages.release.formats.rag import reference_contexts

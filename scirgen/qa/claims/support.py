@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import stem, words
-from scirgen.qa.quantities import Quantity, missing, quantities, stated
+from scirgen.qa.claims.quantities import Quantity, missing, quantities, stated
 
 _NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*[A-Z0-9][\w/-]*")
 _FARTHEST = 40

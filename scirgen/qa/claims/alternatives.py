@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from scirgen.core.taxonomy import LanguageWording, QuestionType
 from scirgen.core.text.textmatch import content_words, normalise, stem, words
+from scirgen.qa.claims.quantities import Quantity, quantities
 from scirgen.qa.conformance import polarity
-from scirgen.qa.quantities import Quantity, quantities
 
 Kind = Literal["polarity", "option", "number", "unit", "exchange", "opposite", "negation", "name", "degree"]
 

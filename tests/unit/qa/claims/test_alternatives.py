@@ -4,7 +4,7 @@ import pytest
 
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.alternatives import alternatives, options
+from scirgen.qa.claims.alternatives import alternatives, options
 
 TAXONOMIES = Taxonomies(Resources())
 ENGLISH = TAXONOMIES.wording.of("en")

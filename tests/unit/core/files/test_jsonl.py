@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scirgen.core.errors import InputError
-from scirgen.core.jsonl import parse_lines, read_objects, write_rows
+from scirgen.core.files.jsonl import parse_lines, read_objects, write_rows
 
 
 def test_a_bad_line_has_its_number_and_the_next_ones_are_read() -> None:

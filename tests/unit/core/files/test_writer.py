@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.writer import Writer
+from scirgen.core.files.writer import Writer
 
 
 @pytest.fixture
