@@ -23,10 +23,9 @@ extensions = [
     "sphinxcontrib.mermaid",
     "tables",
 ]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "jupyter_execute"]
 html_theme = "pydata_sphinx_theme"
 html_title = "scirgen"
-html_static_path = ["_static"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": "https://github.com/OWNER/scirgen",
