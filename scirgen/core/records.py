@@ -10,10 +10,11 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scirgen.core.errors import ScirgenError
 from scirgen.core.fingerprint import content_id
 
 
@@ -400,6 +401,21 @@ class Rejection(Record):
     record: str = Field(default="", description="the rejected record as JSON, or the raw text it would have come from")
     provenance: Provenance | None = None
 
+    @classmethod
+    def of(cls, stage: str, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
+        """The rejection of a record that has an id, or of what never became one: (name of its class, id).
+
+        ``fields`` are further ones of a rejection. Those that a record tells itself need not be given.
+        """
+        if isinstance(about, tuple):
+            told: dict[str, object] = dict(zip(("record_kind", "record_id"), about, strict=True))
+        else:
+            told = {k: getattr(about, k) for k in ("dataset_id", "question_type") if hasattr(about, k)}
+            told |= {"record_kind": type(about).__name__, "record_id": getattr(about, "id", "")}
+            if "record" not in fields:
+                told["record"] = about.model_dump_json()
+        return cls.model_validate({"stage": stage, "code": code, "reason": reason, **told, **fields})
+
 
 class Failure(Record):
     """Something that could not be decided; it is tried again on the next run."""
@@ -410,6 +426,14 @@ class Failure(Record):
     hint: str = ""
     retryable: bool = True
     record_id: str | None = None
+
+    @classmethod
+    def of(cls, stage: str, error: ScirgenError, record_id: str | None = None) -> Failure:
+        """What an error leaves behind."""
+        return cls(
+            stage=stage, code=error.error_code, message=error.message, hint=error.hint, retryable=error.retryable,
+            record_id=record_id,
+        )  # fmt: skip
 
 
 class ReleaseFile(Record):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, Unpack
 
 from pydantic import BaseModel
 
@@ -28,7 +28,7 @@ from scirgen.llm.base import (
     Schema,
 )
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.session import Answer, TextAnswer
+from scirgen.llm.session import Answer, Asking, TextAnswer
 from scirgen.llm.structured import UnparsableReply, parse_reply, reply_schema
 from scirgen.llm.usage import UsageMeter
 
@@ -82,23 +82,14 @@ class CachedChatSession:
         """The prompt pack in force."""
         return self._pack
 
-    async def ask(
-        self,
-        prompt: RenderedPrompt,
-        reply: type[T],
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> Answer[T]:
+    async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         """See `ChatSession.ask`."""
         messages = _messages(prompt)
-        sampling = _sampling(prompt, seed, temperature, max_tokens)
+        sampling = _sampling(prompt, seed, how)
         schema = reply_schema(reply)
         keys: list[str] = []
         for attempt in range(self._limits.repair_attempts + 1):
-            key, answer = await self._reply(ChatRequest(messages, schema, sampling), sample)
+            key, answer = await self._reply(ChatRequest(messages, schema, sampling), how.get("sample", 0))
             keys.append(key)
             try:
                 value = parse_reply(answer.text, reply, fix=answer.finish_reason != "length")
@@ -118,24 +109,16 @@ class CachedChatSession:
                 messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", turn))
         raise AssertionError("unreachable")
 
-    async def ask_text(
-        self,
-        prompt: RenderedPrompt,
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> TextAnswer:
+    async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
         """See `ChatSession.ask_text`."""
-        sampling = _sampling(prompt, seed, temperature, max_tokens)
-        key, answer = await self._reply(ChatRequest(_messages(prompt), None, sampling), sample)
+        request = ChatRequest(_messages(prompt), None, _sampling(prompt, seed, how))
+        key, answer = await self._reply(request, how.get("sample", 0))
         return TextAnswer(answer.text.strip(), key, answer.finish_reason)
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
         """See `ChatSession.choose`."""
         wanted = list(dict.fromkeys(options))
-        sampling = _sampling(prompt, seed, None, None)
+        sampling = _sampling(prompt, seed, {})
         key, answer = await self._reply(ChatRequest(_messages(prompt), choice_schema(wanted), sampling), 0)
         chosen = _option(answer.text, wanted)
         if chosen is None:
@@ -230,12 +213,13 @@ def _messages(prompt: RenderedPrompt) -> tuple[Message, ...]:
     return tuple(Message(role, content) for role, content in prompt.messages)
 
 
-def _sampling(prompt: RenderedPrompt, seed: int, temperature: float | None, max_tokens: int | None) -> Sampling:
+def _sampling(prompt: RenderedPrompt, seed: int, how: Asking) -> Sampling:
+    temperature = how.get("temperature")
     wanted = prompt.sampling.temperature if temperature is None else temperature
     return Sampling(
         temperature=wanted,
         top_p=prompt.sampling.top_p if wanted > 0 else 1.0,
-        max_tokens=max_tokens or prompt.sampling.max_tokens,
+        max_tokens=how.get("max_tokens") or prompt.sampling.max_tokens,
         # Greedy decoding has no use for a seed; without it equal prompts share one reply.
         seed=seed if wanted > 0 else None,
         stop=prompt.sampling.stop,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from pydantic import BaseModel
 
@@ -37,6 +37,14 @@ class TextAnswer:
     finish_reason: str = "stop"
 
 
+class Asking(TypedDict, total=False):
+    """How a question is put: a sample's number, and what takes the place of the prompt's own sampling."""
+
+    sample: int
+    temperature: float | None
+    max_tokens: int | None
+
+
 class ChatSession(Protocol):
     """Asking the run's generator."""
 
@@ -51,16 +59,7 @@ class ChatSession(Protocol):
         """The prompt pack in force: "standard" or "small"."""
         ...
 
-    async def ask(
-        self,
-        prompt: RenderedPrompt,
-        reply: type[T],
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> Answer[T]:
+    async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         """Structured output: the reply parsed into ``reply``, fixed by a bounded number of repair turns.
 
         Raises:
@@ -68,15 +67,7 @@ class ChatSession(Protocol):
         """
         ...
 
-    async def ask_text(
-        self,
-        prompt: RenderedPrompt,
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> TextAnswer:
+    async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
         """Plain text. A reply cut at max_tokens comes back with ``finish_reason == "length"``; it is not an error here."""
         ...
 

@@ -261,14 +261,7 @@ class Runner:
         except ScirgenError as error:
             if error.fatal:
                 raise
-            failure = Failure(
-                stage=stage.name,
-                code=error.error_code,
-                message=error.message,
-                hint=error.hint,
-                retryable=error.retryable,
-            )
-            return StageResult(failures=(failure,))
+            return StageResult(failures=(Failure.of(stage.name, error),))
         except (Stopped, asyncio.CancelledError):
             raise
         except Exception as error:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
@@ -206,6 +206,10 @@ class StageContext:
             model=model,
             replies=tuple(replies),
         )
+
+    def reject(self, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
+        """What this item does not keep, and why (see `Rejection.of`); of this item's provenance unless another is given."""
+        return Rejection.of(self.stage, code, reason, about, **{"provenance": self.provenance(), **fields})
 
 
 class Stage(ABC):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from pydantic import BaseModel, ValidationError
 
 from scirgen.core.errors import ReplyInvalidError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.llm.base import Capabilities, ModelIdentity
-from scirgen.llm.session import Answer, TextAnswer
+from scirgen.llm.session import Answer, Asking, TextAnswer
 
 T = TypeVar("T", bound=BaseModel)
 Rule = Callable[[RenderedPrompt, int], object]
@@ -31,16 +31,7 @@ class ScriptedChat:
         self.prompts.append(prompt)
         return self.rule(prompt, len(self.prompts) - 1)
 
-    async def ask(
-        self,
-        prompt: RenderedPrompt,
-        reply: type[T],
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> Answer[T]:
+    async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         raw = self._reply(prompt)
         text = raw if isinstance(raw, str) else json.dumps(raw)
         try:
@@ -48,15 +39,7 @@ class ScriptedChat:
         except ValidationError as error:
             raise ReplyInvalidError(f"{prompt.id}: {error}") from error
 
-    async def ask_text(
-        self,
-        prompt: RenderedPrompt,
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> TextAnswer:
+    async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
         raw = self._reply(prompt)
         text, finish = raw if isinstance(raw, tuple) else (raw, "stop")
         return TextAnswer(str(text), f"reply-{len(self.prompts)}", str(finish))

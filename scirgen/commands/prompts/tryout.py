@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from pydantic import BaseModel
 
@@ -30,7 +30,7 @@ from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.open import open_sessions
-from scirgen.llm.session import Answer, ChatSession, TextAnswer
+from scirgen.llm.session import Answer, Asking, ChatSession, TextAnswer
 from scirgen.pipeline.views.opening import open_view
 from scirgen.stages.base import Stage, StageContext, WorkItem
 from scirgen.stages.collect.open import open_source
@@ -276,32 +276,11 @@ class _Recorder:
             raise ReplyInvalidError("no model was asked")
         return self._session
 
-    async def ask(
-        self,
-        prompt: RenderedPrompt,
-        reply: type[T],
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> Answer[T]:
-        session = self._asked(prompt)
-        return await session.ask(
-            prompt, reply, seed=seed, sample=sample, temperature=temperature, max_tokens=max_tokens
-        )
+    async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
+        return await self._asked(prompt).ask(prompt, reply, seed=seed, **how)
 
-    async def ask_text(
-        self,
-        prompt: RenderedPrompt,
-        *,
-        seed: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> TextAnswer:
-        session = self._asked(prompt)
-        return await session.ask_text(prompt, seed=seed, sample=sample, temperature=temperature, max_tokens=max_tokens)
+    async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
+        return await self._asked(prompt).ask_text(prompt, seed=seed, **how)
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
         return await self._asked(prompt).choose(prompt, options, seed=seed)

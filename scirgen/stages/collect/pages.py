@@ -184,15 +184,8 @@ def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> R
 
 def rejected(record: Dataset | Paper, code: str, reason: str, dataset_id: str | None = None) -> Rejection:
     """A record set aside while collecting, with why."""
-    return Rejection(
-        stage="collect",
-        code=code,
-        reason=reason,
-        record_kind=type(record).__name__,
-        record_id=record.id,
-        dataset_id=dataset_id,
-        record=record.model_dump_json(exclude={"file"}, exclude_defaults=True),
-    )
+    text = record.model_dump_json(exclude={"file"}, exclude_defaults=True)
+    return Rejection.of("collect", code, reason, record, dataset_id=dataset_id, record=text)
 
 
 async def _collect(source: Source, config: CollectConfig, dataset: Dataset) -> Collected:
@@ -214,7 +207,7 @@ async def _collect(source: Source, config: CollectConfig, dataset: Dataset) -> C
     except ScirgenError as error:
         if error.fatal:
             raise
-        failures.append(_failure(error, dataset.id))
+        failures.append(Failure.of("collect", error, dataset.id))
     return Collected(dataset, tuple(papers.values()), tuple(links.values()), tuple(aside), tuple(failures))
 
 
@@ -236,7 +229,7 @@ async def _with_file(
         aside.append(rejected(paper, error.error_code, error.message, dataset.id))
         return None
     except SourceError as error:
-        failures.append(_failure(error, paper.id))
+        failures.append(Failure.of("collect", error, paper.id))
         return None
     if not isinstance(fetched, Fetched):
         raise SourceError(
@@ -266,17 +259,6 @@ def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
 def _sha256(file: Path, size: int, changed: int) -> str:
     # A folder's papers may be candidates of every dataset; each is read once while it does not change.
     return file_sha256(file)
-
-
-def _failure(error: ScirgenError, record_id: str) -> Failure:
-    return Failure(
-        stage="collect",
-        code=error.error_code,
-        message=error.message,
-        hint=error.hint,
-        retryable=error.retryable,
-        record_id=record_id,
-    )
 
 
 async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -> list[T]:

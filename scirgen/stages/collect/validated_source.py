@@ -220,15 +220,10 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
     addresses lose user names and passwords.
     """
     if unusable_id(dataset.id):
-        return Rejection(
-            stage="collect",
-            code="bad_id",
-            reason=f"the id {dataset.id[:200]!r} is too long, or holds white space or control characters, which part the "
-            "columns of qrels",
-            record_kind="Dataset",
-            record_id=dataset.id[:_LONGEST_ID],
-            record=dataset.model_dump_json(exclude_defaults=True)[:_LONGEST_RECORD],
-        ), []
+        problem = "is too long, or holds white space or control characters, which part the columns of qrels"
+        record = dataset.model_dump_json(exclude_defaults=True)[:_LONGEST_RECORD]
+        about = ("Dataset", dataset.id[:_LONGEST_ID])
+        return Rejection.of("collect", "bad_id", f"the id {dataset.id[:200]!r} {problem}", about, record=record), []
     orders: list[str] = []
 
     def clean(text: str, most: int, plain: Callable[[str], str] = one_line) -> str:
@@ -272,14 +267,12 @@ def _stated_year(dataset: Dataset) -> int | None:
 
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
     """What was taken out of a record, so that the run says so."""
-    return Rejection(
-        stage="collect",
-        code="instructions",
-        reason=f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them",
-        record_kind="Sentence",
-        record_id=dataset.id,
-        dataset_id=dataset.id,
-        record="\n".join(sentences)[:_LONGEST_RECORD],
+    reason = (
+        f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them"
+    )
+    record = "\n".join(sentences)[:_LONGEST_RECORD]
+    return Rejection.of(
+        "collect", "instructions", reason, ("Sentence", dataset.id), dataset_id=dataset.id, record=record
     )
 
 

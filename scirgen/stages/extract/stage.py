@@ -60,15 +60,8 @@ class ExtractStage(Stage):
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
     """A sentence that is not even shown to the model."""
-    return Rejection(
-        stage=ExtractStage.name,
-        code="instructions",
-        reason="the sentence talks to a machine, not to the paper's readers",
-        record_kind="Aspect",
-        record_id=f"{ctx.key}|{sentence.number}",
-        record=sentence.text,
-        provenance=ctx.provenance(),
-    )
+    reason = "the sentence talks to a machine, not to the paper's readers"
+    return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:
@@ -92,16 +85,7 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
                 aspects[aspect.id] = aspect
                 continue
             code, reason = "duplicate", "the same sentence was given for the same aspect before"
-        rejections.append(
-            Rejection(
-                stage=ExtractStage.name,
-                code=code,
-                reason=reason,
-                record_kind="Aspect",
-                record_id=f"{ctx.key}|{choice.category.value}#{number}",
-                record=choice.said,
-                provenance=provenance,
-            )
-        )
+        about = ("Aspect", f"{ctx.key}|{choice.category.value}#{number}")
+        rejections.append(ctx.reject(code, reason, about, record=choice.said, provenance=provenance))
     ordered = sorted(aspects.values(), key=lambda a: (a.span.start, a.category))
     return StageResult(tuple(ordered), tuple(rejections))

@@ -148,36 +148,14 @@ class _Outcome:
         self.failures: list[Failure] = []
 
     def rejected(self, pair: QAPair, code: str, reason: str, score: float | None) -> None:
-        self.rejections.append(
-            Rejection(
-                stage=self.ctx.stage,
-                code=code,
-                reason=reason,
-                record_kind="QAPair",
-                record_id=pair.id,
-                dataset_id=pair.dataset_id,
-                question_type=pair.question_type,
-                score=score,
-                record=pair.model_dump_json(),
-                provenance=self.ctx.provenance(),
-            )
-        )
+        self.rejections.append(self.ctx.reject(code, reason, pair, score=score))
 
     def failed(self, pair: QAPair, error: Exception) -> None:
         if not isinstance(error, ScirgenError):
             error = ModelError(f"{type(error).__name__}: {error}", code="error")
         if error.fatal:
             raise error
-        self.failures.append(
-            Failure(
-                stage=self.ctx.stage,
-                code=error.error_code,
-                message=error.message,
-                hint=error.hint,
-                retryable=error.retryable,
-                record_id=pair.id,
-            )
-        )
+        self.failures.append(Failure.of(self.ctx.stage, error, pair.id))
 
 
 async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome) -> list[QAPair]:

@@ -236,14 +236,8 @@ def _failure(draft: Discard, task: Task, number: int, ctx: StageContext) -> Fail
 
 def _rejection(draft: Draft | Discard, task: Task, number: int, code: str, reason: str, ctx: StageContext) -> Rejection:
     text = draft.text if isinstance(draft, Discard) else f"{draft.question}\n{draft.answer}"
-    return Rejection(
-        stage="generate",
-        code=code,
-        reason=reason,
-        record_kind="QAPair",
-        record_id=content_id("cand", task.dataset.id, ctx.key, number),
-        dataset_id=task.dataset.id,
-        question_type=draft.kind.id if draft.kind else None,
-        record=text,
+    return ctx.reject(
+        code, reason, ("QAPair", content_id("cand", task.dataset.id, ctx.key, number)), dataset_id=task.dataset.id,
+        question_type=draft.kind.id if draft.kind else None, record=text,
         provenance=ctx.provenance(draft.prompt, draft.replies),
-    )
+    )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
-from scirgen.core.records import Dataset, Document, Link, Rejection, SectionLabel
+from scirgen.core.records import Dataset, Document, Link, SectionLabel
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
 
@@ -51,16 +51,7 @@ class MatchStage(Stage):
         link = self._link(links[0], pair, judgement, name, ctx)
         if judgement.used:
             return StageResult(outputs=(link,))
-        rejection = Rejection(
-            stage=self.name,
-            code=judgement.code,
-            reason=judgement.explanation,
-            record_kind="Link",
-            record_id=link.id,
-            dataset_id=link.dataset_id,
-            record=link.model_dump_json(),
-            provenance=link.provenance,
-        )
+        rejection = ctx.reject(judgement.code, judgement.explanation, link, provenance=link.provenance)
         return StageResult(rejections=(rejection,))
 
     @staticmethod

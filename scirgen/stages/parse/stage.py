@@ -123,27 +123,13 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
 
 
 def _orders(paper: Paper, sentences: list[str], ctx: StageContext) -> Rejection:
-    return Rejection(
-        stage="parse",
-        code="instructions",
-        reason=f"{len(sentences)} sentence(s) address a machine, not the paper's readers; the paper is read without them",
-        record_kind="Sentence",
-        record_id=paper.id,
-        record="\n".join(sentences)[:20_000],
-        provenance=ctx.provenance(),
-    )
+    reason = f"{len(sentences)} sentence(s) address a machine, not the paper's readers; the paper is read without them"
+    return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:20_000])
 
 
 def _rejection(paper: Paper, error: PaperError, ctx: StageContext) -> Rejection:
-    return Rejection(
-        stage="parse",
-        code=error.error_code,
-        reason=error.in_full,
-        record_kind="Paper",
-        record_id=paper.id,
-        record=paper.model_dump_json(exclude={"file", "provenance"}),
-        provenance=ctx.provenance(),
-    )
+    record = paper.model_dump_json(exclude={"file", "provenance"})
+    return ctx.reject(error.error_code, error.in_full, paper, record=record)
 
 
 def _version(distribution: str) -> str:

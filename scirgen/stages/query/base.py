@@ -123,12 +123,4 @@ def rejected(ctx: StageContext, code: str, reason: str, about: str, text: str = 
         about: which draft of the item.
         text: the draft.
     """
-    return Rejection(
-        stage=STAGE,
-        code=code,
-        reason=reason,
-        record_kind="Query",
-        record_id=f"{ctx.key}|{about}",
-        record=text,
-        provenance=ctx.provenance(),
-    )
+    return ctx.reject(code, reason, ("Query", f"{ctx.key}|{about}"), record=text)

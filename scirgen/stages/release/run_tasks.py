@@ -144,14 +144,7 @@ def _names(dataset: Dataset) -> list[str]:
 
 
 def _names_gold(query: Query) -> Rejection:
-    return Rejection(
-        stage="release",
-        code="names_gold",
-        reason="the query names a dataset that answers it",
-        record_kind="Query",
-        record_id=query.id,
-        record=query.model_dump_json(),
-    )
+    return Rejection.of("release", "names_gold", "the query names a dataset that answers it", query)
 
 
 def _task(

@@ -60,13 +60,4 @@ def _kept(verdict: Verdict, dataset: Dataset, ctx: StageContext) -> Aspect:
 
 def _rejected(verdict: Verdict, dataset: Dataset, ctx: StageContext) -> Rejection:
     judged = _kept(verdict, dataset, ctx)
-    return Rejection(
-        stage=VerifyStage.name,
-        code=verdict.code,
-        reason=verdict.reason,
-        record_kind="Aspect",
-        record_id=judged.id,
-        dataset_id=dataset.id,
-        record=judged.model_dump_json(),
-        provenance=judged.provenance,
-    )
+    return ctx.reject(verdict.code, verdict.reason, judged, provenance=judged.provenance)

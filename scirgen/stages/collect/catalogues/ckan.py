@@ -74,10 +74,9 @@ def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Reject
     identity = as_text(item.get("id")) or as_text(item.get("name"))
     title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))
     if not title or not identity:
-        return Rejection(
-            stage="collect", code="no_title" if identity else "no_id", record_kind="Dataset", record_id=identity or "?",
-            reason=f"CKAN package {identity or title!r} has no {'title' if identity else 'id'}",
-        )  # fmt: skip
+        lacks = "title" if identity else "id"
+        reason = f"CKAN package {identity or title!r} has no {lacks}"
+        return Rejection.of("collect", f"no_{lacks}", reason, ("Dataset", identity or "?"))
     licence = as_text(item.get("license_url")) or as_text(item.get("license_id")) or as_text(item.get("license_title"))
     formats = (as_text(as_dict(r).get("format")) for r in as_list(item.get("resources")))
     return Dataset(

@@ -83,10 +83,8 @@ def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
     title = next((t for t in map(_title, sorted(titles, key=_not_english)) if t), "")
     if not doi or not title:
         code, lacks = ("no_title", "no title") if doi else ("no_id", "no DOI")
-        return Rejection(
-            stage="collect", code=code, reason=f"DataCite record {item.get('id')!r} has {lacks}", record_kind="Dataset",
-            record_id=as_text(item.get("id")) or "?",
-        )  # fmt: skip
+        about = ("Dataset", as_text(item.get("id")) or "?")
+        return Rejection.of("collect", code, f"DataCite record {item.get('id')!r} has {lacks}", about)
     return Dataset(
         id=doi,
         title=title,

@@ -94,13 +94,7 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
         identity = as_text(item.get("id"))
         card = as_dict(item.get("cardData"))
         if not identity:
-            return Rejection(
-                stage="collect",
-                code="no_id",
-                reason="a dataset of the Hub has no id",
-                record_kind="Dataset",
-                record_id="?",
-            )
+            return Rejection.of("collect", "no_id", "a dataset of the Hub has no id", ("Dataset", "?"))
         tags = [as_text(t) for t in as_list(item.get("tags"))]
         tagged = [t.partition(":") for t in tags]
         licences = [value for key, _, value in tagged if key == "license"]

@@ -142,7 +142,7 @@ class OaiSource(WebService[OaiOptions]):
 
 
 def _rejected(code: str, record_id: str, reason: str) -> Rejection:
-    return Rejection(stage="collect", code=code, reason=reason, record_kind="Dataset", record_id=record_id)
+    return Rejection.of("collect", code, reason, ("Dataset", record_id))
 
 
 class _Page:

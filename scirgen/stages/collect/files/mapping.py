@@ -108,14 +108,8 @@ class RecordMapping:
         # An id stands in tables whose columns are parted by white space.
         identity = re.sub(r"[\s\x00-\x1f\x7f]+", "_", self._text(by_key, "id"))
         if not title:
-            return Rejection(
-                stage="collect",
-                code="no_title",
-                reason=f"{where}: the record has no title",
-                record_kind="Dataset",
-                record_id=identity or where,
-                record=json.dumps(record, ensure_ascii=False, default=str)[:2000],
-            )
+            about, raw = ("Dataset", identity or where), json.dumps(record, ensure_ascii=False, default=str)[:2000]
+            return Rejection.of("collect", "no_title", f"{where}: the record has no title", about, record=raw)
         description = self._text(by_key, "description")
         extra = (
             (k, self._field(v)) for k, v in record.items() if squeezed(k) not in self._known and not k.startswith("_")

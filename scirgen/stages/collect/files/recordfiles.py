@@ -112,14 +112,7 @@ def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Ite
 
 def malformed(where: str, name: str, problem: str, raw: str = "") -> Rejection:
     """The rejection of something that could not be read as a record."""
-    return Rejection(
-        stage="collect",
-        code="malformed_record",
-        reason=f"{where}: {problem}",
-        record_kind="Dataset",
-        record_id=where,
-        record=raw[:2000],
-    )
+    return Rejection.of("collect", "malformed_record", f"{where}: {problem}", ("Dataset", where), record=raw[:2000])
 
 
 def _open(path: Path) -> TextIO:

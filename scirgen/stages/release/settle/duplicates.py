@@ -121,14 +121,5 @@ def _contaminated(
 
 
 def _rejection(pair: QAPair, code: str, reason: str, score: float | None) -> Rejection:
-    return Rejection(
-        stage="release",
-        code=code,
-        reason=reason,
-        record_kind="QAPair",
-        record_id=pair.id,
-        dataset_id=pair.dataset_id,
-        question_type=pair.question_type,
-        score=score,
-        record=pair.model_dump_json(exclude_defaults=True),
-    )
+    record = pair.model_dump_json(exclude_defaults=True)
+    return Rejection.of("release", code, reason, pair, score=score, record=record)
