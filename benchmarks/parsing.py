@@ -1,10 +1,11 @@
 """How well papers are parsed and their sections labelled, against the papers' sources: ``python -m benchmarks.parsing``.
 
-Headings: an extracted heading is right when its normalised text is 90 % like a heading of the truth (rapidfuzz ratio), in any
-order; those in ``missing`` and the labels of abstracts count neither way, back matter named in the truth counts as right
-where it is found and is not asked for. Body coverage: share of the truth's word 5-grams (letters only, not across a
-citation, a reference, a formula or an inline program of the source) that are found in the parsed prose. Sections: the class of each truth heading, against the usual name of the outermost heading, or else the
-publisher's own ``sec-type``; headings with neither are not scored, those that were not found are wrong. Pages a second: CPU time of one process on one core.
+Headings: an extracted heading is right if its normalised text is at least 90 % similar to a heading of the truth (rapidfuzz ratio), in
+any order. Headings in ``missing`` and the labels of abstracts are not counted. Back matter named in the truth counts as right if it is
+found, and not as an error if it is not. Body coverage: share of the truth's word 5-grams (letters only, not across a
+citation, a reference, a formula or an inline program of the source) that are found in the parsed prose. Sections: the class of each truth heading, compared with the usual name of the outermost
+heading, or else the publisher's own ``sec-type``. Headings with neither are not scored; headings that were not found count as wrong. Pages
+per second: CPU time of one process on one core.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ def markdown(result: dict[str, object]) -> str:
     if left_out:
         parts += [
             "",
-            "Each paper parsed with a heading classifier that was trained without it:",
+            "Each paper, parsed with a heading classifier that was trained without it:",
             "",
             _table(left_out, {}),
         ]
@@ -298,9 +299,9 @@ def _cell(column: str, value: object) -> str:
 
 
 _CAVEAT = (
-    "Quote only the second table. It leaves papers out of the classifier's training; the rules around it (lines, order, front matter, series of\n"
-    "numbers, levels) were written with all of these papers at hand, so papers of other styles may score lower. The rules that the classifier\n"
-    "replaced found 0.712 of the headings of the 23 papers of `papers2` at a precision of 0.900, the first time they saw them."
+    "Quote only the second table, in which the classifier was trained without the paper. The rules around the classifier (lines, order, front\n"
+    "matter, series of numbers, levels) were written with all of these papers at hand, so papers of other styles may score lower. The rules that\n"
+    "the classifier replaced found 0.712 of the headings of the 23 papers of `papers2` at a precision of 0.900 when they first saw them."
 )
 
 
@@ -309,7 +310,7 @@ def _page(table: str, papers: int) -> str:
 
     return (
         "# Parsing and sections\n\n"
-        f"{papers} real papers with known structure. Made by\n\n"
+        f"{papers} real papers with known structure. This command made the tables:\n\n"
         "    python -m benchmarks.parsing --data ../shared/data/papers ../shared/data/papers2 --markdown docs/benchmarks/parsing.md\n\n"
         f"on 2 cores, CPU only; Python {platform.python_version()}, PyMuPDF {pymupdf.__version__}.\n\n"
         f"{__doc__.split(chr(10), 1)[1].strip()}\n\n{_CAVEAT}\n\n{table}\n"
