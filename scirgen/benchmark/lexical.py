@@ -199,43 +199,10 @@ def joined(parts: Sequence[Ranking], depth: int) -> Ranking:
     return Ranking(np.concatenate([p.documents for p in parts]), np.concatenate([p.scores for p in parts]))
 
 
-STOP_WORDS: frozenset[str] = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
-)
+STOP_WORDS: frozenset[str] = frozenset([
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
+    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+])  # fmt: skip
 """``EnglishAnalyzer.ENGLISH_STOP_WORDS_SET`` of Lucene."""
 
 # Word boundaries of UAX #29 as Lucene's StandardTokenizer has them; a mark or format character goes with the sign before it.

@@ -12,20 +12,10 @@ from scirgen.core.extras import require
 
 # Name in our tables -> ir-measures' notation.
 MEASURES: dict[str, str] = {
-    "R@1": "R@1",
-    "R@5": "R@5",
-    "R@20": "R@20",
-    "R@100": "R@100",
-    "MRR@10": "RR@10",
-    "MRR@100": "RR@100",
-    "MAP": "AP",
-    "R-Prec": "Rprec",
-    "P@1": "P@1",
-    "P@5": "P@5",
-    "NDCG@10": "nDCG@10",
-    "NDCG@100": "nDCG@100",
+    "R@1": "R@1", "R@5": "R@5", "R@20": "R@20", "R@100": "R@100", "MRR@10": "RR@10", "MRR@100": "RR@100", "MAP": "AP",
+    "R-Prec": "Rprec", "P@1": "P@1", "P@5": "P@5", "NDCG@10": "nDCG@10", "NDCG@100": "nDCG@100",
     "judged@10": "Judged@10",
-}
+}  # fmt: skip
 
 
 RELEVANT = 2

@@ -88,16 +88,8 @@ def qa_table(rows: Sequence[SystemRow]) -> str:
         interval = f"{low:.3f}-{high:.3f}" if r.interval else "-"
         body.append([shown_spec(r.system), r.k, r.questions, r.failed, shown[0], interval, *shown[1:]])
     header = [
-        "system",
-        "k",
-        "questions",
-        "failed",
-        "entailed",
-        "95 %",
-        "ROUGE-L (long)",
-        "exact (short)",
-        "number (short)",
-    ]
+        "system", "k", "questions", "failed", "entailed", "95 %", "ROUGE-L (long)", "exact (short)", "number (short)",
+    ]  # fmt: skip
     return markdown(header, body)
 
 

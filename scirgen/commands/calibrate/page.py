@@ -60,15 +60,8 @@ def _scorer(name: str, scorer: Mapping[str, object]) -> list[str]:
             for k, g in groups
         ]  # fmt: skip
         head = (
-            label,
-            "Labels",
-            "Faithful",
-            "ROC-AUC",
-            "Precision",
-            "Recall",
-            "F1",
-            "Threshold for the wanted precision",
-        )
+            label, "Labels", "Faithful", "ROC-AUC", "Precision", "Recall", "F1", "Threshold for the wanted precision",
+        )  # fmt: skip
         parts.append(_table(head, rows))
     parts.append(
         f"<p class=note>Precision, recall and F1 of a type or length are at the threshold in force "

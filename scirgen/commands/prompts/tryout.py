@@ -42,17 +42,11 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T", bound=BaseModel)
 
 PROMPTS = {
-    "generate/joint": ("joint", "standard"),
-    "generate/evidence": ("evidence", "standard"),
-    "generate/question": ("evidence", "small"),
-    "generate/answer": ("evidence", "small"),
-    "generate/types": ("auto", "standard"),
-    "tag/bloom": ("auto", "standard"),
-    "match/judge": ("auto", "standard"),
-    "section/label": ("auto", "standard"),
-    "extract/aspects": ("auto", "standard"),
-    "verify/keep": ("auto", "standard"),
-}
+    "generate/joint": ("joint", "standard"), "generate/evidence": ("evidence", "standard"),
+    "generate/question": ("evidence", "small"), "generate/answer": ("evidence", "small"),
+    "generate/types": ("auto", "standard"), "tag/bloom": ("auto", "standard"), "match/judge": ("auto", "standard"),
+    "section/label": ("auto", "standard"), "extract/aspects": ("auto", "standard"), "verify/keep": ("auto", "standard"),
+}  # fmt: skip
 """Prompt -> the generation strategy that renders it, and the pack."""
 
 
@@ -70,14 +64,9 @@ _OF_PAPERS = ("match", "section", "extract", "verify")
 """Stages that read papers: their prompts are tried on those of a run."""
 
 _KNOWN: tuple[tuple[str, tuple[type[Record], ...]], ...] = (
-    ("collect", (Paper, Link)),
-    ("parse", (Document,)),
-    ("section", (SectionLabel,)),
-    ("match", (Link,)),
-    ("extract", (Aspect,)),
-    ("verify", (Aspect,)),
-    ("filter", (QAPair,)),
-)
+    ("collect", (Paper, Link)), ("parse", (Document,)), ("section", (SectionLabel,)), ("match", (Link,)),
+    ("extract", (Aspect,)), ("verify", (Aspect,)), ("filter", (QAPair,)),
+)  # fmt: skip
 
 
 class _Scope:

@@ -21,24 +21,7 @@ from scirgen.core.config._stages import (
 )
 
 __all__ = [
-    "CollectConfig",
-    "Config",
-    "ExtractConfig",
-    "FilterConfig",
-    "GenerateConfig",
-    "HttpConfig",
-    "LimitsConfig",
-    "LoadedConfig",
-    "MatchConfig",
-    "ModelsConfig",
-    "ParseConfig",
-    "QueryConfig",
-    "QuotaConfig",
-    "ReleaseConfig",
-    "SectionConfig",
-    "SourceDefaults",
-    "TagConfig",
-    "VerifyConfig",
-    "fingerprinted",
-    "load_config",
-]
+    "CollectConfig", "Config", "ExtractConfig", "FilterConfig", "GenerateConfig", "HttpConfig", "LimitsConfig",
+    "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QueryConfig", "QuotaConfig", "ReleaseConfig",
+    "SectionConfig", "SourceDefaults", "TagConfig", "VerifyConfig", "fingerprinted", "load_config",
+]  # fmt: skip

@@ -6,90 +6,19 @@ import re
 from typing import Final
 
 _WORDS: Final[dict[str, frozenset[str]]] = {
-    "en": frozenset(
-        [
-            "the",
-            "of",
-            "and",
-            "in",
-            "to",
-            "is",
-            "was",
-            "for",
-            "with",
-            "that",
-            "are",
-            "by",
-            "from",
-            "this",
-            "were",
-            "as",
-            "on",
-            "an",
-            "be",
-            "which",
-            "at",
-            "or",
-        ]
-    ),
-    "pt": frozenset(
-        [
-            "de",
-            "e",
-            "o",
-            "da",
-            "do",
-            "em",
-            "que",
-            "a",
-            "os",
-            "as",
-            "para",
-            "com",
-            "uma",
-            "um",
-            "dos",
-            "das",
-            "no",
-            "na",
-            "não",
-            "foi",
-            "são",
-            "ao",
-            "pelo",
-            "pela",
-            "mais",
-        ]
-    ),
-    "es": frozenset(
-        [
-            "de",
-            "la",
-            "el",
-            "y",
-            "en",
-            "que",
-            "los",
-            "las",
-            "del",
-            "se",
-            "una",
-            "un",
-            "por",
-            "con",
-            "para",
-            "no",
-            "es",
-            "al",
-            "lo",
-            "como",
-            "más",
-            "fue",
-            "son",
-            "su",
-        ]
-    ),
-}
+    "en": frozenset([
+        "the", "of", "and", "in", "to", "is", "was", "for", "with", "that", "are", "by", "from", "this", "were", "as",
+        "on", "an", "be", "which", "at", "or",
+    ]),
+    "pt": frozenset([
+        "de", "e", "o", "da", "do", "em", "que", "a", "os", "as", "para", "com", "uma", "um", "dos", "das", "no", "na",
+        "não", "foi", "são", "ao", "pelo", "pela", "mais",
+    ]),
+    "es": frozenset([
+        "de", "la", "el", "y", "en", "que", "los", "las", "del", "se", "una", "un", "por", "con", "para", "no", "es",
+        "al", "lo", "como", "más", "fue", "son", "su",
+    ]),
+}  # fmt: skip
 _HAN = re.compile(r"[一-鿿]")
 _WORD = re.compile(r"[^\W\d_]+")
 

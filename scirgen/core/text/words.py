@@ -6,34 +6,11 @@ import re
 
 _TOKEN = re.compile(r"[^\W_]+")
 
-DATA_WORDS = frozenset(
-    [
-        "data",
-        "dataset",
-        "datasets",
-        "database",
-        "databases",
-        "product",
-        "products",
-        "record",
-        "records",
-        "archive",
-        "archives",
-        "observation",
-        "observations",
-        "reanalysis",
-        "inventory",
-        "collection",
-        "series",
-        "map",
-        "maps",
-        "grid",
-        "gridded",
-        "survey",
-        "network",
-        "measurements",
-    ]
-)
+DATA_WORDS = frozenset([
+    "data", "dataset", "datasets", "database", "databases", "product", "products", "record", "records", "archive",
+    "archives", "observation", "observations", "reanalysis", "inventory", "collection", "series", "map", "maps", "grid",
+    "gridded", "survey", "network", "measurements",
+])  # fmt: skip
 """Words that say that something is data; they tell no dataset apart."""
 
 _COMMON = frozenset(

@@ -189,35 +189,10 @@ def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entail
 
 
 _WORD = re.compile(r"\w+(?:[.,]\d+)*")
-_EMPTY = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "this",
-        "to",
-        "was",
-        "were",
-        "which",
-        "with",
-    ]
-)
+_EMPTY = frozenset([
+    "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its", "of", "on", "or", "that",
+    "the", "this", "to", "was", "were", "which", "with",
+])  # fmt: skip
 
 
 class LexicalEntailment(_Entailment):

@@ -34,7 +34,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "context_tokens": "the model's window, where the server does not say",
     "extra_body": "further fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
     "max_tokens_field": "max_tokens (default for servers of your own) or max_completion_tokens (default for api.openai.com)",
-}
+}  # fmt: skip
 
 _SMALL: Final = 1_500_000_000
 

@@ -34,7 +34,7 @@ VLLM_OPTIONS: Final[Mapping[str, str]] = {
     "quantization": "vLLM's name of a quantisation method",
     "enforce_eager": "true: no CUDA graphs or compilation; starts faster (default: true on a CPU)",
     "max_num_seqs": "requests computed at once, at most",
-}
+}  # fmt: skip
 """``config.models.options`` that decide how vLLM runs a model."""
 
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {

@@ -135,13 +135,9 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
 
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (
-    ("section", SectionLabel),
-    ("match", Link),
-    ("extract", Aspect),
-    ("verify", Aspect),
-    ("query", Query),
+    ("section", SectionLabel), ("match", Link), ("extract", Aspect), ("verify", Aspect), ("query", Query),
     ("generate", QAPair),
-)
+)  # fmt: skip
 
 
 def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple[MadeRow, ...]]:

@@ -21,19 +21,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "authors": ("authors", "author", "creators", "creator"),
     "keywords": ("keywords", "keyword", "tags", "subjects", "subject", "theme"),
     "related": (
-        "related",
-        "related_papers",
-        "related_identifiers",
-        "references",
-        "citations",
-        "literature",
-        "citation",
+        "related", "related_papers", "related_identifiers", "references", "citations", "literature", "citation",
         "is_referenced_by",
     ),
     "licence": ("licence", "license", "license_id", "licence_id", "rights", "access_rights"),
     "language": ("language", "lang"),
     "papers": ("papers", "paper", "paper_files", "paper_dois"),
-}
+}  # fmt: skip
 """Field of `Dataset` -> keys it is read from, the first present wins. ``papers`` names papers of this dataset."""
 
 _UNSEEN = {"@context", "@type", "@graph", "type"}

@@ -22,16 +22,9 @@ from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Fetched
 
 PAPER_TYPES = {
-    ".pdf": "application/pdf",
-    ".xml": "application/xml",
-    ".nxml": "application/xml",
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".txt": "text/plain",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".tex": "text/x-tex",
-}
+    ".pdf": "application/pdf", ".xml": "application/xml", ".nxml": "application/xml", ".md": "text/markdown",
+    ".markdown": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".htm": "text/html", ".tex": "text/x-tex",
+}  # fmt: skip
 """Files taken for papers, by suffix. Stage `parse` checks that they are what their names say."""
 
 _OUTSIDE = "outside:"

@@ -37,23 +37,10 @@ _REFERENCE = re.compile(
 _AND = re.compile(r",?\s(?:(?:and|or)\s)?")
 """What stands between the entries of a list."""
 _SPANS = frozenset(("year", "month", "week", "day", "hour", "minute", "second"))
-_VERBS = frozenset(
-    (
-        "shows",
-        "indicates",
-        "suggests",
-        "presents",
-        "provides",
-        "gives",
-        "includes",
-        "contains",
-        "covers",
-        "lies",
-        "does",
-        "uses",
-        "means",
-    )
-)
+_VERBS = frozenset((
+    "shows", "indicates", "suggests", "presents", "provides", "gives", "includes", "contains", "covers", "lies", "does",
+    "uses", "means",
+))  # fmt: skip
 _FOLLOWED = re.compile(r"\s([a-z]{3,})")
 _PRECEDED = re.compile(r"(\w+)\s(?:the\s)?$")
 _PLACED = frozenset(("in", "at", "over", "across", "throughout", "near"))

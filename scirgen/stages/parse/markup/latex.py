@@ -20,34 +20,18 @@ from scirgen.stages.parse.pdf.terms import kind_of_heading
 
 _SECTIONS: Final = {"part": 0, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}
 _NAMED: Final = {
-    "introduction": "Introduction",
-    "conclusions": "Conclusions",
-    "authorcontribution": "Author contributions",
-    "competinginterests": "Competing interests",
-    "codeavailability": "Code availability",
-    "dataavailability": "Data availability",
-    "codedataavailability": "Code and data availability",
-    "acknowledgments": "Acknowledgments",
-    "acknowledgements": "Acknowledgements",
-}
+    "introduction": "Introduction", "conclusions": "Conclusions", "authorcontribution": "Author contributions",
+    "competinginterests": "Competing interests", "codeavailability": "Code availability",
+    "dataavailability": "Data availability", "codedataavailability": "Code and data availability",
+    "acknowledgments": "Acknowledgments", "acknowledgements": "Acknowledgements",
+}  # fmt: skip
 """Commands of publishers' classes (Copernicus, AMS, AGU) that print a heading of their own."""
 _FLOATS: Final = frozenset(
     {"figure", "figure*", "table", "table*", "wrapfigure", "sidewaystable", "longtable", "algorithm", "SCfigure"}
 )
-_EQUATIONS: Final = frozenset(
-    {
-        "equation",
-        "equation*",
-        "align",
-        "align*",
-        "eqnarray",
-        "eqnarray*",
-        "gather",
-        "gather*",
-        "multline",
-        "displaymath",
-    }
-)
+_EQUATIONS: Final = frozenset({
+    "equation", "equation*", "align", "align*", "eqnarray", "eqnarray*", "gather", "gather*", "multline", "displaymath",
+})  # fmt: skip
 _LISTS: Final = frozenset({"itemize", "enumerate", "description"})
 _SKIPPED: Final = frozenset(
     {"comment", "lstlisting", "verbatim", "minted", "tikzpicture", "filecontents", "filecontents*"}

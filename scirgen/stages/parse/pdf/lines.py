@@ -11,20 +11,10 @@ from typing import Any, Final
 from scirgen.core.records import Box
 from scirgen.stages.parse.pdf.accents import begins_with_accent, composed, ends_in_accent
 
-_LIGATURES: Final = str.maketrans(
-    {
-        "ﬀ": "ff",
-        "ﬁ": "fi",
-        "ﬂ": "fl",
-        "ﬃ": "ffi",
-        "ﬄ": "ffl",
-        "ﬅ": "ft",
-        "ﬆ": "st",
-        "\u00a0": " ",
-        "\u2010": "-",
-        "\u2011": "-",
-    }
-)
+_LIGATURES: Final = str.maketrans({
+    "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u2010": "-",
+    "\u2011": "-",
+})  # fmt: skip
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]"
 )

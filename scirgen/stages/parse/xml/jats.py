@@ -10,19 +10,10 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.xml.xmlread import text_of
 
-_SKIP = frozenset(
-    {
-        "tex-math",
-        "fn-group",
-        "object-id",
-        "alternatives-none",
-        "graphic",
-        "ext-link-none",
-        "table-wrap",
-        "fig",
-        "disp-formula",
-    }
-)
+_SKIP = frozenset({
+    "tex-math", "fn-group", "object-id", "alternatives-none", "graphic", "ext-link-none", "table-wrap", "fig",
+    "disp-formula",
+})  # fmt: skip
 _MAX_DEPTH = 40
 
 

@@ -35,16 +35,10 @@ class RagFormat:
                 held = reference_contexts(row, contexts, fallback)
                 write_rows(out, [{"user_input": row.question, "reference": row.answer, "reference_contexts": held}])
                 by = {"model_name": row.model or "unknown", "type": "ai"}
-                examples.append(
-                    {
-                        "query": row.question,
-                        "query_by": by,
-                        "reference_contexts": held,
-                        "reference_answer": row.answer,
-                        "reference_answer_by": by,
-                        "class_name": "LabelledRagDataExample",
-                    }
-                )
+                examples.append({
+                    "query": row.question, "query_by": by, "reference_contexts": held, "reference_answer": row.answer,
+                    "reference_answer_by": by, "class_name": "LabelledRagDataExample",
+                })  # fmt: skip
         text = json.dumps({"examples": examples}, indent=1, ensure_ascii=False)
         (folder / "llama_index.json").write_text(text + "\n", encoding="utf-8")
         pairs = {"queries": {r.id: r.question for r in rows}, "responses": {r.id: r.answer for r in rows}}

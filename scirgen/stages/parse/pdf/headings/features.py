@@ -20,13 +20,8 @@ from scirgen.stages.parse.pdf.terms import plain
 
 _SENTENCE = re.compile(r"[.!?:;。！？：；][\"'”’)\]]*$")
 _KINDS = (
-    BlockKind.PARAGRAPH,
-    BlockKind.OTHER,
-    BlockKind.TABLE,
-    BlockKind.LIST_ITEM,
-    BlockKind.EQUATION,
-    BlockKind.FOOTNOTE,
-)
+    BlockKind.PARAGRAPH, BlockKind.OTHER, BlockKind.TABLE, BlockKind.LIST_ITEM, BlockKind.EQUATION, BlockKind.FOOTNOTE,
+)  # fmt: skip
 _NAMES = ("main", "back", "references", "abstract", "other_abstract", "keywords")
 _STEMS = re.compile(
     r"introdu|background|method|material|result|discus|conclu|data\b|dataset|experiment|model|analys|study (?:area|site)|related|limitation|evaluation"
@@ -52,15 +47,8 @@ NAMES: tuple[str, ...] = (
 """The names of a row's columns, in order."""
 
 CONTEXT_NAMES: tuple[str, ...] = (
-    "score",
-    "key_mean",
-    "key_max",
-    "key_sum",
-    "prev_score",
-    "next_score",
-    "scheme_mean",
-    "above_mean",
-)
+    "score", "key_mean", "key_max", "key_sum", "prev_score", "next_score", "scheme_mean", "above_mean",
+)  # fmt: skip
 """Further columns of the second pass, made from the first pass's scores."""
 
 

@@ -31,17 +31,8 @@ _PATTERNS: Final = (
     ("han_paren", re.compile(r"^[(（](?P<n>[一二三四五六七八九十]{1,3})[)）]\s*")),
 )
 SCHEMES: Final = (
-    "arabic",
-    "roman",
-    "letter",
-    "lower",
-    "paren",
-    "roman_letter",
-    "letter_number",
-    "han",
-    "han_paren",
-    "appendix",
-)
+    "arabic", "roman", "letter", "lower", "paren", "roman_letter", "letter_number", "han", "han_paren", "appendix",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
