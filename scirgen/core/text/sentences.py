@@ -1,38 +1,79 @@
 """Sentences of scientific prose with their offsets.
 
-Where a sentence may end is found by sentencex (Wikimedia Foundation); what papers do beyond it is decided here: citations, figure
-and equation references, abbreviations of the field, reference marks glued to a full stop.
+Where a sentence may end is found by sentencex (Wikimedia Foundation) and by each full stop before a capital; what papers do
+beyond it is decided here: citations, figure and equation references, abbreviations of the field, initials, units, species,
+numbered items, reference marks glued to a full stop.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Final
 
 import sentencex
 
-from scirgen.core.records import BlockKind, Document
+from scirgen.core.records import Block, BlockKind, Document
 
 PROSE: Final = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 """Blocks that hold sentences."""
 
+_LONGEST_ASIDE: Final = 400
+"""Characters of a bracket whose inner full stops do not end a sentence."""
+_LONGEST_JOINED: Final = 1500
+_UPPER: Final = r"A-ZÀ-ÖØ-ÞŁŚŠŽČΑ-ΩА-Я"
+
+_MARK: Final = re.compile(
+    r"[.!?…]+[\"”’»)\]]*(?:\[\d[\d,–\-\s]*\]|(?<=[^\W\d_][.!?])\d{1,3}(?:[,–-]\d{1,3})*)?(?=\s)"
+    r"|[。！？]+[”’」』）)]*"
+    r"|(?<=[a-zà-ÿ]{3}|[a-z]{2}[)\]])\.(?=(?:The|This|These|However|It|We|In|Here|For|As|To|Our|There)\s)"
+    r"|(?=[•▪◦‣●■□]\s)"
+)
+"""Where a sentence may end: marks with what closes and what is cited behind them, stops whose blank was lost, list marks."""
 _NEVER_LAST: Final = re.compile(
-    r"(?:\b(?:figs?|eqs?|eqns?|refs?|tabs?|secs?|sect|ch|chap|vols?|nos?|pp|approx|ca|cf|viz|vs|i\.e|e\.g|subsp|var|ssp|dr|prof|mr|mrs|aprox|núm|n[º°]|p[áa]g)"
-    r")\.$",
+    r"\b(?:figs?|eqs?|eqns?|refs?|tabs?|secs?|sects?|chs?|chaps?|vols?|pp|approx|ca|cf|viz|vs|[ie]\.\s?[eg]|subsp|var|ssp|dr|prof|mrs?|ms|mt|st"
+    r"|resp|aprox|núms?|n[º°]|p[áa]gs?|abb|bzw|bspw|vgl|ggf|usw|sog|z\.\s?b|d\.\s?h|u\.\s?a|p\.\s?ex|p\.\s?ej|incl|excl|est|ed|eds|art|suppl|fide)\.$",
     re.I,
 )
-_INITIAL: Final = re.compile(r"(?:^|[\s(\[,;&.])[A-ZÀ-Þ]\.$")
-_LOWER: Final = re.compile(r"^[\"“'(\[]*[a-zà-öø-ÿ]")
-_CITED: Final = re.compile(r"^\(?[\[(]?\d{4}[a-z]?[\])]")
-_MARKED: Final = re.compile(
-    r"(?<=[a-zà-ÿ)%\]][.!?])(?:\[\d[\d,–\-\s]*\]|\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-ZÀ-Þ\"“(¿¡])"
+_NUMBERED: Final = re.compile(r"\b(?:nos?|nrs?|c|p|op|lot|cat|max|min|wt|at|vol|mol|log|bull|nat)\.$", re.I)
+"""Abbreviations only before a number, a sign or another one: "No. 6", "c. 1953", "at. %"."""
+_JOURNAL: Final = re.compile(
+    r"\b(?:Sci|Rep|Proc|Natl|Acad|Geophys|Res|Lett|Env|Environ|Ecol|Biol|Chem|Phys|Meteorol|Hydrol|Atmos|Oceanogr|Clim|Soc|Trans|Int|Rev|Eng|Comput|Univ|Assoc"
+    r"|Dept|Dep|Inst|Lab|Appl|Am|Surv)\.$"
 )
+_JOURNAL_GOES_ON: Final = re.compile(
+    r"(?!Figs?|Eqs?|Tabs?|Secs?|Refs?|Nos?)[A-Z][a-z]{1,8}\.|\d+\s?[,(:]|of\b|[A-Z]\b"
+)
+_INITIAL: Final = re.compile(rf"(?:^|[\s(\[,;&.\-–])[{_UPPER}]\.$")
+_NAMED: Final = re.compile(
+    r"(?:\b(?:vitamin|type|figure|table|panel|appendix|class|group|zone|site|model|scenario|phase|plan)\s[A-Z]|\d\s?°?[A-Z])\.$",
+    re.I,
+)
+"""A capital with a full stop that is not an initial: "vitamin C.", "783 K."."""
+_STATES: Final = re.compile(r"\b(?:[A-Z]\.){2,}$")
+_STARTER: Final = re.compile(
+    r"[\"“‘'(\[]*(?:The|This|These|Those|There|Thus|Therefore|Then|That|It|Its|In|On|At|As|An|A|And|We|Our|Here|However|For|From|By|But|With|When|While|Where"
+    r"|Whereas|Which|Although|Also|Additionally|After|Before|Because|Both|Each|If|Since|So|To|Two|Three|Such|Some|Specifically|Similarly|Such|Finally|First"
+    r"|Second|Furthermore|Moreover|Consequently|Hence|Note|Under|Using|Results?|Data|Not|No|They|Their|Other|Most|Many|All|One|Only|Over|According|Is|Are|How|What"
+    r"|El|La|Los|Las|En|Un|Una|Por|Para|Con|Se|Este|Esta|Estos|Estas|Sin|Al|O|Os|As|Um|Uma|No|Na|Nos|Nas|Em|Com|Le|Les|L['’]|Un|Une|Des|Dans|Ce|Cette|Ces|Pour|Sur"
+    r"|Il|Elle|On|Nous|Der|Die|Das|Den|Dem|Ein|Eine|Im|Bei|Mit|Für|Wir|Es|Sie|Auf|Zu)(?![\w.])"
+)
+"""A word that begins sentences and no name."""
+_PROSE_BEGINS: Final = re.compile(rf"[{_UPPER}][a-zà-ÿ]{{2,}} [a-zà-ÿ]")
+"""A capitalised word before a small one, as at a sentence's beginning."""
+_LOWER: Final = re.compile(r"[\"“‘'(\[]*(?![a-z]{1,3}[A-Z]|[a-z]+\d\b)[a-zà-öø-ÿ]")
+"""A small letter, but not that of a name such as "mRNA" or "spicepy1"."""
+_YEAR: Final = re.compile(r"\s*\(?[\[(]?\d{1,4}[a-z]?[\])]|\s*\(?(?:in press|submitted)")
 _UNIT: Final = re.compile(
-    r"(?<=\d)\s?(?:[µμkcmdhnGMT]?(?:m|g|s|W|J|Pa|Hz|L|l)|ha|h|d|yr|K|°C|ppm|ppb|dia|dias|días)(?:[−-]?[1-4²³])?\.(?=\s+[A-ZÀ-Þ¿¡])"
+    r"(?<=\d)\s?(?:[µμkcmdhnGMT]?(?:m|g|s|W|J|Pa|Hz|L|l|K|V|A)|ha|h|d|yr|min|°C|ppm|ppb|dia|dias|días)(?:[−-]?[1-4²³])?\.$"
 )
-_TERMINAL: Final = re.compile(r"[.!?…。！？][^\w\s]*(?:\[?\d[\d,–\-\s]*\]?)?\s*$")
+_ITEM: Final = re.compile(r"\(?(?:\d{1,2}(?:\.\d{1,2}){0,3}|[A-Za-z]|[ivxIVX]{1,5})[.)]+")
+"""The number of an item, which belongs to what follows it."""
+_BEGINS: Final = re.compile(rf"[\"“”‘'(\[¿¡–—•▪◦‣●■□*<>~≈±+\-−]*(?:[{_UPPER}\d$€£§#∆]|[a-zα-ω])|[^\w\s]")
+_GOES_ON: Final = re.compile(r"\s*(?:[,;:)\]%/=×]|\?\?)")
+_OPEN, _CLOSE = "([", ")]"
+_FINISHED: Final = re.compile(r"[.!?…。！？:；;][\"”’»)\]]*(?:\[?\d[\d,–\-\s]*\]?)?\s*$")
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
@@ -42,7 +83,7 @@ def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
 
     Args:
         text: running text, any length.
-        language: ``en``, ``pt``, ``es`` or ``zh``; another one is treated as ``en``.
+        language: a two-letter code; languages that sentencex does not know are treated as English.
     """
     found: list[tuple[int, int]] = []
     for match in re.finditer(r"(?:(?!\n\s*\n).)+", text, re.S):
@@ -56,14 +97,34 @@ def document_sentences(
     end: int | None = None,
     kinds: Container[BlockKind] = PROSE,
 ) -> list[tuple[int, int]]:
-    """Sentences of a document's blocks of certain kinds, as offsets into its text, that begin in [start, end)."""
+    """Sentences of a document's blocks of certain kinds, as offsets into its text, that begin in [start, end).
+
+    A sentence that a displayed equation interrupts is one sentence with the equation in it.
+    """
     stop = len(document.text) if end is None else end
     found: list[tuple[int, int]] = []
-    for block in document.blocks:
+    last = -1
+    for index, block in enumerate(document.blocks):
         if block.kind in kinds and block.end > start and block.start < stop:
             spans = sentence_spans(document.text[block.start : block.end], document.language)
-            found += [(block.start + s, block.start + e) for s, e in spans if start <= block.start + s < stop]
+            placed = [(block.start + s, block.start + e) for s, e in spans if start <= block.start + s < stop]
+            if found and placed and _interrupted(document, document.blocks[last : index + 1], found[-1], placed[0]):
+                found[-1] = (found[-1][0], placed.pop(0)[1])
+            found += placed
+            last = index
     return found
+
+
+def _interrupted(
+    document: Document, blocks: Sequence[Block], before: tuple[int, int], after: tuple[int, int]
+) -> bool:
+    """Whether only displayed equations lie between two blocks, and the sentence before them goes on after them."""
+    if len(blocks) < 3 or any(block.kind is not BlockKind.EQUATION for block in blocks[1:-1]):
+        return False
+    text = document.text
+    goes_on = _LOWER.match(text, after[0]) or _GOES_ON.match(text, after[0])
+    whole = _FINISHED.search(text[before[0] : before[1]].rstrip(":"))
+    return bool(goes_on) and not whole and after[1] - before[0] <= _LONGEST_JOINED
 
 
 def _paragraph(text: str, offset: int, language: str) -> list[tuple[int, int]]:
@@ -79,56 +140,71 @@ def _paragraph(text: str, offset: int, language: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def _cuts(text: str, language: str) -> tuple[int, ...]:
-    ends = {match.end() for pattern in (_MARKED, _UNIT) for match in pattern.finditer(text)}
+    likely: set[int] = set()
     position = 0
     for piece in sentencex.segment(language, text):
         position += len(piece)
-        ends.add(position)
-    return tuple(sorted(end for end in ends if 0 < end < len(text) and _is_end(text, end)))
+        likely.add(len(text[:position].rstrip()))
+    asides = _asides(text)
+    found: list[int] = []
+    for match in _MARK.finditer(text):
+        end = match.end()
+        begin = found[-1] if found else 0
+        if end >= len(text) or not text[end:].strip() or any(a < match.start() < b for a, b in asides):
+            continue
+        if _ITEM.fullmatch(text[begin:end].strip()):
+            continue
+        if not match.group() or match.group()[0] in "。！？" or _ends(text, match.start(), end, end in likely):
+            found.append(end)
+    return tuple(end for end in found if end > 0)
 
 
-def _is_end(text: str, end: int) -> bool:
-    match = _TERMINAL.search(text, max(0, end - 40), end)
-    if match is None:
+def _ends(text: str, at: int, end: int, likely: bool) -> bool:
+    """Whether the mark in [at, end) ends a sentence; ``likely``: sentencex says so."""
+    before, after = text[max(0, at - 30) : at + 1], text[end : end + 60].lstrip()
+    if _LOWER.match(after) or _GOES_ON.match(after):
         return False
-    if text[match.start()] in "…。！？":
-        return True
-    return _ends(text, match.start(), end)
-
-
-def _ends(text: str, at: int, end: int) -> bool:
-    """Whether the punctuation in [at, end) ends a sentence."""
-    before = text[max(0, at - 30) : at + 1]
-    after = text[end:].lstrip()[:40]
-    if not after:
-        return True
-    if _open_bracket(text, at):
+    if text[at] in "!?…" or text[at : at + 2] == "..":
+        return likely or bool(_BEGINS.match(after))
+    if end > at + 1 and text[at + 1] in ")]”’\"»":  # "(Figure 6A.). The"
+        return bool(_BEGINS.match(after))
+    if _NEVER_LAST.search(before) or _is_abbreviation(before, after):
         return False
-    if text[at] in "!?":
-        return not _LOWER.match(after)
-    if _NEVER_LAST.search(before) or _LOWER.match(after):
-        return False
-    if _INITIAL.search(before) and not re.search(
-        r"\b(?:vitamin|type|figure|table|panel|appendix|class|group)\s[A-Z]\.$", before, re.I
-    ):
-        return False
-    if re.search(r"\b(?:et al|spp?|cv|etc|al)\.$", before, re.I):
-        return bool(re.match(r"[\"“(]?(?:[A-ZÀ-Þ][a-zà-ÿ]+|[A-Z]\b)", after)) and not _CITED.match(after)
-    return not re.match(r"^[,;:)\]]", after) and bool(
-        re.match(r"[\"“‘'(\[¿¡–—•*<>~≈±+\-−]*[A-ZÀ-Þ\dα-ωΑ-Ωа-яА-Я$€£§#]", after) or not after[0].isalnum()
-    )
+    starter = _STARTER.match(after)
+    if re.search(r"\b(?:al|spp?|cv|etc)\.$", before, re.I):
+        code = re.search(r"\bspp?\.$", before) and re.match(r"[B-Z]\b", after)
+        return not code and bool(re.match(r"[\"“(]?[A-ZÀ-Þ]", after)) and not _YEAR.match(after)
+    if _UNIT.search(before) or _NAMED.search(before):
+        return bool(_BEGINS.match(after))
+    if _INITIAL.search(before) or _STATES.search(before):
+        return bool(starter)
+    if re.search(r"(?:^|\s)[a-z]\.$", before):
+        return bool(starter or _PROSE_BEGINS.match(after)) or (likely and not after[0].isdigit())
+    if likely or starter:
+        return bool(_BEGINS.match(after))
+    word = re.search(r"[^\W\d_]{3}\.$|[\d)\]%]\.$", before)
+    return bool(word and re.match(rf"[\"“(¿¡]?[{_UPPER}]", after)) or bool(_PROSE_BEGINS.match(after))
 
 
-def _open_bracket(text: str, at: int) -> bool:
-    """Whether position ``at`` lies inside a bracket that closes within 300 characters."""
-    window = text[max(0, at - 300) : at]
-    depth = 0
-    for character in reversed(window):
-        if character in ")]":
-            depth += 1
-        elif character in "([":
-            if depth == 0:
-                closing = re.search(r"[)\]]", text[at : at + 300])
-                return closing is not None
-            depth -= 1
-    return False
+def _is_abbreviation(before: str, after: str) -> bool:
+    """Whether a full stop is that of an abbreviation because of what follows it."""
+    if _NUMBERED.search(before):
+        return bool(re.match(r"[\d%#(\[±~<>≈]|[A-Z]+[.\-/]?\d", after))
+    return bool(_JOURNAL.search(before) and _JOURNAL_GOES_ON.match(after))
+
+
+def _asides(text: str) -> list[tuple[int, int]]:
+    """The outermost brackets that open and close within a few hundred characters, as offsets."""
+    found: list[tuple[int, int]] = []
+    stack: list[int] = []
+    for match in re.finditer(r"[()\[\]]", text):
+        at, sign = match.start(), match.group()
+        if sign in _OPEN:
+            stack.append(at)
+            continue
+        stack = [opening for opening in stack if at - opening <= _LONGEST_ASIDE]
+        if stack and text[stack[-1]] == _OPEN[_CLOSE.index(sign)]:
+            opening = stack.pop()
+            found = [pair for pair in found if pair[0] < opening]
+            found.append((opening, at))
+    return found

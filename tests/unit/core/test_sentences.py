@@ -14,6 +14,12 @@ WHOLE = [
     "Data from the 0.1° grid, i.e. ERA5, were used.",
     "No. 6 was removed.",
     "Is this warming of 0.5 °C real?",
+    "Fires burned c. 40 % of the area, see Eqn. 7, Figs. S2 and S3 and Suppl. Table 1.",
+    "The frogs L. sp. D and L. heinrichi were caught by J. A. McGuire and D. T. Iskandar.",
+    "The steel held 99.9 wt. % of iron (no. 4, cat. A12.3, Proc. Natl. Acad. Sci. 118).",
+    "The code is at https://github.com/a.b/R.git, doi:10.5194/gmd-10-1.2017, in the file anomaly.R there.",
+    "We use approaches 1. or 2. as they come, e.g. those of Kim et al. [15].",
+    "El caudal medio (aprox. 3.5 m3/s, véase la Fig. 2 y la pág. 7) es bajo.",
 ]
 
 
@@ -25,6 +31,49 @@ def test_sentence_spans_when_abbreviations_inside_then_one_sentence(sentence: st
 def test_sentence_spans_when_paragraph_then_each_sentence_once() -> None:
     text = "  " + " ".join(WHOLE) + "\n"
     assert [text[s:e] for s, e in sentence_spans(text)] == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The sampling was complete (Fig. 6A.).", "The rest was dry."),
+        ("The unit is 1) wide, 2) flat.", "It was sold."),
+        ("The index is written in R.", "Specifically, we used it."),
+        ("It melts at 783 K.", "Data are few."),
+        ("The lake had little chlorophyll a.", "In summer it rose."),
+        ("The cost was 4 US$ (in 2010).", "(We did not ask why.)"),
+        ("It was built in the U.S.", "However, it was sold."),
+        ("As said [7,8-10].", "Ostrom lists four."),
+        ("The lost blank is found.", "The end"),
+        ("4.2. Electrodes were dried.", "4.3. Cells were filled."),
+        ("The roots lie in [0, ∞[.", "Remember that they are real."),
+    ],
+)
+def test_sentence_spans_when_two_sentences_then_cut_between(first: str, second: str) -> None:
+    glue = "" if "blank" in first else " "
+    text = first + glue + second + (" is near." if glue == "" else "")
+    assert [text[s:e] for s, e in sentence_spans(text)][0] == first
+
+
+def test_document_sentences_when_equation_interrupts_then_one_sentence() -> None:
+    parts = [
+        (BlockKind.PARAGRAPH, "We sum it up. The ratio is given by"),
+        (BlockKind.EQUATION, "r = a / b (3)"),
+        (BlockKind.PARAGRAPH, "where a is the area. It is small."),
+        (BlockKind.CAPTION, "Figure 1. A map."),
+        (BlockKind.PARAGRAPH, "then more."),
+    ]
+    text, blocks = "", []
+    for kind, part in parts:
+        blocks.append(Block(kind=kind, start=len(text), end=len(text) + len(part)))
+        text += part + "\n\n"
+    document = Document(id="d", paper_id="p", text=text.rstrip(), blocks=tuple(blocks))
+    assert [" ".join(text[s:e].split()) for s, e in document_sentences(document)] == [
+        "We sum it up.",
+        "The ratio is given by r = a / b (3) where a is the area.",
+        "It is small.",
+        "then more.",
+    ]
 
 
 def test_document_sentences_when_headings_and_tables_then_left_out() -> None:
