@@ -42,9 +42,7 @@ _JOURNAL: Final = re.compile(
     r"\b(?:Sci|Rep|Proc|Natl|Acad|Geophys|Res|Lett|Env|Environ|Ecol|Biol|Chem|Phys|Meteorol|Hydrol|Atmos|Oceanogr|Clim|Soc|Trans|Int|Rev|Eng|Comput|Univ|Assoc"
     r"|Dept|Dep|Inst|Lab|Appl|Am|Surv)\.$"
 )
-_JOURNAL_GOES_ON: Final = re.compile(
-    r"(?!Figs?|Eqs?|Tabs?|Secs?|Refs?|Nos?)[A-Z][a-z]{1,8}\.|\d+\s?[,(:]|of\b|[A-Z]\b"
-)
+_JOURNAL_GOES_ON: Final = re.compile(r"(?!Figs?|Eqs?|Tabs?|Secs?|Refs?|Nos?)[A-Z][a-z]{1,8}\.|\d+\s?[,(:]|of\b|[A-Z]\b")
 _INITIAL: Final = re.compile(rf"(?:^|[\s(\[,;&.\-–])[{_UPPER}]\.$")
 _NAMED: Final = re.compile(
     r"(?:\b(?:vitamin|type|figure|table|panel|appendix|class|group|zone|site|model|scenario|phase|plan)\s[A-Z]|\d\s?°?[A-Z])\.$",
@@ -115,9 +113,7 @@ def document_sentences(
     return found
 
 
-def _interrupted(
-    document: Document, blocks: Sequence[Block], before: tuple[int, int], after: tuple[int, int]
-) -> bool:
+def _interrupted(document: Document, blocks: Sequence[Block], before: tuple[int, int], after: tuple[int, int]) -> bool:
     """Whether only displayed equations lie between two blocks, and the sentence before them goes on after them."""
     if len(blocks) < 3 or any(block.kind is not BlockKind.EQUATION for block in blocks[1:-1]):
         return False
@@ -166,7 +162,7 @@ def _ends(text: str, at: int, end: int, likely: bool) -> bool:
         return False
     if text[at] in "!?…" or text[at : at + 2] == "..":
         return likely or bool(_BEGINS.match(after))
-    if end > at + 1 and text[at + 1] in ")]”’\"»":  # "(Figure 6A.). The"
+    if end > at + 1 and text[at + 1] in ')]”’"»':  # "(Figure 6A.). The"
         return bool(_BEGINS.match(after))
     if _NEVER_LAST.search(before) or _is_abbreviation(before, after):
         return False

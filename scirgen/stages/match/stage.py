@@ -22,7 +22,7 @@ class MatchStage(Stage):
     """One item is a dataset and a candidate paper that could be parsed."""
 
     name = "match"
-    version = 2
+    version = 3
 
     def uses(self, config: Config) -> Uses:
         """The model too, unless the strategy is one of the built-in rules."""

@@ -52,7 +52,7 @@ def test_sentence_spans_when_paragraph_then_each_sentence_once() -> None:
 def test_sentence_spans_when_two_sentences_then_cut_between(first: str, second: str) -> None:
     glue = "" if "blank" in first else " "
     text = first + glue + second + (" is near." if glue == "" else "")
-    assert [text[s:e] for s, e in sentence_spans(text)][0] == first
+    assert next(text[s:e] for s, e in sentence_spans(text)) == first
 
 
 def test_document_sentences_when_equation_interrupts_then_one_sentence() -> None:

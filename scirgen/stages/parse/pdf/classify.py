@@ -15,17 +15,26 @@ from scirgen.stages.parse.pdf.terms import CAPTION, kind_of_heading
 _EQUATION_NUMBER = re.compile(r"\(\s*[A-Z]?\.?\d{1,3}[a-z]?\s*\)$")
 _NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]{2,}$")
 _LIST = re.compile(r"^(?:[•·▪◦‣●○■□]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|[–—-])\s+\S")
-_FOOTNOTE = re.compile(r"^(?:[*†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
+_FOOTNOTE = re.compile(r"^(?:[*∗†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
 _PUBLISHER = re.compile(
     r"©|\(c\)\s*\d{4}|creative commons|\bcc[- ]by\b|open access|published by|all rights reserved|\bissn\b|correspond(?:ing|ence)"
     r"|e-?mail:|@\w+\.\w+|^received|^accepted|^citation:|^editor|^edited by|^reviewed by|^copyright|doi\.org/|^available online"
     r"|^autor para correspond|^how to cite|^como citar|^recebido|^recibido|^aceito|orcid",
     re.I,
 )
+_MONOSPACED = re.compile(
+    r"courier|mono|consol|cmtt|lmtt|sftt|typewriter|menlo|inconsol|nimbusmon|beramono|txtt|pcrr", re.I
+)
+_ADDRESS = re.compile(r"(?:doi:?\s*|https?://)?\S*(?:10\.\d{4,9}/|www\.|://)\S+")
+_OPEN_END = re.compile(r"[^.!?:;。！？：]$")
+_SMALL_LETTER = re.compile(r"[\"“‘'(\[]*[a-zà-ÿ]")
 _YEAR = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b|in press", re.I)
 _REFERENCE = re.compile(
     r"^(?:\[?\d{1,3}[\].]?\s+[A-ZÀ-Þ]|[A-ZÀ-Þ][\w'’À-ÿ-]+(?:\s[A-ZÀ-Þ][\w'’-]+)?,?\s+(?:[A-Z]\.|[A-Z]{1,3}\b|[A-Z][a-z]+,))"
 )
+
+
+_MAY_BE_REFERENCE = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, BlockKind.FOOTNOTE)
 
 
 def mark_kinds(groups: list[Group], body: Style) -> None:
@@ -35,6 +44,8 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
             continue
         if _is_caption(group, body):
             group.kind = BlockKind.CAPTION
+        elif _is_code(group, body) or _ADDRESS.fullmatch(group.text):
+            group.kind = BlockKind.OTHER
         elif _is_table_row(group):
             group.kind = BlockKind.TABLE
         elif _is_equation(group):
@@ -46,6 +57,7 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
         elif _LIST.match(group.text) and group.style.size >= body.size - 0.6:
             group.kind = BlockKind.LIST_ITEM
     _continue_captions(groups, body)
+    _rejoin_captions(groups)
     _mark_tables(groups, body)
     _mark_equation_parts(groups)
     _mark_sidebars(groups, body)
@@ -62,18 +74,58 @@ def _continue_captions(groups: list[Group], body: Style) -> None:
             group.kind, group.continued = BlockKind.CAPTION, True
 
 
+def _rejoin_captions(groups: list[Group]) -> None:
+    """Put the rest of a caption that is set in two columns, or cut off at the edge of its figure, behind its beginning."""
+    for caption in [g for g in groups if g.kind is BlockKind.CAPTION]:
+        at = groups.index(caption)
+        for group in groups[at + 1 : at + 12]:
+            if not _OPEN_END.search(caption.text) or group.page != caption.page:
+                break
+            if group.kind in (BlockKind.PARAGRAPH, BlockKind.OTHER) and _completes(caption, group):
+                group.kind, group.continued = BlockKind.CAPTION, True
+                groups.remove(group)
+                groups.insert(at + 1, group)
+                break
+
+
+def _completes(caption: Group, group: Group) -> bool:
+    """Whether a group beside or right below an unfinished caption, in the caption's type, goes on in a small letter."""
+    last = caption.lines[-1].style
+    same = (group.style.size, group.style.font) == (last.size, last.font)
+    top, bottom = caption.lines[0].y0, caption.lines[-1].y1
+    near = top - 2 < group.lines[0].y0 < bottom + 0.8 * caption.style.size
+    return same and near and bool(_SMALL_LETTER.match(group.text))
+
+
+def _is_code(group: Group, body: Style) -> bool:
+    """Whether a group is set in a typewriter's type and the body is not: a program, a command."""
+    return bool(group.share > 0.5 and _MONOSPACED.search(group.style.font) and not _MONOSPACED.search(body.font))
+
+
 def _mark_equation_parts(groups: list[Group]) -> None:
     """Bits of a displayed equation that its layout tore off: short, with hardly a word, beside an equation."""
-    for index, group in enumerate(groups):
-        if group.kind not in (BlockKind.PARAGRAPH, BlockKind.OTHER) or len(group.text) > 70:
-            continue
-        if len(re.findall(r"[^\W\d_]{4,}", group.text)) > 2 or kind_of_heading(group.text):
-            continue
-        for other in groups[max(0, index - 6) : index + 7]:
-            near = other.page == group.page and abs(other.lines[0].middle - group.lines[0].middle) < 30
-            if near and other.kind is BlockKind.EQUATION:
-                group.kind = BlockKind.EQUATION
-                break
+    while any(_takes_part(groups, index) for index in range(len(groups))):
+        continue
+
+
+def _takes_part(groups: list[Group], index: int) -> bool:
+    """Make a group a part of the equation that it stands beside; whether that was done."""
+    group = groups[index]
+    torn = (BlockKind.PARAGRAPH, BlockKind.OTHER, BlockKind.TABLE)
+    if group.kind not in torn or group.in_table or len(group.text) > (70 if group.kind is not BlockKind.TABLE else 160):
+        return False
+    if len(re.findall(r"[^\W\d_]{4,}", group.text)) > 2 or kind_of_heading(group.text):
+        return False
+    for other in groups[max(0, index - 6) : index + 7]:
+        near = other.page == group.page and any(
+            abs(a.middle - b.middle) < 30
+            for a in (other.lines[0], other.lines[-1])
+            for b in (group.lines[0], group.lines[-1])
+        )
+        if near and other.kind is BlockKind.EQUATION:
+            group.kind = BlockKind.EQUATION
+            return True
+    return False
 
 
 def _mark_sidebars(groups: list[Group], body: Style) -> None:
@@ -154,6 +206,7 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
             continue
         if inside != group.page:
             continue
+        group.in_table = group.kind is BlockKind.TABLE
         chinese = sum("\u4e00" <= c <= "\u9fff" for c in group.text) > 0.4 * len(group.text)
         prose = abs(group.style.size - body.size) < 0.6 and (group.style.font == body.font or chinese)
         wide = median(line.x1 - line.x0 for line in group.lines) > 0.7 * max(1.0, group.x1 - group.x0)
@@ -162,21 +215,27 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
         elif group.kind in (BlockKind.OTHER, BlockKind.PARAGRAPH, BlockKind.EQUATION) and not kind_of_heading(
             group.text
         ):
-            group.kind = BlockKind.TABLE
+            group.kind, group.in_table = BlockKind.TABLE, True
 
 
 def mark_references(groups: list[Group]) -> list[Group]:
-    """What follows a references heading, up to the next heading, is references; one group an entry where that can be told."""
-    inside = False
+    """What follows a references heading, up to the next heading, is references; one group an entry where that can be told.
+
+    What follows a heading "Keywords" is not prose.
+    """
+    part = ""
     result: list[Group] = []
     for group in groups:
         if group.kind is BlockKind.HEADING:
             name = kind_of_heading(group.text)
-            inside = name == "references" or (inside and name == "" and bool(_REFERENCE.match(group.text)))
-        elif inside and group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, BlockKind.FOOTNOTE):
+            inside = part == "references" and name == "" and bool(_REFERENCE.match(group.text))
+            part = "references" if inside else name
+        elif part == "references" and group.kind in _MAY_BE_REFERENCE:
             group.kind = BlockKind.REFERENCE
             result += _entries(group)
             continue
+        elif part == "keywords" and group.kind is BlockKind.PARAGRAPH and _OPEN_END.search(group.text):
+            group.kind = BlockKind.OTHER
         result.append(group)
     return result
 

@@ -15,6 +15,10 @@ _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, Blo
 _RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
 _ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
 _GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
+_SMALL = re.compile(r"^[a-zà-ÿ]")
+_HANGS = re.compile(
+    r"(?:,|\b(?:and|or|the|a|an|of|in|on|at|to|for|from|by|with|that|which|this|these|is|are|was|were|as|than|y|e|de|del|la|el|los|las|en|da|do|et|des|und|der|die))$"
+)
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u00ad]$")
 _KEEP = frozenset(
@@ -72,31 +76,43 @@ class Vocabulary:
 def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]:
     """Blocks in reading order; what floats between two halves of a paragraph follows the paragraph."""
     merged: list[tuple[Group, list[Line]]] = []
-    last: int | None = None
+    prose: list[int] = []  # of the paragraphs since the last heading or equation
     for group in groups:
-        if group.kind is BlockKind.PARAGRAPH and last is not None and _continues(merged[last], group):
-            merged[last][1].extend(group.lines)
+        before = _continued(merged, prose, group) if group.kind is BlockKind.PARAGRAPH else None
+        if before is not None:
+            merged[before][1].extend(group.lines)
             continue
-        if (
-            (group.kind in _RUNS or group.continued)
-            and merged
-            and merged[-1][0].kind is group.kind
-            and merged[-1][0].page == group.page
-        ):
+        runs_on = group.kind in _RUNS or group.continued
+        if runs_on and merged and merged[-1][0].kind is group.kind and merged[-1][0].page == group.page:
             merged[-1][1].extend(group.lines)
             continue
         merged.append((group, list(group.lines)))
         if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
-            last = len(merged) - 1
+            prose.append(len(merged) - 1)
         elif group.kind not in _FLOATS:
-            last = None
+            prose = []
     return [_block(group, lines, vocabulary) for group, lines in merged]
+
+
+def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
+    """Which earlier paragraph goes on in ``group``: the last one, or an unfinished one before notes and affiliations."""
+    if prose and _continues(merged[prose[-1]], group):
+        return prose[-1]
+    if not _SMALL.match(group.text):
+        return None
+    for index in reversed(prose[-4:-1]):
+        first, lines = merged[index]
+        same = first.style.size == group.style.size and first.style.font == group.style.font
+        if same and group.page - lines[-1].page <= 1 and _continues(merged[index], group):
+            return index
+    return None
 
 
 def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
     first, lines = before
     end = lines[-1]
-    if abs(first.style.size - group.style.size) > 0.6 or first.style.bold != group.style.bold:
+    other_size = abs(first.style.size - group.style.size)
+    if other_size > 0.6 or first.style.bold != group.style.bold or (other_size > 0.3 and group.text[:1].isdigit()):
         return False
     text = end.text
     moved = end.page != group.page or group.lines[0].y0 < end.y0 or group.region != first.region
@@ -108,7 +124,11 @@ def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
     if lower:
         return True
     full = end.x1 > first.x1 - 2.5 * end.size
-    return moved and full and group.lines[0].x0 < group.x0 + 0.6 * end.size
+    hangs = bool(_HANGS.search(text)) and end.x1 - end.x0 > 0.6 * (first.x1 - first.x0)
+    at_edge = group.lines[0].x0 < group.x0 + 0.6 * end.size
+    if moved:
+        return (full or hangs) and at_edge
+    return full and group.above < 2.2 * end.size and first.style == group.style and (at_edge or text.endswith(","))
 
 
 def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> ParsedBlock:

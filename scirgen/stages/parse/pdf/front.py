@@ -23,6 +23,7 @@ _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
 _MIN_ABSTRACT = 300
+_LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
 _PARTS = re.compile(
     r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting|participants|materials? and methods|results?|findings"
@@ -299,8 +300,14 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
         elif group.kind is BlockKind.PARAGRAPH:
             group.kind = BlockKind.OTHER
     for group in groups[front.body_start :]:
+        if (
+            group.kind is BlockKind.PARAGRAPH
+            and group.page <= groups[0].page + 1
+            and _LABELLED_KEYWORDS.match(group.text)
+        ):
+            group.kind = BlockKind.OTHER if KEYWORDS.match(group.text) else group.kind
         if group.page > groups[0].page:
-            break
+            continue
         if group.kind is BlockKind.PARAGRAPH and group.style.size < body.size - 0.4 and is_publishers(group.text):
             group.kind = BlockKind.OTHER
 

@@ -37,6 +37,7 @@ class Group:
     kind: BlockKind = BlockKind.PARAGRAPH
     level: int | None = None
     continued: bool = False
+    in_table: bool = False
     style: Style = field(default_factory=lambda: Style("", 0, False, False))
     share: float = 1.0
 

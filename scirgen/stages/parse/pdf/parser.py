@@ -17,7 +17,7 @@ from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
 from scirgen.stages.parse.pdf.unreadable import is_unreadable
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 _MAX_PAGES = 2000
 _MAY_COPY = 16  # ISO 32000-1, table 22, bit 5
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
