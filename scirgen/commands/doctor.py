@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scirgen.core.errors import StoreError
 from scirgen.pipeline.record_codec import unpack
-from scirgen.pipeline.store import Store
+from scirgen.pipeline.store import Store, result_hash
 
 _STEP = 256
 _OF_MODELS = ("replies", "batches", "batch_requests", "batch_replies")
@@ -27,7 +27,10 @@ class Salvaged:
 
 
 def diagnose(folder: Path) -> list[str]:
-    """Problems of a run's store: SQLite's own integrity check, then every stored record unpacked. Empty: sound.
+    """Problems of a run's store: SQLite's own integrity check, then every stored result unpacked and hashed. Empty: sound.
+
+    A result whose hash differs was edited, or damaged where SQLite cannot see it. Whoever edits may also write the hash
+    again: it protects against mistakes, not against forgers.
 
     Raises:
         StoreError: there is no run in the folder.
@@ -37,9 +40,9 @@ def diagnose(folder: Path) -> list[str]:
         problems = [str(row[0]) for row in store.db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
         if problems:
             return problems
-        for stage, key, *blobs in store.db.execute("SELECT stage, key, outputs, rejections, failures FROM results"):
-            if not _readable(blobs):
-                problems.append(f"{stage} {key}: the stored records cannot be read")
+        columns, rows = _results(store.db)
+        named = (dict(zip(columns, row, strict=True)) for row in rows)
+        problems.extend(f"{row['stage']} {row['key']}: {fault}" for row in named if (fault := _fault(row)))
         return problems
     except sqlite3.DatabaseError as error:
         return [str(error)]
@@ -71,9 +74,7 @@ def repair(folder: Path) -> Salvaged:
         for table in tables:
             kept[table] = 0
             for columns, row in _intact_rows(old, table):
-                if table == "results" and not _readable(
-                    [row[columns.index(c)] for c in ("outputs", "rejections", "failures")]
-                ):
+                if table == "results" and _fault(dict(zip(columns, row, strict=True))):
                     lost += 1
                     continue
                 _ensure(fresh.db, old, table)
@@ -137,10 +138,23 @@ def _range(db: sqlite3.Connection, table: str, listing: str, low: int, high: int
         return _range(db, table, listing, low, middle) + _range(db, table, listing, middle, high)
 
 
-def _readable(blobs: list[object]) -> bool:
+def _results(db: sqlite3.Connection) -> tuple[list[str], Iterator[tuple[object, ...]]]:
+    found = db.execute("SELECT * FROM results")
+    return [column[0] for column in found.description], found
+
+
+def _fault(row: Mapping[str, Any]) -> str:
+    """What is wrong with a result; "" for nothing. Results of the first store version have no hash."""
+    blobs = [row["outputs"], row["rejections"], row["failures"]]
     try:
-        for blob in blobs:
-            unpack(bytes(blob))  # type: ignore[call-overload]
-    except (StoreError, zlib.error, TypeError):
-        return False
-    return True
+        counts = [len(unpack(bytes(blob))) for blob in blobs]
+    except StoreError as error:
+        return f"the stored records cannot be read: {error.message}"
+    except (TypeError, AttributeError):
+        return "the stored records cannot be read"
+    said = row.get("hash")
+    if said and said != result_hash(row["stage"], row["key"], row["fingerprint"], row["status"], *map(bytes, blobs)):
+        return "edited since it was written (its hash differs)"
+    if counts[:2] != [row["n_outputs"], row["n_rejections"]]:
+        return "it holds another number of records than were written"
+    return ""

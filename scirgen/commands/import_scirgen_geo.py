@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Paper, QAPair, Span
 from scirgen.qa.release import SPLITS, ReleaseInfo
@@ -215,13 +216,13 @@ def _read(src: Path) -> Iterator[tuple[Record, str | None, str]]:
 
 def _lines(file: Path) -> Iterator[tuple[Record, str | None, str]]:
     named = _SPLIT_NAMES.get(file.name.partition(".")[0])
-    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
+    with open_maybe_gzipped(file) as lines:
         try:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     record = _parse(line, f"{file}, line {number}")
                     yield record, _split(record) or named, f"{file}, line {number}"
-        except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        except (EOFError, gzip.BadGzipFile, TooLargeError, UnicodeDecodeError) as error:
             raise InputError(f"{file} is damaged: {error}", hint=_HINT) from error
 
 

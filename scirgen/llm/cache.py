@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.inflate import TooLargeError, deflate, inflate
 from scirgen.core.files.writer import Writer
 from scirgen.core.fingerprint import encoded
-from scirgen.core.safety.inflate import inflate
 from scirgen.core.secrets import masked_bytes
 from scirgen.llm.base import Usage
 
@@ -135,7 +135,7 @@ class ReplyCache:
             StoreError: the database cannot be written (disk full, locked, read-only).
         """
         usage = usage or Usage()
-        packed = zlib.compress(masked_bytes(encoded(request)), 1)
+        packed = deflate(masked_bytes(encoded(request)))
         with self.writer.guarded():
             with self.writer.transaction(now=True):
                 if not self._there:
@@ -146,7 +146,7 @@ class ReplyCache:
                 self._db.execute(
                     "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
                     (
-                        key, kind, model, packed, zlib.compress(masked_bytes(text.encode("utf-8", "surrogatepass")), 1), finish_reason,
+                        key, kind, model, packed, deflate(masked_bytes(text.encode("utf-8", "surrogatepass"))), finish_reason,
                         usage.prompt_tokens, usage.completion_tokens,
                     ),
                 )  # fmt: skip
@@ -186,4 +186,7 @@ class ReplyCache:
 
 
 def _unpack(blob: bytes) -> str:
-    return inflate(blob).decode("utf-8", "surrogatepass")
+    try:
+        return inflate(blob).decode("utf-8", "surrogatepass")
+    except (zlib.error, TooLargeError, ValueError) as error:
+        raise StoreError(f"a stored reply is damaged: {error}", hint="Run: scirgen doctor RUN --repair") from error

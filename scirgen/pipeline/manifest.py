@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scirgen.core.config import Config
 from scirgen.core.errors import StoreError
-from scirgen.core.safety.files import write_new
+from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.core.version import __version__
 from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.plan import PLAN
@@ -60,6 +60,6 @@ def write_manifest(folder: Path, store: Store, manifest: dict[str, object], view
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     store.set_meta("manifest", text)
     try:
-        write_new(folder / "manifest.json", text)
+        write_new(folder / "manifest.json", text, mode=mode_beside(folder / "run.db"))
     except OSError as error:
         raise StoreError(f"{folder / 'manifest.json'} cannot be written: {error.strerror}") from error

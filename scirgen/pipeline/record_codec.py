@@ -9,6 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.inflate import TooLargeError, deflate, inflate
 from scirgen.core.records import (
     Aspect,
     Dataset,
@@ -23,7 +24,6 @@ from scirgen.core.records import (
     ReleaseFile,
     SectionLabel,
 )
-from scirgen.core.safety.inflate import inflate
 from scirgen.core.secrets import masked_bytes
 
 R = TypeVar("R", bound=Record)
@@ -39,7 +39,7 @@ def pack(records: Iterable[Record]) -> bytes:
     """Serialise records; the same records give the same bytes. Keys of this process are left out."""
     text = "\n".join(f"{type(r).__name__}\t{r.model_dump_json(exclude_defaults=True)}" for r in records)
     raw = masked_bytes(text.encode("utf-8", "surrogatepass"))
-    return b"z" + zlib.compress(raw, 1) if len(raw) >= _COMPRESS_FROM else b"r" + raw
+    return b"z" + deflate(raw) if len(raw) >= _COMPRESS_FROM else b"r" + raw
 
 
 def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
@@ -58,7 +58,7 @@ def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
             if kind is None or name == kind.__name__:
                 found.append(_KINDS[name].model_validate_json(body))  # type: ignore[arg-type]
         return found
-    except (zlib.error, KeyError, ValueError) as error:
+    except (zlib.error, TooLargeError, KeyError, ValueError) as error:
         raise StoreError(f"a stored record is damaged: {error}", hint="Run: scirgen doctor RUN --repair") from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import sqlite3
 import time
@@ -23,7 +24,7 @@ from scirgen.core.safety.files import private_file, private_folder
 from scirgen.pipeline.record_codec import pack, record_id, unpack
 from scirgen.stages.base import StageResult
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 CHECKED_ALWAYS = 200 * 2**20
 """Bytes; SQLite checks so many in a fifth of a second. Larger stores are checked only after an unclean end."""
 
@@ -33,6 +34,7 @@ CREATE TABLE IF NOT EXISTS results(
   status TEXT NOT NULL CHECK(status IN ('done','partial','failed')),
   outputs BLOB NOT NULL, rejections BLOB NOT NULL, failures BLOB NOT NULL,
   n_outputs INTEGER NOT NULL, n_rejections INTEGER NOT NULL, seconds REAL NOT NULL, finished REAL NOT NULL,
+  hash TEXT NOT NULL DEFAULT '',
   UNIQUE(stage, key, fingerprint));
 CREATE TABLE IF NOT EXISTS members(
   dataset_id TEXT NOT NULL, stage TEXT NOT NULL, key TEXT NOT NULL, result_id INTEGER, round INTEGER NOT NULL DEFAULT 0,
@@ -133,6 +135,8 @@ class Store:
             db.execute("PRAGMA wal_autocheckpoint=10000")
             db.execute("PRAGMA cache_size=-16000")
             db.executescript(_SCHEMA)
+            if version == 1:  # results of that version have no hash
+                db.execute("ALTER TABLE results ADD COLUMN hash TEXT NOT NULL DEFAULT ''")
             db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             unclean = db.execute("SELECT 1 FROM meta WHERE key='clean' AND value='0'").fetchone()
             if unclean or self.path.stat().st_size <= CHECKED_ALWAYS:
@@ -215,15 +219,16 @@ class Store:
         """
         status = "done" if not result.failures else ("partial" if result.outputs or result.rejections else "failed")
         blobs = pack(result.outputs), pack(result.rejections), pack(result.failures)
+        hashed = result_hash(stage, key, fingerprint, status, *blobs)
         with self.transaction():
             row = self.db.execute(
                 "INSERT INTO results(stage,key,fingerprint,status,outputs,rejections,failures,n_outputs,n_rejections,"
-                "seconds,finished) VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(stage,key,fingerprint) DO UPDATE SET "
+                "seconds,finished,hash) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(stage,key,fingerprint) DO UPDATE SET "
                 "status=excluded.status, outputs=excluded.outputs, rejections=excluded.rejections, "
                 "failures=excluded.failures, n_outputs=excluded.n_outputs, n_rejections=excluded.n_rejections, "
-                "seconds=excluded.seconds, finished=excluded.finished RETURNING id",
+                "seconds=excluded.seconds, finished=excluded.finished, hash=excluded.hash RETURNING id",
                 (stage, key, fingerprint, status, *blobs, len(result.outputs), len(result.rejections), seconds,
-                 time.time()),
+                 time.time(), hashed),
             ).fetchone()  # fmt: skip
             self.db.execute("DELETE FROM rows WHERE result_id=?", row)
             self.db.executemany("INSERT INTO rows VALUES(?,?,?,?,?)", list(_index(row[0], result)))
@@ -348,7 +353,9 @@ class Store:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             else:
                 private_folder(self.path.parent)
-                private_file(self.path)
+                for name in (self.path, *(self.path.with_name(self.path.name + s) for s in ("-wal", "-shm"))):
+                    if name == self.path or name.exists():
+                        private_file(name)
             descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StoreError(
@@ -370,6 +377,14 @@ class Store:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def result_hash(stage: str, key: str, fingerprint: str, status: str, *blobs: bytes) -> str:
+    """SHA-256 of what a result says and for what, as `scirgen doctor` compares it: a row that somebody edited has another one."""
+    hasher = hashlib.sha256()
+    for part in (stage.encode(), key.encode("utf-8", "surrogatepass"), fingerprint.encode(), status.encode(), *blobs):
+        hasher.update(len(part).to_bytes(8, "big") + part)
+    return hasher.hexdigest()
 
 
 def _index(result_id: int, result: StageResult) -> Iterator[tuple[int, str, str, str | None, str | None]]:

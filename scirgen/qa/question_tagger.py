@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.inflate import open_gzip
 from scirgen.core.fingerprint import digest, file_sha256
 
 FEATURES_VERSION: Final = 1
@@ -140,7 +141,8 @@ class QuestionTagger:
             for name, sha256 in meta["files"].items():
                 if file_sha256(folder / name) != sha256:
                     raise InputError(f"{folder / name} is not the file that was saved", hint="Train it again.")
-            terms = gzip.decompress((folder / _FILES[0]).read_bytes()).decode().split("\n")
+            with open_gzip(folder / _FILES[0]) as packed:
+                terms = packed.read().decode().split("\n")
             with np.load(folder / _FILES[1], allow_pickle=False) as arrays:
                 return cls(terms, arrays["idf"], arrays["coefficients"], arrays["intercepts"], meta)
         except (OSError, ValueError, KeyError, EOFError) as error:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from scirgen.core.errors import StoreError
-from scirgen.core.safety.files import write_new
+from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.qa.release import SPLITS, Release
 from scirgen.report.charts import draw
 from scirgen.report.codes import meanings
@@ -51,8 +51,9 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{out} cannot be made: {error.strerror}", hint="Choose another with --out.") from error
-    _write(out / "report.json", data.model_dump_json(indent=2) + "\n")
-    _write(out / "report.html", render(data))
+    mode = mode_beside(folder / "run.db")
+    _write(out / "report.json", data.model_dump_json(indent=2) + "\n", mode)
+    _write(out / "report.html", render(data), mode)
     return out / "report.html"
 
 
@@ -136,9 +137,9 @@ def _number(value: object) -> str:
     return "unknown" if value is None else f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, mode: int) -> None:
     try:
-        write_new(path, text)
+        write_new(path, text, mode=mode)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", hint="Free some space, then: scirgen report RUN"

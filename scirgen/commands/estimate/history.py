@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scirgen.commands.estimate.rehearsal import PREFILL_SHARE, SCORE_SHAPE, alike, chat_shape
+from scirgen.core.files.inflate import inflate
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.merged_view import refuse_merged
 from scirgen.pipeline.views.view import StoreView
@@ -103,7 +103,7 @@ def _replies(db: sqlite3.Connection) -> Iterator[tuple[str, str, dict[str, Any],
     there = db.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
     rows = db.execute("SELECT kind, model, request, prompt_tokens, completion_tokens FROM replies") if there else ()
     for kind, model, request, prompt, completion in rows:
-        yield kind, model, json.loads(zlib.decompress(request)), prompt, completion
+        yield kind, model, json.loads(inflate(request)), prompt, completion
 
 
 def _name(messages: list[list[str]]) -> int:

@@ -7,9 +7,10 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 
 
 def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
@@ -24,7 +25,7 @@ def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
         InputError: the file is missing or damaged, or a row lacks a key; file and line are named.
     """
     path = find(src, name)
-    with _opened(path) as lines:
+    with open_maybe_gzipped(path, newline="") as lines:
         try:
             found = (
                 csv.DictReader(lines, delimiter="\t")
@@ -35,7 +36,7 @@ def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
                 if missing := [key for key in needed if row.get(key) is None]:
                     raise InputError(f"{path}, row {number}: without {', '.join(missing)}", hint=_HINT)
                 yield row
-        except (EOFError, gzip.BadGzipFile, UnicodeDecodeError, csv.Error) as error:
+        except (EOFError, gzip.BadGzipFile, TooLargeError, UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{path} is damaged: {error}", hint=_HINT) from error
 
 
@@ -64,12 +65,6 @@ def number(value: object, place: str) -> int:
 
 
 _HINT = "docs/recipes.md lists the files that SRC holds and their columns."
-
-
-def _opened(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
 
 
 def _row(line: str, path: Path, number: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from scirgen.commands.merge.parts import differences, differing, leaves, unfinis
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.fingerprint import digest
-from scirgen.core.safety.files import replacing
+from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.core.version import __version__
 from scirgen.pipeline.dataset_scope import DatasetScope
 from scirgen.pipeline.manifest import write_manifest
@@ -286,7 +286,7 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
 
 def _write_table(path: Path, view: MergedView) -> None:
     try:
-        with replacing(path) as out:
+        with replacing(path, mode=mode_beside(path.with_name("run.db"))) as out:
             out.write(b"dataset_id\tpart\n")
             out.writelines(f"{dataset_id}\t{part}\n".encode() for dataset_id, part in view.owners())
     except OSError as error:

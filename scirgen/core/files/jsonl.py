@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import jsonlines
 from pydantic import BaseModel
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.inflate import open_maybe_gzipped
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def open_text(path: Path, *, hint: str) -> Iterator[TextIO]:
         InputError: it cannot be read, also while it is being read.
     """
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            yield cast(TextIO, file)
+        with open_maybe_gzipped(path) as file:
+            yield file
     except (OSError, UnicodeDecodeError, EOFError) as error:
         raise InputError(f"{path} cannot be read: {error}", hint=hint) from error
 

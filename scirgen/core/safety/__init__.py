@@ -1,1 +1,1 @@
-"""Guards against what comes from outside: templates, waiting times of servers, compressed data, files and links."""
+"""Guards against what comes from outside: templates, waiting times of servers, files and links."""

@@ -32,7 +32,7 @@ def private_folder(folder: Path) -> None:
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file that only its owner can read (0600), if it is not there.
+    """Make an empty file that only its owner can read (0600); one that is there gets that mode.
 
     Raises:
         OSError: it cannot be made, or a link stands in its place.
@@ -41,6 +41,14 @@ def private_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     if path.is_symlink():
         raise OSError(errno.ELOOP, "a link stands in its place", str(path))
+    with contextlib.suppress(PermissionError):  # somebody else's: its owner decides
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+
+
+def mode_beside(path: Path) -> int:
+    """The mode for a file that tells of another one, as a report does of a run's store: private where that is private."""
+    return path.stat().st_mode & 0o644 if path.is_file() else 0o644
 
 
 @contextlib.contextmanager

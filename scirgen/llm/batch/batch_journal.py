@@ -6,12 +6,12 @@ Two tables beside the reply cache, in the run's own file, so that a reply is in 
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from scirgen.core.files.inflate import deflate, inflate
 from scirgen.core.files.writer import Writer
 
 _TABLES = """
@@ -72,7 +72,7 @@ class BatchJournal:
     def collected(self, name: str, arrived: Mapping[str, Arrived]) -> None:
         """Close a batch, keeping what arrived until it is taken."""
         with self._write():
-            rows = [(i, a.status, zlib.compress(json.dumps(a.body).encode(), 1)) for i, a in arrived.items()]
+            rows = [(i, a.status, deflate(json.dumps(a.body).encode())) for i, a in arrived.items()]
             self._db.executemany("INSERT OR REPLACE INTO batch_replies VALUES(?,?,?)", rows)
             self._db.execute("DELETE FROM batch_requests WHERE batch=?", (name,))
             self._db.execute("DELETE FROM batches WHERE name=?", (name,))
@@ -88,7 +88,7 @@ class BatchJournal:
     def reply(self, custom_id: str) -> Arrived | None:
         """What arrived for a request that nobody was waiting for."""
         row = self._db.execute("SELECT status, body FROM batch_replies WHERE custom_id=?", (custom_id,)).fetchone()
-        return Arrived(row[0], json.loads(zlib.decompress(row[1]))) if row else None
+        return Arrived(row[0], json.loads(inflate(row[1]))) if row else None
 
     def taken(self, custom_id: str) -> None:
         """The reply is in the reply cache now (or was of no use)."""

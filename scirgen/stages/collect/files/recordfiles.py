@@ -13,13 +13,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TextIO, cast
+from typing import Literal, cast
 
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
+from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.files.jsonl import parse_lines
 from scirgen.core.records import Rejection
-from scirgen.core.safety.inflate import TooLargeError, open_gzip
 from scirgen.core.text.tame import tame_blanks, tame_values
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import records_in
@@ -30,7 +30,6 @@ _KINDS: dict[str, Kind] = {
     ".json": "json", ".jsonld": "json", ".geojson": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
-_MOST_UNPACKED = 2 * 2**30
 _LONGEST_CSV_FIELD = 16 * 1024 * 1024
 _HEAD = 2048
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -115,15 +114,8 @@ def malformed(where: str, name: str, problem: str, raw: str = "") -> Rejection:
     return Rejection.of("collect", "malformed_record", f"{where}: {problem}", ("Dataset", where), record=raw[:2000])
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix.lower() == ".gz":
-        most = min(_MOST_UNPACKED, max(_MOST_UNPACKED // 8, 100 * path.stat().st_size))
-        return io.TextIOWrapper(open_gzip(path, most), encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
 def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
-    with _open(path) as file:
+    with open_maybe_gzipped(path, encoding="utf-8-sig", newline="") as file:
         for line in parse_lines(iter(lambda: file.readline(_LONGEST_LINE), "")):
             where = f"{name}:{line.number}"
             if line.problem:
@@ -133,7 +125,7 @@ def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
 
 
 def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Rejection]:
-    with _open(path) as file:
+    with open_maybe_gzipped(path, encoding="utf-8-sig", newline="") as file:
         text = file.read()
     try:
         value = json.loads(text)
@@ -167,7 +159,7 @@ def _mapping(value: object, where: str, name: str) -> RawRecord | Rejection:
 
 def _csv(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
     csv.field_size_limit(_LONGEST_CSV_FIELD)
-    with _open(path) as file:
+    with open_maybe_gzipped(path, encoding="utf-8-sig", newline="") as file:
         tab = any(s.lower() == ".tsv" for s in path.suffixes)
         head = file.readline()
         dialect = csv.excel_tab if tab or head.count("\t") > head.count(",") else csv.excel

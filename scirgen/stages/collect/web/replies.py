@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.inflate import TooLargeError, deflate, inflate
 from scirgen.core.safety.files import private_file
-from scirgen.core.safety.inflate import inflate
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies(
@@ -72,12 +72,15 @@ class ReplyCache:
     def get(self, url: str) -> Reply | None:
         """The last reply, however old."""
         row = self._run("SELECT status, body, etag, modified, link, at FROM replies WHERE url=?", (url,))
-        return Reply(url, row[0], inflate(row[1]), *row[2:]) if row else None
+        try:
+            return Reply(url, row[0], inflate(row[1]), *row[2:]) if row else None
+        except (zlib.error, TooLargeError):  # damaged: it is fetched again
+            return None
 
     def put(self, reply: Reply) -> Reply:
         """Keep a reply, as of now."""
         now = self._clock()
-        body = zlib.compress(reply.body, 3)
+        body = deflate(reply.body, 3)
         self._run(
             "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?)",
             (reply.url, reply.status, reply.etag, reply.modified, reply.link, body, now),
