@@ -164,7 +164,8 @@ def _ends(text: str, at: int, end: int, likely: bool) -> bool:
         return likely or bool(_BEGINS.match(after))
     if end > at + 1 and text[at + 1] in ')]”’"»':  # "(Figure 6A.). The"
         return bool(_BEGINS.match(after))
-    if _NEVER_LAST.search(before) or _is_abbreviation(before, after):
+    pattern = before.endswith("*.") and not text[end].isspace()
+    if pattern or _NEVER_LAST.search(before) or _is_abbreviation(before, after):
         return False
     starter = _STARTER.match(after)
     if re.search(r"\b(?:al|spp?|cv|etc)\.$", before, re.I):

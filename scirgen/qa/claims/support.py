@@ -84,6 +84,19 @@ def worded(answer: str) -> str:
     return answer
 
 
+_ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,6}(?=s?(?![\w-]))")
+
+
+def spelled_out(text: str, evidence: str) -> list[str]:
+    """Words of a text that evidence has as an acronym of their initials: "sea surface temperature" where it says "SSTs"."""
+    said = words(text)
+    initials = "".join(w[0] for w in said)
+    found: list[str] = []
+    for acronym in dict.fromkeys(m.group().lower() for m in _ACRONYM.finditer(evidence)):
+        found += [w for m in re.finditer(re.escape(acronym), initials) for w in said[m.start() : m.end()]]
+    return found
+
+
 def share_known(wanted: Sequence[str], vocabulary: Collection[str]) -> float:
     """How much of the words a vocabulary holds, in [0, 1]; 1 where nothing is wanted."""
     index = _by_letter(vocabulary)

@@ -137,18 +137,20 @@ def guarded(
     if not places:
         return Judgement(False, f"No sentence that was shown bears it out: {why}", code="no_evidence")
     names = DatasetNames(pair.dataset)
-    if not any(_speaks_of(pair.document.text[p.start : p.end], names) for p in places):
+    if not _speak_of([pair.document.text[p.start : p.end] for p in places], names):
         return Judgement(
             False, f"The sentences cited share no more with the dataset than a place: {why}", places, "place_only"
         )
     return Judgement(True, why, places)
 
 
-def _speaks_of(quote: str, names: DatasetNames) -> bool:
-    low = quote.lower()
-    if any(i in low for i in names.identifiers) or any(n.text in quote for n in names.names):
+def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
+    """Whether one sentence names the dataset or has two words of its subject, or all sentences together have three."""
+    low = " ".join(quotes).lower()
+    if any(i in low for i in names.identifiers) or any(n.text in q for n in names.names for q in quotes):
         return True
-    return len(telling_words(quote) & names.subject) >= 2
+    shared = [telling_words(q) & names.subject for q in quotes]
+    return any(len(s) >= 2 for s in shared) or len(frozenset[str]().union(*shared)) >= 3
 
 
 def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> list[Place]:

@@ -16,7 +16,7 @@ _ACCESSIONS = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
 _PARENTHESES = re.compile(r"[（(]([^()（）]{2,60})[)）]")
-_NAME = re.compile(r"[A-Z][A-Za-z]*\d*(?:[-.]?[A-Za-z0-9]+)*(?:\.\d+)?")
+_NAME = re.compile(r"(?:[A-Z]|[a-z]{2,6}(?=[A-Z]))[A-Za-z]*\d*(?:[-.]?[A-Za-z0-9]+)*(?:\.\d+)?")
 _SHORTEST_TITLE = 32
 
 

@@ -15,6 +15,7 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair
+from scirgen.core.text.textmatch import content_words
 from scirgen.qa.question_tagger import Labelled, QuestionTagger
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.tag.replies import levels_reply
@@ -28,7 +29,7 @@ class TagStage(Stage):
     """Assigns C1..C6 by structured output in batches; with the small pack one choice a question."""
 
     name = "tag"
-    version = 3
+    version = 4
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the levels and the model, or the local tagger's content; and what translates."""
@@ -116,8 +117,14 @@ def _render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()
 
 
 def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
-    """A pair as the standard prompt shows it: whether an answer is stated or inferred cannot be told from the question."""
-    evidence = " ".join(" ".join(s.text.split()) for s in pair.evidence)
+    """A pair as the standard prompt shows it: whether an answer is stated or inferred cannot be told from the question.
+
+    The span of evidence that has most of the answer's words comes first, since only the beginning is shown.
+    """
+    answer, question = set(content_words(pair.answer)), set(content_words(pair.question))
+    spans = [(set(content_words(s.text)), " ".join(s.text.split())) for s in pair.evidence]
+    spans.sort(key=lambda s: (-len(answer & s[0]), -len(question & s[0])))
+    evidence = " ".join(text for _, text in spans)
     kind = ctx.taxonomies.question_type(pair.question_type).name
     return f"q{number} ({kind}) {pair.question}\nAnswer: {pair.answer}\nEvidence: {evidence[:_EVIDENCE]}"
 

@@ -13,6 +13,7 @@ WHOLE = [
     "The approx. 30 stations vs. the 12 gauges of Dr. Wang et al. are in Sect. 2.1.",
     "Data from the 0.1° grid, i.e. ERA5, were used.",
     "No. 6 was removed.",
+    "Values are stored in *.TXT files.",
     "Is this warming of 0.5 °C real?",
     "Fires burned c. 40 % of the area, see Eqn. 7, Figs. S2 and S3 and Suppl. Table 1.",
     "The frogs L. sp. D and L. heinrichi were caught by J. A. McGuire and D. T. Iskandar.",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
 from scirgen.qa.claims.quantities import quantities
-from scirgen.qa.claims.support import content, share_known, support, unnamed, unstated, worded, wrong_signs
+from scirgen.qa.claims.support import content, share_known, spelled_out, support, unnamed, unstated, worded, wrong_signs
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
@@ -57,7 +57,7 @@ class NotSupportedGate(PairGate):
         "content words are than the threshold (inference types: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     # 0.4 rejects none of 89 right answers of a strong writer and one of 47 written by hand (docs/gates.md).
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
@@ -65,6 +65,8 @@ class NotSupportedGate(PairGate):
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
         evidence = [s.text for s in pair.evidence] or [material.context]
+        if words := spelled_out(f"{pair.question}\n{pair.answer}", "\n".join(evidence)):
+            evidence.append(" ".join(words))
         text = "\n".join((*evidence, pair.question))
         if lacking := unstated(pair.answer, text, wording):
             return Verdict(False, f"the answer's number {lacking[0].text.strip()} is not in its evidence")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -9,9 +10,10 @@ from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, names, stem, words
+from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
-from scirgen.stages.filter.gates.form import foreign_text
+from scirgen.stages.filter.gates.form import foreign_text, type_of
 
 _SHARED_BEGINNING = 4
 _NAME_WORTH = 3
@@ -53,11 +55,15 @@ class VagueGate(PairGate):
 
 
 class UnknownNameGate(PairGate):
-    """The question names a place, an instrument or a product that is nowhere in the material."""
+    """The question names a place, an instrument or a product that is nowhere in the material.
+
+    One such name is the mistake itself where the right answer is No: "Do the data cover Colombo?".
+    """
 
     code: ClassVar[str] = "unknown_name"
     explanation: ClassVar[str] = "The question holds a proper name that is nowhere in the evidence, metadata or papers."
     order: ClassVar[int] = 92
+    version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
@@ -70,11 +76,17 @@ class UnknownNameGate(PairGate):
         title = material.dataset.title if material.dataset else ""
         texts = (material.context, "\n".join(s.text for s in pair.evidence), title)
         # "Asian" is known where "Asia" is, "MODIS's" where "MODIS" is, "SSMI" where "SSM/I" is.
-        for name in sorted(asked):
-            plain = stem(name.removesuffix("'s").removesuffix("'"))
-            if not any(plain in _known(t) or plain[:_SHARED_BEGINNING] in _known(t) or plain in _run(t) for t in texts):
-                return Verdict(False, f"{name!r} is nowhere in the material")
+        unknown = [name for name in sorted(asked) if not _is_known(name, texts)]
+        kind = type_of(pair, ctx)
+        mistaken = kind is not None and kind.polar and polarity(pair.answer, wording.of(pair.language)) == "no"
+        if len(unknown) > mistaken:
+            return Verdict(False, f"{unknown[0]!r} is nowhere in the material")
         return ACCEPT
+
+
+def _is_known(name: str, texts: Sequence[str]) -> bool:
+    plain = stem(name.removesuffix("'s").removesuffix("'"))
+    return any(plain in _known(t) or plain[:_SHARED_BEGINNING] in _known(t) or plain in _run(t) for t in texts)
 
 
 @lru_cache(maxsize=64)

@@ -23,6 +23,7 @@ from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, 
 
 GOOD = pair()
 ROUNDED = Span(document_id="ds-1", start=0, end=21, text="merged 2400.4 gauges.")
+SHORT = Span(document_id="ds-1", start=0, end=24, text="SSTs above 20 °C matter.")
 LONG_ANSWER = "Satellites miss snowfall over cold mountains, and gauges see it, so that merging them lowers the error."
 
 REJECTED: list[tuple[type[Gate], str, QAPair]] = [
@@ -81,6 +82,7 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (VagueGate, "any data", pair(question="Why is the method used to evaluate the quality of observation data?")),
     (VagueGate, "any set", pair(question="Why is the process of the dataset important?")),
     (UnknownNameGate, "elsewhere", pair(question="Why do satellites miss snowfall in the Central Valley?")),
+    (UnknownNameGate, "no mistake", pair("Do the gauges stand in Colombo?", "Yes", "verification")),
     (UnknownNameGate, "instrument", pair(question="Why does MODIS miss snowfall over mountains?")),
     (
         RepetitionGate,
@@ -167,6 +169,7 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
     (VagueGate, "a name", pair(question="Why is the CMFD dataset used in studies?")),
     (VagueGate, "no words known", pair(question="为什么使用数据集？", language="ko")),
     (UnknownNameGate, "possessive", pair(question="Why is the Third Pole's snowfall missed?")),
+    (UnknownNameGate, "the mistake of a No", pair("Do the gauges stand in Colombo?", "No", "verification")),
     (UnknownNameGate, "ending", pair(question="Why is Gauged snowfall missed by satellites?")),
     (RepetitionGate, "one phrase", pair("Is it gauges or satellites that miss snowfall?", "satellites", "disjunctive")),
     (MetadataEchoGate, "part of the title", pair("Where?", "The Third Pole")),
@@ -181,6 +184,11 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         pair("Is a snow cover product useful for predicting spring floods?", "Yes", "verification"),
     ),
     (NotSupportedGate, "yes", pair("Are gauges merged with satellites?", "Yes", "verification")),
+    (
+        NotSupportedGate,
+        "spelled out",
+        pair("What is habitat?", "Where sea surface temperature rises.", evidence=(SHORT,)),
+    ),
     (NotSupportedGate, "a count", pair("How many kinds of gauges are merged?", "1", "quantification")),
     (NotSupportedGate, "unit spelt out", pair("At which resolution?", "0.25 deg.", "quantification")),
     (NotSupportedGate, "rounded", pair("How many gauges?", "2,400", "quantification", evidence=(ROUNDED,))),

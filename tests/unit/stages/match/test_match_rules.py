@@ -152,6 +152,8 @@ def test_names_when_title_has_concept_acronym_then_it_is_no_name() -> None:
     assert [(n.text, n.programme) for n in DatasetNames(STATION).names] == [("HiWATER", True)]
     pollen = Dataset(id="p", title="Eurasian Modern Pollen Database (EMPD)")
     assert [n.text for n in DatasetNames(pollen).names] == ["EMPD"]
+    package = Dataset(id="n", title="Tidy organismal data (neonDivData): birds and beetles")
+    assert [n.text for n in DatasetNames(package).names] == ["neonDivData"]
 
 
 async def test_mention_when_numbers_are_decimals_or_units_then_they_are_no_citations() -> None:

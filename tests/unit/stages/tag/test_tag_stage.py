@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scirgen.core.errors import ReplyInvalidError
-from scirgen.core.records import QAPair
+from scirgen.core.records import QAPair, Span
 from scirgen.stages.release.rows import PassageIndex, release_row
 from scirgen.stages.tag.stage import TagStage
 from tests.support.questioning import FakeScope, make_context, pair
@@ -58,6 +58,13 @@ async def test_the_tagger_sees_the_answer_and_what_it_stands_on():
     _, chat = await tag(lambda p, n: {"q1": "C1"}, pairs=(pair("What is firn?", answer="Old snow."),))
     shown = chat.prompts[0].messages[-1][1]
     assert "q1 (Definition) What is firn?" in shown and "Answer: Old snow." in shown and "Evidence:" in shown
+
+
+async def test_the_tagger_sees_the_evidence_of_the_answer_first():
+    texts = ("What firn is called in the title " * 12, "Firn is old snow.")
+    spans = tuple(Span(document_id="d", start=0, end=len(t), text=t) for t in texts)
+    _, chat = await tag(lambda p, n: {"q1": "C1"}, pairs=(pair("What is firn?", answer="Old snow.", evidence=spans),))
+    assert "Evidence: Firn is old snow. What firn" in chat.prompts[0].messages[-1][1]
 
 
 def test_pairs_of_other_rounds_are_left_alone():
