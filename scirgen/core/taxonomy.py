@@ -178,6 +178,7 @@ class LanguageWording(_Strict):
     pointing_phrases: tuple[Pattern, ...] = Field(
         default=(), description="phrases counted by an audit, without being held against a question"
     )
+    within: str = Field(default="", description="what puts a dataset's {name} before a question that does not say it")
     affirmative: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     placeholders: tuple[Pattern, ...] = Field(default=(), description="answers that say nothing")

@@ -22,7 +22,7 @@ class EvidenceStrategy:
     """One pair a call (two plain-text calls with the small pack), tied to the spans it was made from."""
 
     name: ClassVar[str] = "evidence"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:

@@ -233,14 +233,19 @@ def stands_alone(sentence: str, fact: Fact) -> bool:
     return not noun and not listed and before in _LEADING and not after.startswith((" of ", "-", "/"))
 
 
+def main_auxiliary(sentence: str) -> re.Match[str] | None:
+    """The main clause's first auxiliary: not that of a "When the plots were burnt, ..." before it."""
+    clause = _CLAUSE.match(sentence)
+    return _AUXILIARY.search(sentence, clause.end() if clause else 0)
+
+
 def opening(sentence: str, stems: Sequence[str]) -> str:
     """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were").
 
-    It is the main clause's first one: not that of a "When the plots were burnt, ..." before it. One of ``stems`` where any
-    are given; "" where there is none.
+    One of ``stems`` where any are given; "" where there is none.
     """
-    clause = _CLAUSE.match(sentence)
-    for match in _AUXILIARY.finditer(sentence, clause.end() if clause else 0):
+    first = main_auxiliary(sentence)
+    for match in _AUXILIARY.finditer(sentence, first.start()) if first else ():
         word = match.group(1).capitalize()
         found = next((s for s in stems if s.casefold() == word.casefold()), None) if stems else word
         if found:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Sequence
 
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.taxonomy import QuestionType
+from scirgen.core.taxonomy import ENGLISH, QuestionType
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import content_words, words
 from scirgen.core.text.textmatch import stem as stem_of
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.replies import yes_no
-from scirgen.stages.generate.small import alterations, facts
+from scirgen.stages.generate.small import alterations, facts, wording
 from scirgen.stages.generate.small.few_shot import shots
 from scirgen.stages.generate.small.reply_text import one_answer, one_question
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
@@ -76,14 +76,14 @@ class SmallWriter:
     async def _yes_no(self) -> Draft | Discard:
         if self._wish.polarity == "no":
             return await self._no()
-        question = await self._question(self._fact, "", stem=facts.opening(self._fact, self._kind.stems))
+        question = await self._polar(self._fact)
         if question is None:
             return self._nothing()
         if not self._substantial(question):
             return self._discard("off_topic", "the question says nothing of the evidence")
         if departure := alterations.departure(question, self._fact, self._opposites):
             return self._discard("fact_altered", f"the question says {departure!r}, and its evidence does not")
-        return self._draft(question, self._word("yes"), "")
+        return self._misworded(question, self._fact) or self._draft(question, self._word("yes"), "")
 
     async def _no(self) -> Draft | Discard:
         """A question about a changed sentence: of the evidence, else of the first further passage that works."""
@@ -107,14 +107,16 @@ class SmallWriter:
         return self._discard("no_change", f"no rule turns any of {count} sentences that suit into its contrary")
 
     async def _contrary(self, change: alterations.Change) -> Draft | Discard:
-        question = await self._question(change.text, "", stem=facts.opening(change.text, self._kind.stems))
+        question = await self._polar(change.text)
         if question is None:
             return self._nothing()
         if not _holds(question, change.new) or _holds(question, change.old):
             return self._discard("change_lost", f"the question does not hold the changed fact {change.new!r}")
         if not self._substantial(question, (change.new,)):
             return self._discard("off_topic", "the question says nothing of the evidence but the changed fact")
-        return self._draft(question, self._word("no"), f"evidence changed by rule: {change.old!r} -> {change.new!r}")
+        return self._misworded(question, change.text) or self._draft(
+            question, self._word("no"), f"evidence changed by rule: {change.old!r} -> {change.new!r}"
+        )
 
     async def _options(self) -> Draft | Discard:
         """A sentence with both options in the place of the right one, turned into a question."""
@@ -126,9 +128,11 @@ class SmallWriter:
         wrong = self._random.choice(rivals) if rivals else alterations.other_number(right, self._random)
         order = (right, wrong) if self._wish.position == 0 else (wrong, right)
         both = self._fact[: fact.start] + " or ".join(order) + self._fact[fact.end :]
-        question = await self._question(both, "", order, stem=facts.opening(both, ()))
+        question = self._turned(both) or await self._question(both, "", order, stem=facts.opening(both, ()))
         if question is None:
             return self._nothing()
+        if strange := self._stranger(question, (wrong,)):
+            return strange
         if not self._substantial(question, order):
             return self._discard("off_topic", "the question says nothing of the evidence but its options")
         if not (_holds(question, right) and _holds(question, wrong)):
@@ -140,7 +144,10 @@ class SmallWriter:
             return self._discard("no_evidence", "the evidence states no fact of the kind asked for")
         fact = self._random.choice(list(found))
         blanked = self._fact[: fact.start] + _BLANK + self._fact[fact.end :]
-        question = await self._question(blanked, fact.text, stem=self._stem(fact))
+        question = None
+        if fact.kind == "number" and self._english:
+            question = wording.asked_for(self._fact, fact.text, fact.counted, self._known)
+        question = question or await self._question(blanked, fact.text, stem=self._stem(fact))
         if question is None:
             return self._nothing()
         if _holds(question, fact.text):
@@ -150,11 +157,45 @@ class SmallWriter:
         counted = fact.text.split()[-1]
         if fact.counted and stem_of(counted.casefold().rpartition("-")[2]) not in {stem_of(w) for w in words(question)}:
             return self._discard("other_quantity", f"the question does not ask for the number of {counted!r}")
+        if strange := self._stranger(question, self._kind.stems):
+            return strange
         if fact.kind == "number":
             apart = facts.telling_apart(self._fact, fact, found)
             if apart and not apart & {stem_of(w) for w in words(question)}:
                 return self._discard("ambiguous", f"several values fit; none of {sorted(apart)} says which is meant")
         return self._draft(question, fact.text, "")
+
+    async def _polar(self, sentence: str) -> str | None:
+        """A yes-or-no question about a sentence: by rule where its grammar is plain, else by the model."""
+        if question := self._turned(sentence):
+            return question
+        return await self._question(sentence, "", stem=facts.opening(sentence, self._kind.stems))
+
+    def _misworded(self, question: str, sentence: str) -> Discard | None:
+        """A yes-or-no question of the model that does not say what its sentence says."""
+        if not self._english or question == self._turned(sentence):
+            return None
+        if strange := self._stranger(question, (sentence,)):
+            return strange
+        fault = wording.broken(question, sentence)
+        return self._discard("off_topic", f"the question {fault}") if fault else None
+
+    @property
+    def _english(self) -> bool:
+        return self._ctx.config.language.split("-")[0] == ENGLISH
+
+    @property
+    def _known(self) -> str:
+        return " ".join((*(p.text for p in self._task.passages), self._task.dataset.text))
+
+    def _turned(self, sentence: str) -> str | None:
+        return wording.turned(sentence, self._known) if self._english else None
+
+    def _stranger(self, question: str, allowed: Sequence[str]) -> Discard | None:
+        """A question that says something its sentence does not: "a wind speed of 900 km/h"."""
+        told = f"{self._fact} {self._evidence[0].topic or self._task.dataset.title}"
+        found = wording.stranger(question, told, allowed) if self._english else None
+        return self._discard("off_topic", f"the question says {found!r}, and its evidence does not") if found else None
 
     def _stem(self, fact: facts.Fact) -> str | None:
         """How a question for this fact begins; None leaves it to the seed."""
@@ -221,7 +262,13 @@ class SmallWriter:
     def _word(self, polarity: str) -> str:
         return yes_no(self._ctx.taxonomies.wording.of(self._ctx.config.language))[polarity == "no"]
 
-    def _draft(self, question: str, answer: str, note: str) -> Draft:
+    def _draft(self, question: str, answer: str, note: str) -> Draft | Discard:
+        first = self._evidence[0]
+        if first.paper_id is None:
+            within = self._ctx.taxonomies.wording.of(self._ctx.config.language).within
+            question = wording.placed(question, self._task.dataset.title, within)
+        elif self._english and first.topic and not wording.names_subject(question, first.topic):
+            return self._discard("off_topic", "the question does not name the subject of its paper")
         spans = tuple(p.span for p in self._evidence)
         return Draft(
             self._kind, question, answer, spans, (), self._wish.bloom, note, self._prompt, tuple(self._replies)

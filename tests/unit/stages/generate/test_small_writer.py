@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.records import Aspect, AspectCategory, Dataset, SectionClass, Span
+from scirgen.core.text.textmatch import words
 from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.stage import GenerateStage
 from tests.support.questioning import ASPECTS, SOURCES, FakeScope, make_context
@@ -22,7 +23,7 @@ def fact_of(prompt):
 
 def seen(prompt):
     """The fact as a question would take it up: without its full stop and its blank."""
-    return fact_of(prompt).rstrip(".").replace("____", "something")
+    return fact_of(prompt).rstrip(".").replace("____", "it")
 
 
 async def test_a_no_question_holds_the_changed_fact_and_says_what_was_changed():
@@ -30,17 +31,10 @@ async def test_a_no_question_holds_the_changed_fact_and_says_what_was_changed():
     answers = [p.answer for p in result.outputs]
     assert sorted(set(answers)) == ["No", "Yes"]
     for made in result.outputs:
-        evidence = " ".join(s.text for s in made.evidence)
-        statement = made.question.removeprefix("Is it true that ").rstrip("?")
-        # A "However," before the fact is left out, and what follows is capitalised.
-        assert (statement.casefold() in evidence.casefold()) == (made.answer == "Yes")
+        evidence = set(words(" ".join(s.text for s in made.evidence)))
+        statement = set(words(made.question.removeprefix("Is it true that ").rstrip("?")))
+        assert (statement <= evidence) == (made.answer == "Yes")
         assert bool(made.note) == (made.answer == "No")
-
-
-async def test_a_no_question_that_lost_the_changed_fact_is_rejected():
-    result, _ = await write("verification", lambda p, n: "Is there any data?", 4)
-    assert "change_lost" in {r.code for r in result.rejections}
-    assert all(p.answer == "Yes" for p in result.outputs)
 
 
 def statements(*texts):
@@ -110,7 +104,7 @@ async def test_the_same_item_changes_the_same_sentences_each_time():
 
 
 async def test_a_number_is_taken_from_the_evidence_as_it_stands():
-    result, _ = await write("quantification", lambda p, n: f"1. How large is item {n} of {seen(p)}?")
+    result, _ = await write("quantification", lambda p, n: f"1. How large is {seen(p)}?")
     assert result.outputs
     for made in result.outputs:
         assert made.answer in made.evidence[0].text
