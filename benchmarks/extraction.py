@@ -140,7 +140,8 @@ async def measure_case(case: Case, ctx: StageContext) -> Counter[str]:
         assert block is not None
         whose = "own" if block.start in case.own else "foreign"
         kind = case.own.get(block.start) or case.foreign[block.start]
-        kinds = {a.category for a in kept if a.span.start == sentence.start}
+        # A sentence is kept, too, as the one without which the next cannot be understood.
+        kinds = {a.category for a in kept if sentence.start in (a.span.start, *(c.start for c in a.context))}
         count[f"{whose} sentences"] += 1
         count[f"{whose} extracted"] += any(a.span.start == sentence.start for a in extracted)
         count[f"{whose} kept"] += bool(kinds)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from scirgen.core.text.textmatch import numbers as stated
-from scirgen.stages.generate.small.facts import UNIT, YEAR, Fact, names, numbers, rivals
+from scirgen.stages.generate.small.facts import UNIT, YEAR, Fact, exact_numbers, names, rivals
 
 _LIMITS = (
     (re.compile(r"\s?(?:%|per ?cent\b)"), 100),
@@ -48,7 +48,7 @@ def change(
     """
     for fact, word in opposed(sentence, rng.sample(list(opposites), len(opposites))):
         return Change(sentence[: fact.start] + word + sentence[fact.end :], fact.text, word)
-    counted = numbers(sentence)
+    counted = exact_numbers(sentence)
     if counted:
         fact = rng.choice(counted)
         altered = other_number(fact.text, rng)

@@ -34,6 +34,11 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 """What a number after it names rather than counts: "Fig. 3 shows", "band 4 covers"."""
+_BOUND = re.compile(
+    r"(?:\b(?:than|at least|at most|up to|above|below|over|under|beyond|within|exceed(?:s|ed|ing)?|about|around|nearly|almost|to|by|x)|[<>≤≥~×±])\s?$",
+    re.I,
+)
+_SIDE = re.compile(r"\s?(?:by|x|×|to|±)\s?\d", re.I)
 _AND = re.compile(r",?\s(?:(?:and|or)\s)?")
 """What stands between the entries of a list."""
 _SPANS = frozenset(("year", "month", "week", "day", "hour", "minute", "second"))
@@ -112,6 +117,13 @@ def numbers(sentence: str) -> list[Fact]:
         end = match.end("unit") if unit else match.start("noun") + 1 + len(" ".join(words))
         found.append(Fact("number", match.start(), end, sentence[match.start() : end], counted=not unit))
     return [f for n, f in enumerate(found) if not any(_in_a_row(sentence, f, g) for g in found[max(n - 1, 0) : n + 2])]
+
+
+def exact_numbers(sentence: str) -> list[Fact]:
+    """Those of `numbers` that say just how much: neither a bound ("more than 9000") nor a side of "1 degree by 1 degree"."""
+    return [
+        f for f in numbers(sentence) if not _BOUND.search(sentence, 0, f.start) and not _SIDE.match(sentence, f.end)
+    ]
 
 
 def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:

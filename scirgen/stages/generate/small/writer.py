@@ -61,7 +61,7 @@ class SmallWriter:
         if self._kind.answer.kind == "option":
             return await self._options()
         if self._kind.answer.kind == "number":
-            return await self._stated(facts.numbers(self._fact))
+            return await self._stated(facts.exact_numbers(self._fact))
         if self._kind.id == "concept_completion":
             return await self._stated(_askable_names(self._fact))
         question = await self._question(self._fact, "")
@@ -290,7 +290,7 @@ def holds_answer(
     """
     text = facts.readable(text)
     if kind.answer.kind == "number":
-        return bool(facts.numbers(text))
+        return bool(facts.exact_numbers(text))
     if kind.answer.kind == "option":
         return bool(_optional(text, others, opposites))
     return kind.id != "concept_completion" or bool(_askable_names(text))
@@ -310,7 +310,7 @@ def _optional(
     """
     named = [(n, facts.rivals(text, n, others)) for n in facts.names(text)]
     worded = [(fact, [word]) for fact, word in alterations.opposed(text, opposites)]
-    return worded + [(n, list[str]()) for n in facts.numbers(text)] or [(n, found) for n, found in named if found]
+    return worded + [(n, list[str]()) for n in facts.exact_numbers(text)] or [(n, found) for n, found in named if found]
 
 
 def _holds(question: str, text: str) -> bool:

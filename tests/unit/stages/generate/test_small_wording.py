@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scirgen.stages.generate.small.facts import exact_numbers
 from scirgen.stages.generate.small.wording import asked_for, broken, names_subject, placed, short_name, stranger, turned
 
 KNOWN = "Catches in the eastern Pacific Ocean. Mosquitoes bite, and the mosquitoes are small."
@@ -39,6 +40,19 @@ def test_a_plain_sentence_becomes_a_question_and_no_other(sentence: str, questio
 )  # fmt: skip
 def test_a_number_behind_the_verb_is_asked_for(sentence: str, number: str, counted: bool, question: str | None) -> None:
     assert asked_for(sentence, number, counted, "") == question
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("The rain was merged with the records of more than 9000 gauges.", []),
+        ("Catches were summed for squares of 1 degree by 1 degree.", []),
+        ("Fish were 125 to 188 cm long.", []),
+        ("Each grid contained 100 traps.", ["100 traps"]),
+    ],
+)
+def test_a_bound_or_a_side_is_no_exact_number(sentence: str, found: list[str]) -> None:
+    assert [fact.text for fact in exact_numbers(sentence)] == found
 
 
 def test_a_question_says_which_dataset_it_is_about() -> None:
