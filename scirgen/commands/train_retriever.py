@@ -41,6 +41,7 @@ class TrainingSettings:
         dev_queries: dev questions that are measured.
         dev_documents: documents they are ranked among (theirs, filled up at random).
         setting: what of a dataset is read.
+        bf16: compute in bfloat16 where that loses little (autocast): about twice as fast on a CPU or GPU that has it.
         seed: of sampling, order and dropout.
     """
 
@@ -54,6 +55,7 @@ class TrainingSettings:
     dev_queries: int = 300
     dev_documents: int = 1000
     setting: str = "without-paper"
+    bf16: bool = False
     seed: int = 0
 
 
@@ -122,6 +124,8 @@ def train_retriever(
         logging_steps=max(1, min(10, settings.evaluate_every)),
         report_to=[],
         disable_tqdm=True,
+        bf16=settings.bf16,
+        use_cpu=not st["accelerator"].is_available(),
         seed=settings.seed,
         data_seed=settings.seed,
     )
@@ -155,6 +159,7 @@ def train_retriever(
 def _sentence_transformers() -> Mapping[str, Any]:
     with require("train", "training retrievers"):
         import sentence_transformers as st
+        import torch
         from datasets import Dataset
         from sentence_transformers.evaluation import InformationRetrievalEvaluator
         from sentence_transformers.losses import MultipleNegativesRankingLoss
@@ -166,6 +171,7 @@ def _sentence_transformers() -> Mapping[str, Any]:
         "InformationRetrievalEvaluator": InformationRetrievalEvaluator,
         "MultipleNegativesRankingLoss": MultipleNegativesRankingLoss,
         "BatchSamplers": BatchSamplers,
+        "accelerator": torch.accelerator,
     }
 
 

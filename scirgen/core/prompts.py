@@ -106,6 +106,11 @@ class Prompt:
         left_out = {"description", "trusted"} | {name for name in ("turns", "choices") if not getattr(self.file, name)}
         return digest(self.file.model_dump(mode="json", exclude=left_out), FENCE_VERSION)
 
+    @property
+    def reference(self) -> str:
+        """``id@version#hash``, as a judge's identity and a sample's guideline have it."""
+        return f"{self.id}@{self.file.version}#{self.hash[:12]}"
+
     def render(self, **variables: object) -> RenderedPrompt:
         """Fill the template. Strings are text from outside (`Untrusted`) unless the file names them under ``trusted``.
 

@@ -7,6 +7,7 @@ tasks/TASK/grades.jsonl            Grade: what each judge said, where somebody j
 tasks/TASK/drafts.jsonl            needs of many parts with their aspects, for people to pass (scirgen label)
 corpus/abstracts.jsonl             AbstractRow: papers as documents, for tasks whose documents are papers
 ```
+`Questions` shows a release's own questions in the same shape.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
-from scirgen.qa.labels import LabelSet
-from scirgen.qa.release import SPLITS, Release, Split
+from scirgen.qa.release import SPLITS, Release, Split, TaskInfo
 
 R = TypeVar("R", bound=Record)
+
+QUESTIONS = "questions"
+"""The name that a release's own questions go by where a task is asked for."""
 
 ADJUDICATED = "adjudicated"
 """The judge's name of a grade that settles a disagreement."""
@@ -66,6 +69,7 @@ class TaskDocument(Record):
     """A document that a task's queries search: a dataset or an abstract, in one shape."""
 
     id: str
+    title: str = ""
     searched: str = Field(description="the text that is indexed")
     year: int | None = None
     same_as: str | None = Field(default=None, description="id of the document that it repeats; counts as that one")
@@ -111,13 +115,16 @@ class Task:
             return [
                 TaskDocument(
                     id=d.id,
+                    title=d.title,
                     searched=" ".join(getattr(d, field) for field in self.info.searched),
                     year=d.year,
                     same_as=d.same_as,
                 )
                 for d in self.release.corpus(setting)
             ]
-        return [TaskDocument(id=a.id, searched=f"{a.title} {a.text}", year=a.year) for a in self.abstracts()]
+        return [
+            TaskDocument(id=a.id, title=a.title, searched=f"{a.title} {a.text}", year=a.year) for a in self.abstracts()
+        ]
 
     def abstracts(self) -> Iterator[AbstractRow]:
         """The abstracts with their labelled sentences.
@@ -134,6 +141,39 @@ class Task:
         return read_lines(path, AbstractRow)
 
 
+class Questions(Task):
+    """The questions of a release as a task over its datasets, so that they are pooled and graded as queries are."""
+
+    def __init__(self, release: Release) -> None:
+        """Nothing is read yet."""
+        self.release, self.name, self.folder = release, QUESTIONS, release.folder
+        sizes = {name: count.rows for name, count in release.info.splits.items()}
+        self.info = TaskInfo(recipe=QUESTIONS, corpus="datasets", queries=sizes)
+
+    def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
+        """The questions; a question's gold is the dataset it was asked about, or the several ones."""
+        for row in self.release.rows(split):
+            gold = row.dataset_ids or (row.dataset_id,)
+            yield TaskQuery(id=row.id, recipe=QUESTIONS, form="sentence", text=row.question, gold=gold, split=row.split)
+
+    def grades(self) -> Iterator[Grade]:
+        """None: a release keeps no grades of its questions."""
+        return iter(())
+
+    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+        """question id -> dataset id -> 1."""
+        return self.release.qrels(split)
+
+
+def open_task(release: Release, name: str | None) -> Task:
+    """A task by name; None or ``questions``: the release's own questions.
+
+    Raises:
+        InputError: the release has no such task.
+    """
+    return Questions(release) if name in (None, QUESTIONS) else Task(release, name)
+
+
 class PoolInfo(Record):
     """``pool.json`` in a folder of grades: what was graded, and by whom."""
 
@@ -142,10 +182,31 @@ class PoolInfo(Record):
     split: str
     judges: tuple[str, ...]
     unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
+    prompts: dict[str, tuple[str, ...]] = Field(default={}, description="judge -> the prompts it read, id@version#hash")
     pool_with: tuple[str, ...] = ()
     depth: int = 0
     pairs: int = 0
     failed: int = 0
+
+    def identity(self, judge: str) -> str:
+        """Everything that could change a judge's grades: the model with its revision, and its prompts."""
+        return f"{judge}, prompt {', '.join(self.prompts.get(judge, ()))}"
+
+
+def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
+    """A folder of ``scirgen benchmark pool``.
+
+    Raises:
+        InputError: it is not one, or is damaged.
+    """
+    marker = folder / "pool.json"
+    if not marker.is_file():
+        raise InputError(f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE")
+    try:
+        info = PoolInfo.model_validate_json(marker.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{marker} is damaged: {error}", hint="Pool again.") from error
+    return info, list(read_lines(folder / "grades.jsonl", Grade))
 
 
 def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Grade], set[str]]:
@@ -161,16 +222,7 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
     grades: list[Grade] = []
     unvalidated: set[str] = set()
     for folder in folders:
-        marker = folder / "pool.json"
-        if not marker.is_file():
-            raise InputError(
-                f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE --task T"
-            )
-        try:
-            info = PoolInfo.model_validate_json(marker.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{marker} is damaged: {error}", hint="Pool again.") from error
-        found = list(read_lines(folder / "grades.jsonl", Grade))
+        info, found = read_pool(folder)
         own = [g for g in found if g.query_id in known]
         if found and not own:
             raise InputError(
@@ -180,26 +232,6 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
         grades += own
         unvalidated |= set(info.unvalidated)
     return grades, unvalidated
-
-
-def kept_by_people(folder: Path) -> frozenset[str]:
-    """Ids of the drafted queries that people passed as they stand, from a folder of labels (``scirgen label``, task ``query``).
-
-    A draft with an edited wording is not among them: its aspects would no longer be those of its text.
-
-    Raises:
-        InputError: it is not a folder of such labels.
-    """
-    labels = LabelSet(folder)
-    if labels.sample.task != "query":
-        raise InputError(f"{folder} holds labels of the task {labels.sample.task}", hint="Label drafts: --task query")
-    edited = {
-        item
-        for given in labels.labels.values()
-        for item, label in given.items()
-        if any(label.fields.get(name) for name in ("query", "aspects"))
-    }
-    return frozenset(i.record for i in labels.items if i.id not in edited and labels.settled(i.id).label == "keep")
 
 
 def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:

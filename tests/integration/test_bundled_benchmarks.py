@@ -79,10 +79,10 @@ def test_pooled_pairs_are_graded_and_the_grades_are_measured_with(release: Path)
         "benchmark", "pool", str(release), "--model", "bundled:smollm2-135m", "--limit", "2", "--depth", "2"
     )  # fmt: skip
     folder = release.parent / "geo-pool"
-    judged = [json.loads(line) for line in (folder / "judgements.jsonl").read_text().splitlines()]
-    assert len({j["query"] for j in judged}) == 2 and sum(j["gold"] for j in judged) == 2
+    judged = [json.loads(line) for line in (folder / "grades.jsonl").read_text().splitlines()]
+    assert len({j["query_id"] for j in judged}) == 2 and sum("gold" in j["found_by"] for j in judged) == 2
     assert all(j["grade"] in (0, 1, 2, 3) and j["reason"].strip() for j in judged)
-    assert "gold mean grade" in shown.output
+    assert "mean of gold" in shown.output
     out = release.parent / "graded.json"
     ran("benchmark", "retrieval", str(release), "--qrels", str(folder / "qrels.tsv"), "--json", str(out))
     report = json.loads(out.read_text())

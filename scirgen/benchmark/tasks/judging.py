@@ -1,6 +1,6 @@
 """Grades for a pool: one or more model judges, and an adjudicator where two differ. All grades are kept.
 
-A reply that does not hold exactly one answer is a failure; there is no default grade.
+As in CSFCube (NeurIPS 2021) and DORIS-MAE (NeurIPS 2023); a judge is a model here, and its name is kept with every grade. A reply that does not hold exactly one answer is a failure; there is no default grade.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.benchmark.tasks.pools import Pool
 from scirgen.core.errors import ModelError
@@ -24,14 +24,24 @@ from scirgen.llm.session import ChatSession
 from scirgen.qa.tasks import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements
 
 _WORDS = 400
+_REQUIREMENT = ("aspect", "sub_aspect")
 
 
-class FacetGrade(BaseModel):
-    """A judge's reply on one facet, or on a dataset for a need."""
+class GradeReply(BaseModel):
+    """A judge's reply on one facet, or on a dataset for a need or a question."""
 
     model_config = ConfigDict(extra="forbid")
     reason: str
     grade: Literal[0, 1, 2, 3]
+
+
+class ShortReply(GradeReply):
+    """The reply of a small model, which would go on about its reason until the reply is cut.
+
+    Not for every judge: some servers refuse schemas that limit the length of a text.
+    """
+
+    reason: str = Field(max_length=200)
 
 
 @dataclass(frozen=True)
@@ -51,9 +61,14 @@ class Graded:
     failed: list[tuple[str, str, str, str]] = field(default_factory=list)
 
 
-def to_grade(task: Task, queries: Sequence[TaskQuery], pool: Pool) -> list[Asked]:
-    """Every pooled pair; of a need of many parts, every different requirement with every document."""
-    everything = list(task.queries())
+def to_grade(everything: Sequence[TaskQuery], queries: Sequence[TaskQuery], pool: Pool) -> list[Asked]:
+    """Every pooled pair of the ``queries``; of a need of many parts, every different requirement with every document.
+
+    Args:
+        everything: all queries of the task with their parts.
+        queries: those that were pooled.
+        pool: see `make_pool`.
+    """
     known = {q.id: q for q in everything}
     needed = requirements(everything)
     return [
@@ -65,7 +80,11 @@ def to_grade(task: Task, queries: Sequence[TaskQuery], pool: Pool) -> list[Asked
 
 
 class Judging:
-    """Grades with one task's material; judges are chat sessions by name."""
+    """Grades with one task's material; judges are chat sessions by name.
+
+    Attributes:
+        prompts_read: judge -> the prompts that it was asked with, id@version#hash.
+    """
 
     def __init__(
         self,
@@ -79,6 +98,7 @@ class Judging:
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
         self._prompts, self._facets, self._seed = prompts, facets, seed
+        self.prompts_read: dict[str, set[str]] = defaultdict(set)
         self._gate = asyncio.Semaphore(concurrency)
         self._progress, self._done = progress, 0
         self._documents: dict[str, TaskDocument] = {d.id: d for d in task.documents(setting)}
@@ -105,11 +125,15 @@ class Judging:
         seed = derived_seed(self._seed, "grade", query.id, asked.document, bool(opinions))
         async with self._gate:
             try:
-                if query.form in ("aspect", "sub_aspect"):
-                    value, label, reason, reply = await self._requirement(asked, chat, seed)
+                prompt = self._prompt(query, chat.pack, bool(opinions))
+                self.prompts_read[ADJUDICATED if opinions else name].update(
+                    (name, prompt.reference) if opinions else (prompt.reference,)
+                )
+                if query.form in _REQUIREMENT:
+                    value, label, reason, reply = await self._requirement(asked, prompt, chat, seed)
                 else:
-                    prompt = self._prompt(query, chat.pack, bool(opinions))
-                    answer = await chat.ask(prompt.render(**self._material(asked, opinions)), FacetGrade, seed=seed)
+                    schema = ShortReply if chat.pack == "small" else GradeReply
+                    answer = await chat.ask(prompt.render(**self._material(asked, opinions)), schema, seed=seed)
                     value, reason, reply = answer.value.grade, unfenced(answer.value.reason), answer.reply_key
                     label = self._facets.labels.get(value, "") if query.facet else ""
             except ModelError as error:
@@ -132,28 +156,33 @@ class Judging:
             reply=reply,
         )
 
-    async def _requirement(self, asked: Asked, chat: ChatSession, seed: int) -> tuple[int, str, str, str]:
+    async def _requirement(
+        self, asked: Asked, prompt: Prompt, chat: ChatSession, seed: int
+    ) -> tuple[int, str, str, str]:
         paper = self._abstracts[asked.document]
         words = self._facets.requirement
-        prompt = self._prompts.get("grade/requirement", chat.pack).render(
+        rendered = prompt.render(
             requirement=asked.query.text,
             title=paper.title,
             abstract=paper.text,
             words=[(w.word, w.definition) for w in words],
         )
-        answer = await chat.ask_text(prompt, seed=seed)
+        answer = await chat.ask_text(rendered, seed=seed)
         word = word_in(answer.text, [w.word for w in words])
         return next(w.grade for w in words if w.word == word), word, unfenced(answer.text), answer.reply_key
 
     def _prompt(self, query: TaskQuery, pack: str, adjudicate: bool) -> Prompt:
+        if query.form in _REQUIREMENT:
+            return self._prompts.get("grade/requirement", pack)
         name = ("grade/adjudicate" if adjudicate else "grade/facet") if query.facet else "benchmark/relevance"
         return self._prompts.get(name, pack)
 
     def _material(self, asked: Asked, opinions: Sequence[Grade]) -> dict[str, object]:
         query, document = asked.query, asked.document
         if not query.facet:
-            text = self._documents[document].searched
-            return {"question": query.text, "title": document, "text": " ".join(text.split()[:_WORDS])}
+            found = self._documents[document]
+            words = found.searched.removeprefix(found.title).split()
+            return {"question": query.text, "title": found.title, "text": " ".join(words[:_WORDS])}
         facet = self._facets.facet(query.facet)
         own, other = self._abstracts[query.paper_id or ""], self._abstracts[document]
         material: dict[str, object] = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen.benchmark.retriever import complete_specs
 from scirgen.benchmark.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
-from scirgen.benchmark.tasks.pools import PoolSettings, make_pool, pooled_queries
+from scirgen.benchmark.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen.core.config import Config
+from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Grade
@@ -30,11 +31,13 @@ class PoolResult:
         queries: that were pooled.
         graded: all grades, and what could not be graded.
         open: pairs on which judges differ and that nobody settled.
+        info: who graded by which prompts, and which of them are unvalidated.
     """
 
     queries: list[TaskQuery]
     graded: Graded
     open: int
+    info: PoolInfo
 
 
 async def run_task_pool(
@@ -45,6 +48,8 @@ async def run_task_pool(
     out: Path,
     *,
     adjudicator: str | None = None,
+    only: Collection[tuple[str, str]] | None = None,
+    validated: Collection[str] = (),
     started: Callable[[int, dict[str, int]], None] = lambda queries, calls: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> PoolResult:
@@ -57,25 +62,34 @@ async def run_task_pool(
         registry: where retrievers and models are looked up.
         out: folder that gets ``grades.jsonl``, ``qrels.tsv``, ``pool.json``, ``failed.tsv`` and the replies.
         adjudicator: a model that settles facet pairs on which judges differ; None: they stay open for a person.
+        only: (query, document) pairs; no others of the pool are graded. None: all.
+        validated: identities of judges that have passed the labels test (`PoolInfo.identity`).
         started: gets the number of queries and the calls by form before anything is asked.
         progress: gets the number of grades so far of the judge at work.
 
     Raises:
-        InputError: there is nothing to pool, or the corpus is missing.
+        InputError: there is nothing to pool, the corpus is missing, or none of the pairs in ``only`` is in the pool.
         ConfigError: an unknown model; PluginError: an unknown retriever.
     """
     queries = pooled_queries(task, settings)
     named = complete_specs(settings.pool_with).values()
     pool = make_pool(task, queries, PoolSettings(**{**settings.__dict__, "pool_with": tuple(named)}), registry)
-    asked = to_grade(task, queries, pool)
+    everything = queries_to_grade(task, settings)
+    asked = to_grade(everything, queries, pool)
+    if only is not None:
+        asked = [a for a in asked if (a.query.id, a.document) in only]
+        if not asked:
+            raise InputError(
+                "none of the sampled pairs is in this pool",
+                hint="Use the release, --task, --split, --pool-with, --depth and --limit that the sample was drawn with.",
+            )
     started(len(queries), dict(bill(asked, len(judges))))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
     resources = Resources()
     prompts = PromptLibrary(resources)
     replies = ReplyCache.open(out / "replies.db")
-    judging = Judging(
-        task, prompts, Taxonomies(resources).facets, settings.setting, seed=settings.seed, progress=progress
-    )
+    taxonomies = Taxonomies(resources)
+    judging = Judging(task, prompts, taxonomies.facets, settings.setting, seed=settings.seed, progress=progress)
     graded = Graded()
 
     async def with_judge(uri: str, settle: bool) -> None:
@@ -96,8 +110,20 @@ async def run_task_pool(
         await with_judge(uri, settle=False)
     if adjudicator:
         await with_judge(adjudicator, settle=True)
-    _write(task, settings, out, queries, graded)
-    return PoolResult(queries, graded, _open(asked, graded.grades))
+    facets = (f"facets#{taxonomies.hash('facets')[:12]}",) if task.info.corpus == "abstracts" else ()
+    read = {judge: (*sorted(found), *facets) for judge, found in judging.prompts_read.items()}
+    info = _info(task, settings, graded, read, validated)
+    _write(out, info, everything, queries, graded)
+    return PoolResult(queries, graded, _open(asked, graded.grades), info)
+
+
+def gold_seen(grades: Sequence[Grade]) -> dict[str, float]:
+    """Mean grade of gold and of other documents, by judge and kind: does a judge see the gold?"""
+    groups: dict[str, list[int]] = {}
+    for grade in grades:
+        kind = "gold" if GOLD in grade.found_by else "other"
+        groups.setdefault(f"{grade.judge}, {kind}", []).append(grade.grade)
+    return {name: sum(found) / len(found) for name, found in sorted(groups.items())}
 
 
 def _open(asked: Sequence[Asked], grades: Sequence[Grade]) -> int:
@@ -107,25 +133,33 @@ def _open(asked: Sequence[Asked], grades: Sequence[Grade]) -> int:
     return sum(differ(by.get((a.query.id, a.document), ())) for a in asked)
 
 
-def _write(task: Task, settings: PoolSettings, out: Path, queries: Sequence[TaskQuery], graded: Graded) -> None:
-    ordered = sorted(graded.grades, key=lambda g: (g.query_id, g.document_id, g.judge))
-    with (out / "grades.jsonl").open("w", encoding="utf-8") as file:
-        write_rows(file, [g.model_dump(mode="json", exclude_defaults=True) for g in ordered])
-    judges = tuple(sorted({g.judge for g in ordered}))
+def _info(
+    task: Task, settings: PoolSettings, graded: Graded, read: dict[str, tuple[str, ...]], validated: Collection[str]
+) -> PoolInfo:
+    judges = tuple(sorted({g.judge for g in graded.grades}))
     info = PoolInfo(
         release=task.release.info.name,
         task=task.name,
         split=settings.split,
         judges=judges,
-        unvalidated=judges,
+        prompts=read,
         pool_with=settings.pool_with,
         depth=settings.depth,
-        pairs=len({(g.query_id, g.document_id) for g in ordered}),
+        pairs=len({(g.query_id, g.document_id) for g in graded.grades}),
         failed=len(graded.failed),
     )
+    return info.model_copy(update={"unvalidated": tuple(j for j in judges if info.identity(j) not in validated)})
+
+
+def _write(
+    out: Path, info: PoolInfo, everything: Sequence[TaskQuery], queries: Sequence[TaskQuery], graded: Graded
+) -> None:
+    ordered = sorted(graded.grades, key=lambda g: (g.query_id, g.document_id, g.judge))
+    with (out / "grades.jsonl").open("w", encoding="utf-8") as file:
+        write_rows(file, [g.model_dump(mode="json", exclude_defaults=True) for g in ordered])
     (out / "pool.json").write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
     grades = settled(ordered)
-    needed = requirements(task.queries())
+    needed = requirements(everything)
     ids = {q.id for q in queries}
     final = added_up(needed, grades) if needed else {q: found for q, found in grades.items() if q in ids}
     rows = "".join(f"{q}\t{d}\t{g}\n" for q, found in sorted(final.items()) for d, g in found.items())

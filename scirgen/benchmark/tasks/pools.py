@@ -15,6 +15,7 @@ from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.registry import Registry
 from scirgen.core.text.sentences import sentence_spans
+from scirgen.qa.reviews import Need, reviewed_needs
 from scirgen.qa.tasks import AbstractRow, Task, TaskDocument, TaskQuery
 
 POOLED = ("sentence", "keyphrases", "complex", "facet")
@@ -37,7 +38,8 @@ class PoolSettings:
         depth: new documents that each way of searching adds for a query.
         exclude_sources: leave out the papers that a query was written from.
         limit: at most this many queries, spread over the split.
-        reviewed: ids of the needs that a person has passed; None: all may be graded.
+        reviewed: what people made of the drafted needs (`reviewed_drafts`); only those that they kept are graded. None: all
+            are, as they were drafted.
         setting: which corpus of datasets.
         seed: orders the retrievers, query by query.
     """
@@ -47,9 +49,15 @@ class PoolSettings:
     depth: int = 10
     exclude_sources: bool = True
     limit: int | None = None
-    reviewed: frozenset[str] | None = None
+    reviewed: Mapping[str, Need | None] | None = None
     setting: str = "with-paper"
     seed: int = 0
+
+
+def queries_to_grade(task: Task, settings: PoolSettings) -> list[TaskQuery]:
+    """All queries of the task with their parts, needs as people left them."""
+    found = list(task.queries())
+    return found if settings.reviewed is None else reviewed_needs(found, settings.reviewed, drafts=False)
 
 
 def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
@@ -65,7 +73,7 @@ def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
             f"the split {settings.split} of the task {task.name} has no queries to pool",
             hint=f"Choose another with --split; with grades or gold: {sizes or 'none'}.",
         )
-    passed = [q for q in found if q.form != "complex" or settings.reviewed is None or q.id in settings.reviewed]
+    passed = [q for q in queries_to_grade(task, settings) if q.split == settings.split and q.form in POOLED]
     if not passed:
         raise InputError(
             f"none of the {len(found)} needs of the split {settings.split} has been reviewed",

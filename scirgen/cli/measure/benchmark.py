@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -136,24 +135,28 @@ def retrieval(
         click.echo(f"note: {note}")
 
 
-@benchmark.command(short_help="Have a model grade what retrievers find.")
+@benchmark.command(short_help="Have models grade what retrievers find.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for judgements, qrels and replies.  [default: RELEASE-pool, beside the release]",
+    help="Folder for grades, qrels and replies.  [default: RELEASE-pool or RELEASE-TASK-pool, beside the release]",
 )
-@click.option("--model", help="The judge, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:...")
 @click.option(
-    "--retrievers",
+    "--judges",
+    "--model",
+    required=True,
+    help="One or more judges, comma-separated URIs (openai:NAME[@URL], hf:ID_OR_DIR, bundled:...); each grades every pair.",
+)
+@click.option(
     "--pool-with",
+    "--retrievers",
     default="bm25,tfidf",
     show_default=True,
     help="Whose first documents are pooled: bm25, tfidf, st:MODEL_OR_DIR, ...",
 )
 @click.option("--task", help="Pool the queries of this retrieval task instead of the questions (docs/recipes.md).")
-@click.option("--judges", help="With --task: one or more judges, comma-separated URIs; each grades every pair.")
-@click.option("--adjudicator", help="With --task: a model that settles facet pairs on which two judges differ.")
+@click.option("--adjudicator", help="A model that settles facet pairs on which two judges differ.")
 @click.option(
     "--exclude-sources/--include-sources",
     default=True,
@@ -162,88 +165,36 @@ def retrieval(
 )
 @click.option(
     "--reviewed",
+    multiple=True,
     type=click.Path(path_type=Path),
-    help="With --task aspects: folder of labels (scirgen label, task query); only needs that people kept are graded.",
+    help="With --task aspects: folder of labels (scirgen label, task query); needs that people kept are graded, as they left them.",
 )
 @click.option("--unreviewed", is_flag=True, help="With --task aspects: grade needs that nobody has passed.")
+@click.option(
+    "--labels",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder of labels (task relevance) whose test a judge has passed; its grades then count as validated.",
+)
+@click.option(
+    "--sample", type=click.Path(path_type=Path), help="Grade only the pairs that this folder of labels holds."
+)
 @click.option("--setting", default="with-paper", show_default=True)
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
-@click.option("--depth", type=click.IntRange(min=1), default=10, show_default=True, help="Documents of each retriever.")
+@click.option(
+    "--depth", type=click.IntRange(min=1), default=10, show_default=True, help="New documents of each retriever."
+)
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Questions, spread over the split."
 )
-def pool(
-    release: Path,
-    out: Path | None,
-    model: str | None,
-    retrievers: str,
-    task: str | None,
-    judges: str | None,
-    adjudicator: str | None,
-    exclude_sources: bool,
-    reviewed: Path | None,
-    unreviewed: bool,
-    setting: str,
-    split: str,
-    depth: int,
-    limit: int,
-) -> None:
-    """Pool what retrievers find and have a model grade it 0-3; use the result with: benchmark retrieval --qrels.
+def pool(release: Path, task: str | None, **given: Any) -> None:
+    """Pool what retrievers find and have models grade it 0-3; use the result with: benchmark retrieval --qrels.
 
-    With --task, the pool is a task's, by one or more judges; their grades go into the next release by release.judgements.
+    With --task, the pool is a task's; its grades go into the next release by release.judgements.
     """
-    import asyncio
+    from scirgen.cli.measure.tasks import PoolOptions, grade
 
-    if task:
-        from scirgen.cli.measure.tasks import PoolOptions, grade
-
-        if not (judges or model):
-            raise click.UsageError("--task needs --judges URI[,URI]")
-        options = PoolOptions(
-            out,
-            judges or model or "",
-            retrievers,
-            adjudicator,
-            reviewed,
-            unreviewed,
-            setting,
-            split,
-            depth,
-            limit,
-            exclude_sources,
-        )
-        grade(release, task, options, Count("grades"))
-        return
-    if not model:
-        raise click.UsageError("give the judge: --model URI")
-    from scirgen.benchmark.pooling import PoolSettings, agreement, run_pool
-    from scirgen.benchmark.retriever import split_specs
-    from scirgen.core.registry import load_registry
-    from scirgen.qa.release import Release
-
-    opened = Release(release)
-    count = Count("pairs judged")
-    qrels, result = asyncio.run(
-        run_pool(
-            opened, PoolSettings(model, split_specs(retrievers), setting, split, depth, limit), load_registry(),
-            out or beside(opened, "pool"), started=lambda _, pairs: count.start(pairs), progress=count,
-        )
-    )  # fmt: skip
-    click.echo(f"{qrels}: {len(result.judgements)} pairs judged, {len(result.failed)} without a usable reply")
-    for query, document, why in result.failed[:3]:
-        click.echo(f"  {query}, {document}: {why}")
-    grades = Counter(j.grade for j in result.judgements)
-    click.echo("grades: " + ", ".join(f"{grade}: {grades[grade]}" for grade in (3, 2, 1, 0)))
-    seen = agreement(result.judgements)
-    for name, value in seen.items():
-        click.echo(f"{name.replace('_', ' ')}: {value:.3f}")
-    if seen.get("gold_mean_grade", 3.0) <= seen.get("other_mean_grade", 0.0):
-        click.echo(
-            "note: the judge grades gold datasets no higher than the others; take a stronger model before using this."
-        )
-    click.echo(f"Measure with them: scirgen benchmark retrieval {release} --split {split} --qrels {qrels}")
-    if result.failed:
-        raise SystemExit(3)
+    grade(release, task, PoolOptions(**given))
 
 
 @benchmark.command(short_help="How far the judges of a task agree.")
@@ -265,20 +216,6 @@ def beside(release: Release, name: str) -> Path:
     """Where results about a release go by default: next to it, since a release holds nothing but what it lists."""
     place = release.folder.resolve()
     return place.with_name(f"{place.name}-{name}")
-
-
-class Count:
-    """Says on stderr how far a long job is, some twenty times."""
-
-    def __init__(self, what: str) -> None:
-        self._what, self._total, self._step = what, 0, 1
-
-    def start(self, total: int) -> None:
-        self._total, self._step = total, max(1, total // 20)
-
-    def __call__(self, done: int) -> None:
-        if done % self._step == 0 or done == self._total:
-            click.echo(f"{done} of {self._total} {self._what}", err=True)
 
 
 @benchmark.command(short_help="Answer the questions, without and with passages.")
@@ -319,6 +256,7 @@ def qa(
 
     from scirgen.benchmark.qa import BREAKDOWNS, QASettings, run_qa
     from scirgen.benchmark.tables import qa_cells_table, qa_table
+    from scirgen.cli.measure.tasks import Count
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
+from scirgen.benchmark.retriever import split_specs
 from scirgen.cli.options import parse_settings
 from scirgen.commands.label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen.commands.label.draw import Request
 from scirgen.commands.label.draw import draw as draw_sample
 from scirgen.commands.label.exchange import FILES, Form, import_labelled, import_studio
 from scirgen.commands.label.exchange import export as export_labels
-from scirgen.commands.label.judge import ask_judge
+from scirgen.commands.label.judge import ask_judges
 from scirgen.commands.label.merge import merge as merge_files
 from scirgen.commands.label.merge import merge_collected
 from scirgen.commands.label.pages import MAILABLE, write_pages
 from scirgen.commands.label.plan import pilot_figures, plan_text
 from scirgen.commands.label.serve import Desk, addresses, collected
 from scirgen.commands.label.serve import serve as serve_pages
-from scirgen.commands.label.sources import FileSource, PoolSource, QueryFile, RunSource, Source, counted
+from scirgen.commands.label.sources import (
+    FileSource,
+    Pooling,
+    PoolSource,
+    QueryFile,
+    RunSource,
+    Source,
+    TaskSource,
+    counted,
+)
 from scirgen.core.domains import resolve_config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
@@ -41,11 +52,15 @@ def label() -> None:
 
 
 def _source(
-    closing: ExitStack, path: Path, task: TaskName, resources: Resources, depth: int, split: str | None
-) -> Source:
+    closing: ExitStack, path: Path, task: TaskName, resources: Resources, pooling: Pooling, of: str | None, split: str | None
+) -> Source:  # fmt: skip
     taxonomies = Taxonomies(resources)
+    if of and task != "relevance":
+        raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")
     if task == "relevance":
-        return PoolSource(path, taxonomies, depth, split)
+        if of:
+            return TaskSource(path, of, taxonomies.facets, pooling, split)
+        return PoolSource(path, taxonomies, pooling, split)
     if task == "query" and path.is_file():
         return QueryFile(path)
     if (path / "run.db").is_file() and split is None:
@@ -69,7 +84,22 @@ _overrides = click.option(
 _split = click.option(
     "--split", type=click.Choice(["train", "dev", "test"]), help="Only this split of a release or file."
 )
-_depth = click.option("--depth", default=10, show_default=True, help="relevance: documents pooled for a question.")
+_POOLING = (
+    click.option("--of", help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is the release."),
+    click.option("--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."),
+    click.option("--depth", default=10, show_default=True, help="relevance: documents of each retriever for a query."),
+    click.option("--limit", default=50, show_default=True, help="relevance, --of: queries, spread over the split."),
+)  # fmt: skip
+
+
+def _pooling_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_POOLING):
+        command = option(command)
+    return command
+
+
+def _pooling(pool_with: str, depth: int, limit: int) -> Pooling:
+    return Pooling(load_registry(), split_specs(pool_with), depth, limit)
 
 
 @label.command()
@@ -85,16 +115,17 @@ _depth = click.option("--depth", default=10, show_default=True, help="relevance:
 @click.option(
     "--pilot", type=click.Path(path_type=Path), help="agreement.json of a pilot: its spread and gap are used."
 )
-@_depth
+@_pooling_options
 @_split
 @_domain
 def plan(
-    source: Path, task: TaskName, margin: float, pilot: Path | None, depth: int, split: str | None, domain: str | None
-) -> None:
+    source: Path, task: TaskName, margin: float, pilot: Path | None, of: str | None, pool_with: str, depth: int, limit: int,
+    split: str | None, domain: str | None,
+) -> None:  # fmt: skip
     """Say how many labels are needed, and why. SOURCE is a run, or any file that `scirgen audit` reads."""
     figures = pilot_figures(pilot) if pilot else None
     with ExitStack() as closing:
-        opened = _source(closing, source, task, _resources(domain, None), depth, split)
+        opened = _source(closing, source, task, _resources(domain, None), _pooling(pool_with, depth, limit), of, split)
         verdicts = counted(opened.candidates(), "verdict")
     click.echo(plan_text(str(source), verdicts, task, margin, figures))
 
@@ -131,13 +162,14 @@ def plan(
     type=click.Path(path_type=Path, exists=True),
     help="Earlier L/: its items become dev, the test part is new.",
 )
-@_depth
+@_pooling_options
 @_split
 @_domain
 @_overrides
 def draw(
     source: Path, task: TaskName, test: int, dev: int, strata: str, annotators: str, out: Path, seed: int, power: float,
-    margin: float, follow: Path | None, depth: int, split: str | None, domain: str | None, overrides: Path | None,
+    margin: float, follow: Path | None, of: str | None, pool_with: str, depth: int, limit: int, split: str | None,
+    domain: str | None, overrides: Path | None,
 ) -> None:  # fmt: skip
     """Draw and freeze a sample. SOURCE is a run, or any file that `scirgen audit` reads."""
     resources = _resources(domain, overrides)
@@ -145,7 +177,7 @@ def draw(
         task, test, dev, _names(strata), _names(annotators), seed, power, margin, LabelSet(follow) if follow else None
     )
     with ExitStack() as closing:
-        opened = _source(closing, source, task, resources, depth, split)
+        opened = _source(closing, source, task, resources, _pooling(pool_with, depth, limit), of, split)
         made = draw_sample(opened, source.name, request, PromptLibrary(resources).get(f"label/{task}"), out)
     sample = made.sample
     click.echo(f"{out}: sample {sample.id}, task {sample.task}, guideline {sample.guideline}")
@@ -202,7 +234,7 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     "--judge",
     "judges",
     multiple=True,
-    help="Judge to test: a model's URI, a score (shift), or labels:FILE. May be repeated.",
+    help="Judge to test: a model's URI, a score (shift), labels:FILE, or grades:POOL (the judges of a graded pool). May be repeated.",
 )
 @click.option(
     "--test", "open_test", is_flag=True, help="Test the judges on the test part, which is opened once; else on dev."
@@ -230,7 +262,7 @@ def agree(
         part: Part = "test" if open_test else "dev"
         items = labels.part(part)
         registry = load_registry()
-        judged = [ask_judge(labels, j, items, loaded.config, Resources(pack, overrides), registry) for j in judges]
+        judged = ask_judges(labels, judges, items, loaded.config, Resources(pack, overrides), registry)
         found["judges"] = verdicts(labels, judged, part, margin)
     keep_earlier(labels, found)
     write(labels, found)

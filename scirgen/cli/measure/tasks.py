@@ -6,37 +6,46 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from scirgen.benchmark.tasks.evaluate import TaskSettings
-
-
-class Counting(Protocol):
-    """Says how far a long job is."""
-
-    def start(self, total: int) -> None: ...
-
-    def __call__(self, done: int) -> None: ...
+    from scirgen.benchmark.tasks.pool_run import PoolResult
 
 
 @dataclass(frozen=True)
 class PoolOptions:
-    """The options of ``scirgen benchmark pool --task``."""
+    """The options of ``scirgen benchmark pool``."""
 
     out: Path | None
     judges: str
     pool_with: str
     adjudicator: str | None
-    reviewed: Path | None
+    reviewed: tuple[Path, ...]
     unreviewed: bool
+    labels: tuple[Path, ...]
+    sample: Path | None
     setting: str
     split: str
     depth: int
     limit: int
     exclude_sources: bool
+
+
+class Count:
+    """Says on stderr how far a long job is, some twenty times."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._total, self._step = what, 0, 1
+
+    def start(self, total: int) -> None:
+        self._total, self._step = total, max(1, total // 20)
+
+    def __call__(self, done: int) -> None:
+        if done % self._step == 0 or done == self._total:
+            click.echo(f"{done} of {self._total} {self._what}", err=True)
 
 
 def measure(
@@ -71,28 +80,32 @@ def measure(
         click.echo(f"note: {note}")
 
 
-def grade(release: Path, task: str, options: PoolOptions, count: Counting) -> None:
+def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     """Pool and grade a task, and say what came of it. Exit code 3: some pairs could not be graded."""
     from scirgen.benchmark.retriever import split_specs
     from scirgen.benchmark.tasks.pool_run import run_task_pool
     from scirgen.benchmark.tasks.pools import PoolSettings
     from scirgen.core.registry import load_registry
+    from scirgen.qa.labels import LabelSet
     from scirgen.qa.release import Release
-    from scirgen.qa.tasks import Task, kept_by_people
+    from scirgen.qa.reviews import reviewed_drafts, validated_judges
+    from scirgen.qa.tasks import open_task
 
-    opened = Task(Release(release), task)
+    opened = open_task(Release(release), task)
     place = opened.release.folder.resolve()
-    out = options.out or place.with_name(f"{place.name}-{task}-pool")
-    passed = kept_by_people(options.reviewed) if options.reviewed else None
+    out = options.out or place.with_name(f"{place.name}-{task}-pool" if task else f"{place.name}-pool")
+    passed = reviewed_drafts(options.reviewed) if options.reviewed else None
     settings = PoolSettings(
         split=options.split,
         pool_with=tuple(split_specs(options.pool_with)),
         depth=options.depth,
         exclude_sources=options.exclude_sources,
         limit=options.limit,
-        reviewed=passed if passed is not None or options.unreviewed or not opened.info.needs_review else frozenset(),
+        reviewed=passed if passed is not None or options.unreviewed or not opened.info.needs_review else {},
         setting=options.setting,
     )
+    sampled = (i.record.partition("|") for i in LabelSet(options.sample).items) if options.sample else None
+    count = Count("grades")
 
     def started(queries: int, calls: dict[str, int]) -> None:
         total = sum(calls.values())
@@ -109,10 +122,25 @@ def grade(release: Path, task: str, options: PoolOptions, count: Counting) -> No
             load_registry(),
             out,
             adjudicator=options.adjudicator,
+            only={(query, document) for query, _, document in sampled} if sampled else None,
+            validated=validated_judges(options.labels),
             started=started,
             progress=count,
         )
     )
+    _show_grades(result, out)
+    if task:
+        click.echo(f"Take them into the next release: scirgen generate ... --set release.judgements='[{out}]'")
+    else:
+        click.echo(f"Measure with them: scirgen benchmark retrieval {release} --split {options.split} --qrels {out / 'qrels.tsv'}")  # fmt: skip
+    if result.graded.failed:
+        raise SystemExit(3)
+
+
+def _show_grades(result: PoolResult, out: Path) -> None:
+    """How many grades there are by judge, whether judges see the gold, and which judges are unvalidated."""
+    from scirgen.benchmark.tasks.pool_run import gold_seen
+
     graded = result.graded
     click.echo(f"{out}: {len(graded.grades):,} grades of {len(result.queries)} queries, {len(graded.failed)} failed")
     for query, document, judge, why in graded.failed[:3]:
@@ -120,16 +148,25 @@ def grade(release: Path, task: str, options: PoolOptions, count: Counting) -> No
     by_judge: dict[str, Counter[int]] = {}
     for found in graded.grades:
         by_judge.setdefault(found.judge, Counter())[found.grade] += 1
+    seen = gold_seen(graded.grades)
     for judge, grades in sorted(by_judge.items()):
-        click.echo(f"{judge}: " + ", ".join(f"{grade}: {grades[grade]}" for grade in sorted(grades, reverse=True)))
+        means = ", ".join(
+            f"mean of {k} {seen[f'{judge}, {k}']:.2f}" for k in ("gold", "other") if f"{judge}, {k}" in seen
+        )
+        click.echo(f"{judge}: " + ", ".join(f"{g}: {grades[g]}" for g in sorted(grades, reverse=True)) + f"; {means}")
+        if seen.get(f"{judge}, gold", 9.0) <= seen.get(f"{judge}, other", 0.0):
+            click.echo(
+                "note: it grades gold datasets no higher than the others; take a stronger model before using this"
+            )
     if result.open:
         click.echo(
             f"{result.open} pair(s) differ between judges; settle them with --adjudicator URI or have a person do it"
         )
-    click.echo("note: these judges have not passed a test against people's labels: their grades are unvalidated")
-    click.echo(f"Take them into the next release: scirgen generate ... --set release.judgements='[{out}]'")
-    if graded.failed:
-        raise SystemExit(3)
+    if result.info.unvalidated:
+        names = ", ".join(result.info.unvalidated)
+        click.echo(
+            f"note: the grades of {names} are unvalidated: no test against people's labels was passed (--labels)"
+        )
 
 
 def show_agreement(release: Path, task: str, folder: Path | None) -> None:
@@ -138,9 +175,9 @@ def show_agreement(release: Path, task: str, folder: Path | None) -> None:
     from scirgen.benchmark.tasks.judge_agreement import STATISTICS, judge_agreement
     from scirgen.core.errors import InputError
     from scirgen.qa.release import Release
-    from scirgen.qa.tasks import Task, read_pools
+    from scirgen.qa.tasks import open_task, read_pools
 
-    opened = Task(Release(release), task)
+    opened = open_task(Release(release), task)
     queries = list(opened.queries())
     grades = read_pools([folder], {q.id for q in queries})[0] if folder else list(opened.grades())
     rows = judge_agreement(grades, queries)

@@ -207,6 +207,19 @@ async def calibrate(
     return found
 
 
+async def measure_score(
+    name: str, rows: Sequence[Labelled], config: Config, resources: Resources, registry: Registry
+) -> tuple[list[float | None], dict[str, int], str]:
+    """One scorer's values for labelled answers (None where it has none), failures by code, and the model that was asked."""
+    config = config.model_copy(update={"filter": config.filter.model_copy(update={"faithfulness": (name,)})})
+    measured: dict[str, list[float | None]] = {name: [None] * len(rows)}
+    failed: dict[str, dict[str, int]] = {name: {}}
+    async with opened(config, resources, registry) as ctx:
+        await _measure(rows, (name,), ctx, measured, failed)
+        asked = [s.identity for s in (ctx.score_session, ctx.judge_session) if s is not None]
+        return measured[name], failed[name], " and ".join(map(str, asked)) or "no model"
+
+
 def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, precision: float) -> ScorerFindings:
     """All numbers of one scorer. Where rows are dev and test items, thresholds are fitted on dev, and all else is measured on test."""
     dev = fitting(rows)

@@ -117,7 +117,7 @@ def freeze(
     strata: Sequence[Stratum],
 ) -> None:
     """Write the files of a sample."""
-    reference = f"{guideline.id}@{guideline.file.version}#{guideline.hash[:12]}"
+    reference = guideline.reference
     sample = Sample(
         id=sample_id(request.task, items), task=request.task, source=name, kind=kind, guideline=reference,
         text=guideline.file.system.strip(), choices=guideline.file.choices, annotators=request.annotators,

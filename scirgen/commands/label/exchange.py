@@ -288,7 +288,7 @@ def _labelled(
     )  # fmt: skip
     fields = {k: "yes" if row[k] else "no" for k in ("stands_alone", "fits_type") if isinstance(row.get(k), bool)}
     reason = str(row.get("reason") or row.get("reader_note") or "")
-    reference = f"{guideline.id}@{guideline.file.version}#{guideline.hash[:12]}"
+    reference = guideline.reference
     return item, Label(
         sample="", item=item.id, task="faithful", annotator=annotator, label=label, reason=reason, fields=fields, guideline=reference
     )  # fmt: skip

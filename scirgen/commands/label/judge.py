@@ -1,4 +1,6 @@
-"""Asking a judge: a language model that reads the annotators' guideline, a faithfulness score with its threshold, or a file."""
+"""Asking a judge: a language model that reads the annotators' guideline, a faithfulness score with its threshold, a file of
+labels, or the judges of a graded pool, whose grades come from the prompts that grade pools.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from scirgen.commands.calibrate.calibrate import Labelled, measure_score
 from scirgen.commands.label.merge import check
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ModelError
@@ -18,12 +21,15 @@ from scirgen.core.fingerprint import derived_seed, digest, file_sha256
 from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Facets, Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
 from scirgen.qa.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
+from scirgen.qa.tasks import ADJUDICATED, read_pool
 
 _FILE: Final = "labels:"
+_GRADES: Final = "grades:"
 _WORDS: Final = 3000
 """Words of context that a judge is shown; the page shows all of it."""
 
@@ -50,28 +56,41 @@ class Judged:
         return digest("judge", self.identity)[:12]
 
 
-def ask_judge(
-    labels: LabelSet, judge: str, items: Sequence[Item], config: Config, resources: Resources, registry: Registry
-) -> Judged:
-    """A judge's labels of some items.
+def ask_judges(
+    labels: LabelSet, judges: Sequence[str], items: Sequence[Item], config: Config, resources: Resources, registry: Registry
+) -> list[Judged]:  # fmt: skip
+    """Judges' labels of some items.
 
     Args:
         labels: the folder; replies are cached in it, so that asking again costs nothing.
-        judge: a model's URI; the name of a faithfulness scorer (``shift``); or ``labels:FILE``, labels made elsewhere.
+        judges: a model's URI; the name of a faithfulness scorer (``shift``); ``labels:FILE``, labels made elsewhere; or
+            ``grades:FOLDER``, every judge of a pool that ``scirgen benchmark pool`` graded.
         items: what to label.
         config: settings of model and scorer.
         resources: where the guideline is found.
         registry: where scorers and models are looked up.
 
     Raises:
-        InputError: the guideline changed since the sample was drawn, or a score was not measured by the run.
+        InputError: the guideline changed since the sample was drawn, a score has no threshold, or a pool holds none of the items.
     """
-    if judge.startswith(_FILE):
-        return _from_file(labels, judge, Path(judge.removeprefix(_FILE)), items)
-    if judge in registry.names("faithfulness"):
-        return _by_score(labels, judge, items, config)
+    found: list[Judged] = []
+    for judge in judges:
+        if judge.startswith(_GRADES):
+            found += _from_pool(labels, Path(judge.removeprefix(_GRADES)), items, Taxonomies(resources).facets)
+        elif judge.startswith(_FILE):
+            found.append(_from_file(labels, judge, Path(judge.removeprefix(_FILE)), items))
+        elif judge in registry.names("faithfulness"):
+            found.append(asyncio.run(_by_score(labels, judge, items, config, resources, registry)))
+        else:
+            found.append(_by_guideline(labels, judge, items, config, resources, registry))
+    return found
+
+
+def _by_guideline(
+    labels: LabelSet, judge: str, items: Sequence[Item], config: Config, resources: Resources, registry: Registry
+) -> Judged:
     guideline = PromptLibrary(resources).get(f"label/{labels.sample.task}")
-    reference = f"{guideline.id}@{guideline.file.version}#{guideline.hash[:12]}"
+    reference = guideline.reference
     if reference != labels.sample.guideline:
         raise InputError(
             f"the guideline is {reference} now; the sample was labelled with {labels.sample.guideline}",
@@ -89,35 +108,71 @@ def _from_file(labels: LabelSet, judge: str, file: Path, items: Sequence[Item]) 
     return Judged(judge, identity, {k: v for k, v in given.items() if k in wanted}, {})
 
 
-def _by_score(labels: LabelSet, name: str, items: Sequence[Item], config: Config) -> Judged:
+def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Facets) -> list[Judged]:
+    """The grades that each judge of a pool gave to the items, as labels 0 to 3.
+
+    The four words of a requirement are the four labels in their order, so that two words of one grade stay apart.
+    """
+    if labels.sample.task != "relevance":
+        raise InputError(f"{folder} holds grades; {labels.folder} is a sample of the task {labels.sample.task}")
+    info, grades = read_pool(folder)
+    wanted = {i.record: i.id for i in items}
+    label_of = {word.word: str(place) for place, word in enumerate(facets.requirement)}
+    given: dict[str, dict[str, str]] = {judge: {} for judge in info.judges if judge != ADJUDICATED}
+    for grade in grades:
+        item = wanted.get(f"{grade.query_id}|{grade.document_id}")
+        if item is not None and grade.judge in given:
+            given[grade.judge][item] = label_of.get(grade.label, str(grade.grade))
+    if not any(given.values()):
+        raise InputError(
+            f"{folder} has no grades of the items of {labels.folder}",
+            hint=f"Grade them: scirgen benchmark pool RELEASE --task T --judges URI --sample {labels.folder} --out {folder}",
+        )
+    missing = {judge: len(items) - len(found) for judge, found in given.items()}
+    return [
+        Judged(judge, info.identity(judge), found, {"not_graded": missing[judge]} if missing[judge] else {})
+        for judge, found in given.items()
+    ]
+
+
+async def _by_score(
+    labels: LabelSet, name: str, items: Sequence[Item], config: Config, resources: Resources, registry: Registry
+) -> Judged:
+    """The run's scores against the threshold; what the run did not measure is measured now, from what annotators saw."""
     if labels.sample.task != "faithful":
         raise InputError(
             f"the score {name} judges faithfulness, not {labels.sample.task}", hint="Name a model instead."
         )
     thresholds = config.filter.thresholds.get(name, {})
     common = thresholds.get("*", config.filter.threshold)
+    if common is None and not thresholds:
+        raise InputError(
+            f"the score {name} cannot judge: its threshold is not given",
+            hint=f"Give it with --set filter.threshold=NUMBER, or find one with: scirgen calibrate --labels {labels.folder}",
+        )
+    scores = {i.id: i.hidden.scores[name] for i in items if name in i.hidden.scores}
+    missing = [i for i in items if i.id not in scores]
+    identity = f"score {name} of {labels.sample.source}"
+    failed: dict[str, int] = {}
+    if missing:
+        contexts = labels.contexts()
+        rows = [
+            Labelled(
+                i.shown.question, i.shown.answer, contexts.get(i.shown.context, "") or i.shown.text, True,
+                i.hidden.question_type, {}, evidence=tuple(e.text for e in i.shown.evidence), cluster=i.cluster,
+            )
+            for i in missing
+        ]  # fmt: skip
+        values, failed, scorer = await measure_score(name, rows, config, resources, registry)
+        scores |= {i.id: v for i, v in zip(missing, values, strict=True) if v is not None}
+        identity += f", {len(missing)} measured by {scorer}"
     given: dict[str, str] = {}
-    missing = 0
     for item in items:
         threshold = thresholds.get(item.hidden.question_type, common)
-        value = item.hidden.scores.get(name)
-        if value is None:
-            missing += 1
-        elif threshold is not None:
-            given[item.id] = "yes" if value > threshold else "no"
-    if not given:
-        why = "its threshold is not given" if missing < len(items) else "the run did not measure it for these items"
-        raise InputError(
-            f"the score {name} cannot judge: {why}",
-            hint=f"Give a threshold with --set filter.threshold=NUMBER, or score with: scirgen calibrate --labels {labels.folder}",
-        )
+        if item.id in scores and threshold is not None:
+            given[item.id] = "yes" if scores[item.id] > threshold else "no"
     shown = json.dumps({"*": common, **thresholds}, sort_keys=True)
-    return Judged(
-        name,
-        f"score {name} of {labels.sample.source}, thresholds {shown}",
-        given,
-        {"not_scored": missing} if missing else {},
-    )
+    return Judged(name, f"{identity}, thresholds {shown}", given, failed)
 
 
 async def _by_model(
@@ -155,7 +210,7 @@ async def judge_with(
         return item.id, str(answer.value.model_dump()["label"])
 
     found = dict(f for f in await asyncio.gather(*(one(i) for i in items)) if f is not None)
-    identity = f"{chat.identity}, prompt {guideline.id}@{guideline.file.version}#{guideline.hash[:12]}"
+    identity = f"{chat.identity}, prompt {guideline.reference}"
     return Judged(judge, identity, found, dict(sorted(failed.items())))
 
 

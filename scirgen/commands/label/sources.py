@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol
 
+from scirgen.benchmark.retriever import make_retriever
+from scirgen.benchmark.tasks.judging import to_grade
+from scirgen.benchmark.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.registry import Registry
+from scirgen.core.taxonomy import Facets, Taxonomies
 from scirgen.pipeline.views.view import StoreView
 from scirgen.qa.labels import Hidden, Marked, Shown
 from scirgen.qa.qafiles import QAGroup, QARow, open_qa, type_key
+from scirgen.qa.release import Release
+from scirgen.qa.tasks import open_task
 
 AROUND: Final = 400
 """Characters shown on each side of a piece of evidence."""
@@ -46,6 +52,16 @@ class Material:
     shown: dict[str, Shown] = field(default_factory=dict)
     contexts: dict[str, str] = field(default_factory=dict)
     papers: dict[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How documents are pooled for the task ``relevance``: the retrievers, and new documents that each of them adds."""
+
+    registry: Registry
+    pool_with: Sequence[str] = ("bm25", "tfidf")
+    depth: int = 10
+    limit: int = 50
 
 
 class Source(Protocol):
@@ -214,9 +230,9 @@ class QueryFile:
 
 
 class PoolSource:
-    """Questions of a set with documents of the same set: the gold ones, and what BM25 finds first for each question."""
+    """Questions of a set with documents of the same set: the gold ones, and what retrievers find first for each question."""
 
-    def __init__(self, path: Path, taxonomies: Taxonomies, depth: int, split: str | None = None) -> None:
+    def __init__(self, path: Path, taxonomies: Taxonomies, pooling: Pooling, split: str | None = None) -> None:
         """Read the set and pool its documents; the documents' texts are held in memory.
 
         Raises:
@@ -235,21 +251,16 @@ class PoolSource:
                 f"{path} has no documents to grade", hint="Give a release, a BEIR folder or ScIRGen-Geo's records."
             )
         self._names = _names(taxonomies)
-        self._depth = min(depth, len(self._documents))
+        self._pooling = pooling
 
     def candidates(self) -> Iterator[Candidate]:
         ids = list(self._documents)
         for row, found in zip(self._rows.values(), self._found(), strict=True):
             gold = [d for d in row.dataset_ids if d in self._documents]
             for document in dict.fromkeys([*gold, *(ids[i] for i in found)]):
-                verdict = "gold" if document in gold else "pooled"
                 kind = type_key(row.question_type)
-                keys = {
-                    "verdict": verdict, "code": verdict, "question_type": kind, "level": row.level or "none",
-                    "dataset": document, "split": row.split or "none", "language": row.language,
-                }  # fmt: skip
-                hidden = Hidden(verdict=verdict, question_type=kind, dataset_id=document)
-                yield Candidate(f"{row.id}|{document}", row.id, keys, hidden)
+                keys = {"question_type": kind, "level": row.level or "none", "split": row.split or "none", "language": row.language}  # fmt: skip
+                yield _graded_pair(row.id, row.id, document, document in gold, kind, keys)
 
     def material(self, records: Collection[str]) -> Material:
         made = Material()
@@ -260,15 +271,78 @@ class PoolSource:
         return made
 
     def _found(self) -> list[list[int]]:
-        import bm25s
-
-        index = bm25s.BM25()
-        index.index(
-            bm25s.tokenize([f"{t} {x}" for t, x in self._documents.values()], show_progress=False), show_progress=False
-        )
-        asked = bm25s.tokenize([r.question for r in self._rows.values()], show_progress=False)
-        found: list[list[int]] = index.retrieve(asked, k=self._depth, show_progress=False).documents.tolist()
+        """Positions of documents for each question, those of the first retriever first."""
+        found: list[list[int]] = [[] for _ in self._rows]
+        for spec in self._pooling.pool_with:
+            retriever = make_retriever(self._pooling.registry, spec)
+            retriever.index([f"{title} {text}" for title, text in self._documents.values()])
+            depth = min(self._pooling.depth, len(self._documents))
+            ranked = retriever.search([r.question for r in self._rows.values()], depth).documents.tolist()
+            for own, positions in zip(found, ranked, strict=True):
+                own += [p for p in positions if p >= 0]
         return found
+
+
+class TaskSource:
+    """The pool of a release's task, as ``scirgen benchmark pool`` makes it: queries, facets or requirements with documents."""
+
+    def __init__(self, release: Path, task: str, facets: Facets, pooling: Pooling, split: str | None = None) -> None:
+        """Open the task and pool it.
+
+        Raises:
+            InputError: the release has no such task, or nothing to pool.
+        """
+        self.kind = f"task {task}, pooled"
+        opened = open_task(Release(release), task)
+        settings = PoolSettings(
+            split=split or "test", pool_with=tuple(pooling.pool_with), depth=pooling.depth, limit=pooling.limit
+        )
+        everything = queries_to_grade(opened, settings)
+        queries = pooled_queries(opened, settings)
+        pool = make_pool(opened, queries, settings, pooling.registry)
+        self._asked = {f"{a.query.id}|{a.document}": a for a in to_grade(everything, queries, pool)}
+        self._need = {q.id: q.parent or "" for q in everything if q.form in ("aspect", "sub_aspect")}
+        self._documents = {d.id: d for d in opened.documents()}
+        self._facets = facets
+
+    def candidates(self) -> Iterator[Candidate]:
+        for asked in self._asked.values():
+            query = asked.query
+            need = query.id
+            while need in self._need:
+                need = self._need[need]
+            keys = {"question_type": query.facet or query.form, "level": "none", "split": query.split, "language": "none"}  # fmt: skip
+            gold = GOLD in asked.found_by
+            yield _graded_pair(query.id, need, asked.document, gold, query.facet or query.form, keys)
+
+    def material(self, records: Collection[str]) -> Material:
+        made = Material()
+        for record in records:
+            asked = self._asked[record]
+            query, document = asked.query, self._documents[asked.document]
+            definition = title = ""
+            if query.facet:
+                facet = self._facets.facet(query.facet)
+                definition, title = f"{facet.name}: {facet.definition}", self._documents[query.paper_id or ""].title
+            made.shown[record] = Shown(
+                question=f"{title}: {query.text}" if title else query.text,
+                question_type=query.facet or "",
+                type_definition=definition,
+                title=document.title or document.id,
+                text=document.searched.removeprefix(document.title).strip(),
+            )
+        return made
+
+
+def _graded_pair(query: str, cluster: str, document: str, gold: bool, kind: str, keys: Mapping[str, str]) -> Candidate:
+    """A (query, document) to be graded; cluster is the question or need that it belongs to."""
+    verdict = "gold" if gold else "pooled"
+    return Candidate(
+        f"{query}|{document}",
+        cluster,
+        {**keys, "verdict": verdict, "code": verdict, "dataset": document},
+        Hidden(verdict=verdict, question_type=kind, dataset_id=document),
+    )
 
 
 def _names(taxonomies: Taxonomies) -> dict[str, tuple[str, str]]:

@@ -37,6 +37,7 @@ class RunQueries:
         grades: of earlier pools over the same run, from ``release.judgements``.
         unvalidated: judges among them that have not passed the labels test.
         require_review: a person must pass a need of many parts before it is graded.
+        dropped: needs that people dropped.
     """
 
     queries: tuple[Query, ...] = ()
@@ -45,6 +46,7 @@ class RunQueries:
     grades: tuple[Grade, ...] = ()
     unvalidated: tuple[str, ...] = ()
     require_review: bool = True
+    dropped: tuple[Query, ...] = ()
 
 
 def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQueries:
@@ -92,14 +94,16 @@ def run_tasks(
         split_of: dataset id -> split; a paper's is that of its datasets, which are in one component.
 
     Returns:
-        The tasks, and the queries that name a dataset that answers them.
+        The tasks, and the queries that are left out: they name a dataset that answers them, or people dropped them.
     """
     users: dict[str, list[str]] = defaultdict(list)
     for dataset_id in sorted(uses):
         for paper_id in uses[dataset_id]:
             users[paper_id].append(dataset_id)
     kept: dict[str, list[Query]] = defaultdict(list)
-    rejections: list[Rejection] = []
+    rejections = [
+        Rejection.of("release", "expert_rejected", "people who reviewed the need dropped it", q) for q in found.dropped
+    ]
     for query in found.queries:
         if not users.get(query.paper_id or ""):
             continue
@@ -109,7 +113,7 @@ def run_tasks(
         gold = users[query.paper_id or ""]
         scrubbed = without_names(query.text, [datasets[d] for d in gold], scrub=query.form == "keyphrases")
         if scrubbed is None:
-            rejections.append(_names_gold(query))
+            rejections.append(Rejection.of("release", "names_gold", "the query names a dataset that answers it", query))
         else:
             kept[query.recipe].append(query.model_copy(update={"text": scrubbed, "gold": tuple(gold)}))
     return [_task(name, queries, found, users, split_of) for name, queries in sorted(kept.items())], rejections
@@ -141,10 +145,6 @@ def _names(dataset: Dataset) -> list[str]:
     short = re.split(r"[:(（：]", title)[0].strip()
     names = [title, *([short] if len(words(short)) >= 3 else []), *_COINED.findall(title), *filter(None, [dataset.doi])]
     return list(dict.fromkeys(names))
-
-
-def _names_gold(query: Query) -> Rejection:
-    return Rejection.of("release", "names_gold", "the query names a dataset that answers it", query)
 
 
 def _task(

@@ -15,11 +15,12 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.llm.encoders.embeddings import model_of, open_embedder
+from scirgen.qa.labels import LabelSet
 from scirgen.qa.neardup import resolve
 from scirgen.qa.quota_progress import progress, rejection_codes
 from scirgen.qa.quotas import select, shortfall
 from scirgen.qa.release import Release, ReleaseInfo
-from scirgen.qa.reviews import read_reviews, reviews_fingerprint
+from scirgen.qa.reviews import read_reviews, reviewed_drafts, reviewed_needs, reviews_fingerprint
 from scirgen.qa.tasks import read_pools
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
@@ -136,9 +137,13 @@ def _queries(ctx: StageContext, run: RunView) -> RunQueries:
     """
     settings = ctx.config.release
     found = queries_of_run(run, ctx.taxonomies.facets, every_licence=settings.abstracts == "all")
-    grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in found.queries})
+    reviewed = reviewed_drafts([f for f in _labels(ctx.config) if LabelSet(f).sample.task == "query"])
+    queries = reviewed_needs(found.queries, reviewed, drafts=True)
+    grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in queries})
     return replace(
         found,
+        queries=tuple(queries),
+        dropped=tuple(q for q in found.queries if q.id in reviewed and reviewed[q.id] is None),
         grades=tuple(grades),
         unvalidated=tuple(sorted(unvalidated)),
         require_review=ctx.config.query.require_review,
@@ -147,7 +152,7 @@ def _queries(ctx: StageContext, run: RunView) -> RunQueries:
 
 def _judgements_fingerprint(config: Config) -> str:
     """What of the grades and of their conditions a release depends on."""
-    files = [f / "grades.jsonl" for f in _judgements(config)]
+    files = [f / name for f in _judgements(config) for name in ("grades.jsonl", "pool.json")]
     return digest(config.query.require_review, [file_sha256(f) for f in files if f.is_file()])
 
 

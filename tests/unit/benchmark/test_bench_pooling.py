@@ -6,17 +6,14 @@ import pytest
 from test_bench_figures import ranking
 
 from scirgen.benchmark.metrics import ndcg_of_pool, per_query
-from scirgen.benchmark.pooling import agreement, judge, pool, write_judgements
 from scirgen.benchmark.retrieval import evaluate
 from scirgen.benchmark.tables import retrieval_table
-from scirgen.core.config import Config
+from scirgen.benchmark.tasks.pool_run import gold_seen, run_task_pool
+from scirgen.benchmark.tasks.pools import GOLD, PoolSettings
 from scirgen.core.errors import InputError
-from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Grade
 from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
-from scirgen.llm.cache import ReplyCache
-from scirgen.llm.open import open_sessions
-from scirgen.qa.tasks import read_qrels
+from scirgen.qa.tasks import Questions, read_qrels
 from scirgen.testing.server import FakeServer
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
@@ -27,57 +24,27 @@ def release(tmp_path_factory):
     return write(small_run(), tmp_path_factory.mktemp("r") / "release")
 
 
-def pooled_of(release, depth=3):
-    rows = list(release.rows("train"))[:6]
-    documents = list(release.corpus("with-paper"))
-    return rows, documents, pool(rows, documents, ["bm25", "tfidf"], load_registry(), depth)
-
-
-def test_the_pool_holds_each_retrievers_first_documents_and_always_the_gold_ones(release):
-    rows, _, pooled = pooled_of(release)
-    for row in rows:
-        assert row.dataset_id in pooled[row.id]
-        for retriever in ("bm25", "tfidf"):
-            assert 1 <= sum(retriever in by for by in pooled[row.id].values()) <= 3
-
-
-async def run(release, server, cache):
-    rows, documents, pooled = pooled_of(release)
-    prompts = PromptLibrary(Resources())
-    config = Config.model_validate({"models": {"generator": f"openai:fake@{server.url}"}})
-    sessions = await open_sessions(config, load_registry(), cache, prompts=prompts, needs_scores=False)
-    try:
-        return pooled, await judge(pooled, rows, documents, sessions.chat, prompts)
-    finally:
-        await sessions.aclose()
-
-
-async def test_every_pooled_pair_is_graded_with_a_reason_and_no_reply_is_asked_for_twice(release, tmp_path):
+async def test_questions_are_pooled_and_graded_as_a_task(release, tmp_path):
+    settings = PoolSettings(split="train", depth=3, limit=6)
     async with FakeServer() as server:
-        pooled, first = await run(release, server, ReplyCache.open(tmp_path / "r.db"))
+        judge = f"openai:fake@{server.url}"
+        first = await run_task_pool(Questions(release), [judge], settings, load_registry(), tmp_path)
         asked = sum(server.answered.values())
-        _, again = await run(release, server, ReplyCache.open(tmp_path / "r.db"))
-        assert sum(server.answered.values()) == asked
-    assert {(j.query, j.document) for j in first.judgements} == {(q, d) for q, found in pooled.items() for d in found}
-    assert not first.failed
-    assert all(j.grade in (0, 1, 2, 3) and j.reason and j.model == "openai:fake" for j in first.judgements)
-    assert again == first
+        again = await run_task_pool(Questions(release), [judge], settings, load_registry(), tmp_path)
+        assert sum(server.answered.values()) == asked == len(first.graded.grades)
+    assert again.graded == first.graded and not first.graded.failed
+    gold = {q.id: set(q.gold) for q in first.queries}
+    found = {(g.query_id, g.document_id) for g in first.graded.grades}
+    assert all((q, d) in found for q, ids in gold.items() for d in ids)
+    assert {GOLD, "bm25:query"} <= {by for g in first.graded.grades for by in g.found_by}
+    assert all(g.grade in (0, 1, 2, 3) and g.reason and g.judge == "model:openai:fake" for g in first.graded.grades)
+    assert set(gold_seen(first.graded.grades)) == {"model:openai:fake, gold", "model:openai:fake, other"}
 
-
-async def test_graded_judgements_are_used_by_the_retrieval_benchmark(release, tmp_path):
-    async with FakeServer() as server:
-        _, result = await run(release, server, ReplyCache.open())
-    file = write_judgements(tmp_path, result.judgements)
-    qrels = read_qrels(file)
-    assert (
-        sum(map(len, qrels.values()))
-        == len(result.judgements)
-        == len((tmp_path / "judgements.jsonl").read_text().splitlines())
-    )
+    qrels = read_qrels(tmp_path / "qrels.tsv")
+    assert sum(map(len, qrels.values())) == len((tmp_path / "grades.jsonl").read_text().splitlines())
     report = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train", qrels=qrels)
-    assert report.queries == 6
+    assert (report.queries, report.judgements) == (6, "graded")
     assert report.rows[0]["judged@10"] > 1 / 12
-    assert report.judgements == "graded"
     assert "NDCG%20" in retrieval_table(report.rows)
 
 
@@ -111,18 +78,12 @@ def test_ndcg_of_the_whole_pool_is_that_of_ir_measures():
     assert "NDCG%20" not in per_query(ranking([0]), ["q"], ["a"], {"q": {"a": 1}})
 
 
-def test_the_judges_view_of_the_gold_is_summed_up(release):
-    from scirgen.benchmark.pooling import Judgement
-
-    def made(grade, gold):
-        return Judgement(
-            query="q", document=f"{grade}{gold}", grade=grade, reason="r", gold=gold, found_by=(), model="m", reply="k"
-        )
-
-    found = agreement([made(3, True), made(1, True), made(0, False)])
-    assert found == {
-        "gold_mean_grade": 2.0, "gold_relevant": 0.5, "other_mean_grade": 0.0, "other_relevant": 0.0
-    }  # fmt: skip
+def test_the_judges_view_of_the_gold_is_summed_up():
+    grades = [
+        Grade(query_id="q", document_id=str(n), judge="m", grade=grade, found_by=by)
+        for n, (grade, by) in enumerate([(3, (GOLD,)), (1, (GOLD, "bm25:query")), (0, ("bm25:query",))])
+    ]
+    assert gold_seen(grades) == {"m, gold": 2.0, "m, other": 0.0}
 
 
 def test_a_malformed_line_of_qrels_is_named(tmp_path):

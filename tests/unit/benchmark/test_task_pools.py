@@ -13,12 +13,15 @@ from scirgen.benchmark.tasks.pools import CITED, PoolSettings, make_pool, pooled
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Grade, Query
+from scirgen.core.records import Grade, Query, Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.labels import Label, LabelSet, write_lines
 from scirgen.qa.release import Release
-from scirgen.qa.tasks import ADJUDICATED, Task, added_up, read_pools, requirements, settled
+from scirgen.qa.reviews import Need, reviewed_needs, validated_judges
+from scirgen.qa.tasks import ADJUDICATED, Task, TaskQuery, added_up, read_pool, read_pools, requirements, settled
+from scirgen.testing.serving import serving
 from tests.support.scripted_chat import ScriptedChat
 
 ABSTRACTS = [
@@ -114,7 +117,7 @@ def test_cited_papers_are_in_the_pool(task: Task) -> None:
 async def test_two_judges_differ_and_a_third_settles_it(task: Task) -> None:
     settings = PoolSettings(split="dev", pool_with=("bm25",), depth=2)
     queries = pooled_queries(task, settings)
-    asked = to_grade(task, queries, make_pool(task, queries, settings, load_registry()))
+    asked = to_grade(list(task.queries()), queries, make_pool(task, queries, settings, load_registry()))
     resources = Resources()
     judging = Judging(task, PromptLibrary(resources), Taxonomies(resources).facets)
     shown: list[str] = []
@@ -185,3 +188,103 @@ def test_grades_of_another_release_are_refused(tmp_path: Path) -> None:
     assert len(read_pools([folder], {"x"})[0]) == 1
     with pytest.raises(InputError, match=r"no pool\.json"):
         read_pools([tmp_path], {"q"})
+
+
+def graded_with(task: Task, tmp_path: Path, labels: Path, *more: str) -> str:
+    """Grade the sampled pairs with the fake server; what the command printed."""
+    with serving() as judge:
+        code, output = run(
+            "benchmark", "pool", task.release.folder, "--task", "facets", "--split", "dev", "--judges", judge,
+            "--depth", "2", "--sample", labels, "--out", tmp_path / "pool", *more,
+        )  # fmt: skip
+    assert code == 0, output
+    return output
+
+
+def test_a_judge_that_passed_the_labels_test_is_validated(task: Task, tmp_path: Path) -> None:
+    for number in range(2, 8):  # the test wants items of several queries
+        add_query(task, f"{number}_background", "1")
+    folder = tmp_path / "L"
+    code, output = run(
+        "label", "draw", task.release.folder, "--task", "relevance", "--of", "facets", "--split", "dev", "--depth", "2",
+        "--n", "14", "--strata", "verdict", "--margin", "0.5", "--out", folder,
+    )  # fmt: skip
+    assert code == 0, output
+    assert "unvalidated" in graded_with(task, tmp_path, folder)
+    pool = tmp_path / "pool"
+    info, grades = read_pool(pool)
+    labels = LabelSet(folder)
+    assert {f"{g.query_id}|{g.document_id}" for g in grades} == {i.record for i in labels.items}
+    assert info.unvalidated == ("model:openai:fake",)
+    assert info.prompts["model:openai:fake"][0].startswith("grade/facet@")
+
+    shown = labels.items[0].shown
+    assert shown.question.startswith("Snow and rivers: ") and shown.type_definition.startswith("Background")
+    given = {f"{g.query_id}|{g.document_id}": str(g.grade) for g in grades}
+    for annotator in ("A", "B"):  # both see it as the judge does
+        rows = [
+            Label(
+                sample=labels.sample.id, item=i.id, task="relevance", annotator=annotator, label=given[i.record],
+                guideline=labels.sample.guideline,
+            )
+            for i in labels.items
+        ]  # fmt: skip
+        write_lines(tmp_path / f"{annotator}.jsonl", rows)
+    code, output = run("label", "merge", folder, tmp_path / "A.jsonl", tmp_path / "B.jsonl")
+    assert code == 0, output
+    code, output = run("label", "agree", folder, "--judge", f"grades:{pool}", "--test")
+    assert code == 0 and "PASSED" in output and "G&A" in output, output
+
+    assert "unvalidated" not in graded_with(task, tmp_path, folder, "--labels", str(folder))
+    assert read_pool(pool)[0].unvalidated == ()
+    changed = info.model_copy(update={"prompts": {"model:openai:fake": ("grade/facet@2#0",)}})
+    assert changed.identity("model:openai:fake") not in validated_judges([folder])
+
+
+def add_query(task: Task, name: str, paper: str) -> None:
+    """One more facet query on a paper that the corpus holds, in dev."""
+    path = task.folder / "queries.jsonl"
+    row = json.loads(path.read_text().splitlines()[0])
+    row |= {"id": name, "facet": "background", "text": f"Rivers shrink in summer {name}.", "paper_id": paper}
+    path.write_text(path.read_text() + json.dumps(row) + "\n")
+
+
+def need_with_parts() -> list[TaskQuery]:
+    text = "I study snow. I count ice."
+    spans = [
+        Span(document_id="n", start=0, end=13, text=text[:13]),
+        Span(document_id="n", start=14, end=26, text=text[14:]),
+    ]
+    rows = [
+        query("n", "complex", text, parts=("n/1", "n/2")),
+        query("n/1", "aspect", "snow", parent="n", spans=(spans[0],)),
+        query("n/1a", "sub_aspect", "depth", parent="n/1", spans=(spans[0],)),
+        query("n/2", "aspect", "ice", parent="n", spans=(spans[1],)),
+        query("n/1+2", "sub_query", text, parent="n", parts=("n/1", "n/2"), spans=tuple(spans)),
+        query("m", "complex", "another need", parts=("m/1",)),
+        query("m/1", "aspect", "rain", parent="m"),
+        query("f", "facet", "a facet"),
+    ]
+    return [TaskQuery(**q.model_dump(), split="test") for q in rows]
+
+
+def test_an_edited_need_is_graded_as_people_left_it() -> None:
+    reviewed = {"n": Need("Today I study snow. I count hail.", ("snow", "hail")), "m": None}
+    kept = {q.id: q for q in reviewed_needs(need_with_parts(), reviewed, drafts=False)}
+    new = next(k for k in kept if k.startswith("n/") and k not in ("n/1", "n/1a"))
+    assert set(kept) == {"n", "n/1", "n/1a", new, "f"}
+    assert kept["n"].text == "Today I study snow. I count hail." and kept["n"].parts == ("n/1", new)
+    assert kept[new].text == "hail" and kept[new].form == "aspect" and kept[new].spans == ()
+    (span,) = kept["n/1"].spans or (None,)
+    assert span is None or kept["n"].text[span.start : span.end] == span.text
+    assert requirements(kept.values())["n"] == ("n/1", "n/1a", new)
+
+
+def test_drafts_wait_and_needs_that_people_dropped_go() -> None:
+    queries = need_with_parts()
+    unchanged = reviewed_needs(queries, {"n": Need("I study snow. I count ice.", ("snow", "ice"))}, drafts=True)
+    assert unchanged == queries
+    assert [q.id for q in reviewed_needs(queries, {"m": None}, drafts=True)] == [
+        q.id for q in queries if q.id[0] != "m"
+    ]
+    assert [q.id for q in reviewed_needs(queries, {}, drafts=False)] == ["f"]

@@ -141,7 +141,8 @@ def test_relevance_pairs_are_pooled_with_gold_among_them(tmp_path: Path) -> None
     (folder / "qrels").mkdir(parents=True)
     topics = ["snow depth", "river ice", "soil moisture", "lake level", "wind speed", "leaf area"]
     _lines(
-        folder / "corpus.jsonl", [{"_id": f"d{n}", "title": t, "text": f"All about {t}."} for n, t in enumerate(topics)]
+        folder / "corpus.jsonl",
+        [{"_id": f"d{n}", "title": t, "text": f"We measured {t}."} for n, t in enumerate(topics)],
     )
     _lines(
         folder / "queries.jsonl", [{"_id": f"q{n}", "text": f"Where was {t} measured?"} for n, t in enumerate(topics)]
