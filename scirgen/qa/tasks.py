@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from scirgen.core.errors import InputError
+from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
@@ -197,15 +197,15 @@ def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
     """A folder of ``scirgen benchmark pool``.
 
     Raises:
-        InputError: it is not one, or is damaged.
+        ConfigError: it is not one, or is damaged.
     """
     marker = folder / "pool.json"
     if not marker.is_file():
-        raise InputError(f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE")
+        raise ConfigError(f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE")
     try:
         info = PoolInfo.model_validate_json(marker.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{marker} is damaged: {error}", hint="Pool again.") from error
+        raise ConfigError(f"{marker} is damaged: {error}", hint="Pool again.") from error
     return info, list(read_lines(folder / "grades.jsonl", Grade))
 
 
@@ -217,7 +217,7 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
         known: ids of the queries there are; grades of other queries are left out.
 
     Raises:
-        InputError: a folder is not one, or none of its queries is known: it belongs to another release.
+        ConfigError: a folder is not one, or none of its queries is known: it belongs to another release.
     """
     grades: list[Grade] = []
     unvalidated: set[str] = set()
@@ -225,7 +225,7 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
         info, found = read_pool(folder)
         own = [g for g in found if g.query_id in known]
         if found and not own:
-            raise InputError(
+            raise ConfigError(
                 f"{folder}: none of its {len({g.query_id for g in found})} graded queries is in this release",
                 hint=f"It was made for {info.release}, task {info.task}; leave it out, or pool this release.",
             )

@@ -97,6 +97,14 @@ def test_same_release_as_local_byte_for_byte(server: str, cluster: Any, tmp_path
     assert [p.id for p in on_ray.rows()] == [p.id for p in local.rows()] != []
 
 
+def test_recipes_give_the_same_tasks_on_ray(server: str, cluster: Any, tmp_path: Path) -> None:
+    recipes = {"query.recipes": ["recommend", "facets", "aspects"], "query.only": True, "filter.faithfulness": []}
+    local = generate(tmp_path / "local", server, **recipes)
+    on_ray = generate(tmp_path / "ray", server, engine="ray", **{"ray.address": cluster.address}, **recipes)
+    assert release_bytes(on_ray) == release_bytes(local)
+    assert any(name.startswith("tasks/facets") for name in release_bytes(on_ray))
+
+
 def test_node_killed_in_mid_run_costs_its_items_only(server: str, cluster: Any, tmp_path: Path) -> None:
     local = generate(tmp_path / "local", server)
     observer = KillsANode(cluster)

@@ -195,3 +195,25 @@ def _edited_bloom_prompt(tmp_path: Path) -> Path:
     assert "user: |\n" in text
     edited.write_text(text.replace("user: |\n", "user: |\n  Edited.\n", 1))
     return tmp_path / "mine"
+
+
+RECIPES = ("--recipes", "recommend,facets,aspects", "--set", "query.only=true", "--set", "filter.faithfulness=[]")
+
+
+@pytest.mark.nightly
+def test_a_killed_run_of_recipes_ends_with_the_same_queries(server: Server, tmp_path: Path) -> None:
+    reference, out = tmp_path / "whole", tmp_path / "killed"
+    assert run(server, reference, *RECIPES).returncode == 0
+    assert any((reference / "release" / "tasks").rglob("queries.jsonl"))
+    before = Counter(server.stats())
+    for most in (5, 12):  # of some twenty replies
+        process = subprocess.Popen(command(server, out, *RECIPES), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while replies(out) < most:
+            time.sleep(0.02)
+            assert process.poll() is None or replies(out) >= most
+        process.kill()
+        process.wait(timeout=60)
+    lost = sum(asked_since(server, before).values()) - replies(out)
+    assert run(server, out, *RECIPES).returncode == 0
+    assert release_bytes(out) == release_bytes(reference)
+    assert sum(asked_since(server, before).values()) - replies(out) <= lost <= 2 * CONCURRENCY

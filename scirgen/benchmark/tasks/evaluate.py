@@ -290,8 +290,8 @@ def _nothing(task: Task, settings: TaskSettings) -> str:
 
 def _elsewhere(task: Task, settings: TaskSettings) -> str:
     others = [f"{s} ({n:,} queries)" for s, n in task.info.queries.items() if n and s != settings.split]
-    pool = f"Or grade some: scirgen benchmark pool {task.release.folder} --task {task.name} --judges URI"
-    return f"Choose another with --split: {', '.join(others)}. {pool}" if others else pool
+    pool = f"Grade some: scirgen benchmark pool {task.release.folder} --task {task.name} --judges URI"
+    return f"Choose another with --split: {', '.join(others)}. Or: {pool}" if others else pool
 
 
 def _write_run(file: Path, spec: str, queries: Sequence[TaskQuery], found: Sequence[Sequence[Scored]]) -> None:

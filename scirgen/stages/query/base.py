@@ -77,6 +77,17 @@ class QueryRecipe(ABC):
     prompts: ClassVar[tuple[str, ...]] = ()
     taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ()
 
+    def check(self, ctx: StageContext) -> None:
+        """Read what the recipe's taxonomies define for the run's domain, before any paper costs a call.
+
+        Raises:
+            ResourceError: a taxonomy is damaged, or names something that it does not define.
+        """
+        for name in self.taxonomies:
+            getattr(ctx.taxonomies, name)
+        if "needs" in self.taxonomies:
+            ctx.taxonomies.needs.of(ctx.config.domain)
+
     def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item a paper, with the key ``paper_id|recipe``: datasets that share the paper share it."""
         for paper in papers:

@@ -34,6 +34,8 @@ class QueryStage(Stage):
         recipes = chosen_recipes(ctx.config.query.recipes, ctx.registry)
         if not recipes:
             return
+        for recipe in recipes:
+            recipe.check(ctx)
         papers = _papers(scope)
         for recipe in recipes:
             yield from recipe.items(papers, scope, ctx)

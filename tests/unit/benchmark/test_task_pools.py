@@ -11,7 +11,7 @@ from scirgen.benchmark.tasks.judge_agreement import judge_agreement
 from scirgen.benchmark.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
 from scirgen.benchmark.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
 from scirgen.cli.main import cli
-from scirgen.core.errors import InputError
+from scirgen.core.errors import ConfigError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Grade, Query, Span
 from scirgen.core.registry import load_registry
@@ -183,10 +183,10 @@ def test_grades_of_another_release_are_refused(tmp_path: Path) -> None:
     info = {"release": "other", "task": "facets", "split": "dev", "judges": ["model:m"]}
     (folder / "pool.json").write_text(json.dumps(info))
     (folder / "grades.jsonl").write_text('{"query_id": "x", "document_id": "d", "judge": "model:m", "grade": 1}\n')
-    with pytest.raises(InputError, match="none of its 1 graded queries"):
+    with pytest.raises(ConfigError, match="none of its 1 graded queries"):
         read_pools([folder], {"q"})
     assert len(read_pools([folder], {"x"})[0]) == 1
-    with pytest.raises(InputError, match=r"no pool\.json"):
+    with pytest.raises(ConfigError, match=r"no pool\.json"):
         read_pools([tmp_path], {"q"})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scirgen.core.errors import PluginError, ResourceError
@@ -235,6 +237,8 @@ def test_a_set_with_an_unknown_field_names_the_place(tmp_path) -> None:
 
     (tmp_path / "taxonomies").mkdir()
     (tmp_path / "taxonomies" / "needs.yaml").write_text("version: 1\nsources: [me]\nsets: {geo: [task, varable]}\n")
+    ctx, _ = make_context(stage="query", domain="geo", query={"recipes": ["recommend"]})
+    ctx = replace(ctx, taxonomies=Taxonomies(Resources(None, tmp_path)))
     with pytest.raises(ResourceError, match=r"needs\.yaml.*'varable'") as caught:
-        Taxonomies(Resources(None, tmp_path)).needs.of("geo")
+        list(QueryStage().items(FakeScope({}), ctx))  # before there is any paper
     assert "variable" in caught.value.hint
