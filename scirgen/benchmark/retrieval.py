@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.benchmark.metrics import RELEVANT, Clusters, PerQuery, holm, means, per_query
@@ -23,7 +24,7 @@ from scirgen.core.registry import Registry
 from scirgen.qa.release import CorpusDocument, Release, ReleaseRow
 
 DEPTH = 100
-TESTED = "MRR@100"
+TESTED = ("R@20", "MRR@100")
 _FEW = 10
 _WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
 _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
@@ -155,7 +156,7 @@ def evaluate(
             if runs:
                 write_run(runs / f"{file_name(spec)}.{setting}.{split}.run", spec, ranking, questions.ids, ids)
             progress(f"{spec}, {setting}: done in {seconds:.1f} s")
-        tests += _tests(setting, measured, clusters)
+        tests += paired_tests(setting, measured, TESTED, clusters)
     return RetrievalReport(
         release=release.info.name,
         split=split,
@@ -261,21 +262,31 @@ def _breakdown(
             )
 
 
-def _tests(setting: str, measured: dict[str, PerQuery], clusters: Clusters) -> list[TestRow]:
-    pairs = list(combinations(measured, 2))
-    raw = {f"{a}\t{b}": clusters.paired_p(measured[a][TESTED], measured[b][TESTED]) for a, b in pairs}
+def paired_tests(
+    setting: str, values: Mapping[str, Mapping[str, NDArray[np.float64]]], metrics: Sequence[str], clusters: Clusters
+) -> list[TestRow]:
+    """Paired tests of every two retrievers on each metric, Holm-corrected over all of them.
+
+    Args:
+        setting: named in each row.
+        values: retriever -> metric -> one value a query, shape (queries,).
+        metrics: those that are tested.
+        clusters: of the queries; whole clusters are redrawn.
+    """
+    pairs = [(m, a, b) for m in metrics for a, b in combinations(values, 2)]
+    raw = {"\t".join(key): clusters.paired_p(values[key[1]][key[0]], values[key[2]][key[0]]) for key in pairs}
     corrected = holm(raw)
     return [
         TestRow(
             setting=setting,
-            metric=TESTED,
+            metric=m,
             left=a,
             right=b,
-            difference=round(float((measured[a][TESTED] - measured[b][TESTED]).mean()), 6),
-            p=round(raw[f"{a}\t{b}"], 6),
-            p_holm=round(corrected[f"{a}\t{b}"], 6),
+            difference=round(float((values[a][m] - values[b][m]).mean()), 6),
+            p=round(raw[f"{m}\t{a}\t{b}"], 6),
+            p_holm=round(corrected[f"{m}\t{a}\t{b}"], 6),
         )
-        for a, b in pairs
+        for m, a, b in pairs
     ]
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.metrics import Clusters, holm
-from scirgen.benchmark.retrieval import TestRow, file_name
+from scirgen.benchmark.metrics import Clusters
+from scirgen.benchmark.retrieval import TestRow, file_name, paired_tests
 from scirgen.benchmark.retriever import (
     Identified,
     Learner,
@@ -128,7 +127,12 @@ def evaluate_task(
         split=settings.split,
         documents=len(asked.documents),
         rows=rows,
-        tests=_tests(task.name, measured, chosen, clusters),
+        tests=paired_tests(
+            task.name,
+            {spec: {m: _array(rows, m) for m in chosen.tested} for spec, rows in measured.items()},
+            chosen.tested,
+            clusters,
+        ),
         notes=list(_notes(task, asked)),
     )
 
@@ -250,26 +254,6 @@ def _rows(
 
 def _array(rows: Sequence[Values], metric: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.asarray([v if (v := row[metric]) is not None else 0.0 for row in rows], dtype=np.float64)
-
-
-def _tests(name: str, measured: Mapping[str, list[Values]], chosen: Profile, clusters: Clusters) -> list[TestRow]:
-    """Paired tests of every two retrievers on the profile's main metrics, Holm-corrected over all of them."""
-    values = {(spec, m): _array(rows, m) for spec, rows in measured.items() for m in chosen.tested}
-    pairs = [(m, a, b) for m in chosen.tested for a, b in combinations(measured, 2)]
-    raw = {"\t".join(key): clusters.paired_p(values[key[1], key[0]], values[key[2], key[0]]) for key in pairs}
-    corrected = holm(raw)
-    return [
-        TestRow(
-            setting=name,
-            metric=m,
-            left=a,
-            right=b,
-            difference=round(float((values[a, m] - values[b, m]).mean()), 6),
-            p=round(raw[f"{m}\t{a}\t{b}"], 6),
-            p_holm=round(corrected[f"{m}\t{a}\t{b}"], 6),
-        )
-        for m, a, b in pairs
-    ]
 
 
 def _notes(task: Task, asked: _Asked) -> Iterator[str]:

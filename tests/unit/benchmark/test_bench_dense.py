@@ -205,7 +205,7 @@ def test_the_command_measures_all_kinds_side_by_side(minilm, cross_encoder, tmp_
     report = json.loads(out.read_text())
     rows = {r["retriever"]: r for r in report["rows"]}
     assert list(rows) == ["bm25", f"st:{minilm}", "hybrid", f"rerank:{cross_encoder}"]
-    assert len(report["tests"]) == 6
+    assert len(report["tests"]) == 12  # six pairs, two metrics
     # The questions name the dataset's title; weights that mean nothing put it anywhere among the twelve.
     assert rows["bm25"]["R@5"] > 0.9 and rows[f"st:{minilm}"]["R@5"] > 0.6 and rows["hybrid"]["R@5"] > 0.9
     assert rows[f"rerank:{cross_encoder}"]["R@100"] == rows["bm25"]["R@100"]

@@ -37,7 +37,7 @@ def test_the_command_writes_rows_tests_breakdowns_and_run_files(release, tmp_pat
         assert low <= row["MRR@100"] <= high
         # The questions name the dataset's title, so a working retriever finds nearly all of them.
         assert row["R@5"] > 0.9
-    assert len(report["tests"]) == 6
+    assert len(report["tests"]) == 12  # six pairs, two metrics
     by_type = [b for b in report["breakdown"] if b["by"] == "question_type" and b["retriever"] == "bm25"]
     assert sum(b["queries"] for b in by_type) == 2 * report["queries"]
     lines = (tmp_path / "runs" / "bm25.with-paper.train.run").read_text().splitlines()
