@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from scirgen.benchmark.tasks.pools import Pool
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
-from scirgen.core.prompts import Prompt, PromptLibrary, unfenced
+from scirgen.core.prompts import PromptLibrary, RenderedPrompt, unfenced
 from scirgen.core.records import Grade
 from scirgen.core.taxonomy import Facets
 from scirgen.llm.session import ChatSession
@@ -106,6 +106,10 @@ class Judging:
             {a.id: a for a in task.abstracts()} if task.info.corpus == "abstracts" else {}
         )
 
+    def prompt_tokens(self, asked: Sequence[Asked], pack: str = "standard") -> int:
+        """Tokens of all prompts of one judge, at four characters each; nothing is asked."""
+        return sum(len(text) for a in asked for _, text in self._rendered(a, pack).messages) // 4
+
     async def judge(self, asked: Sequence[Asked], name: str, chat: ChatSession) -> Graded:
         """One judge over all of them. Replies are cached, so a second call asks only what is new."""
         return _gathered(await asyncio.gather(*(self._one(a, name, chat) for a in asked)))
@@ -125,15 +129,15 @@ class Judging:
         seed = derived_seed(self._seed, "grade", query.id, asked.document, bool(opinions))
         async with self._gate:
             try:
-                prompt = self._prompt(query, chat.pack, bool(opinions))
+                prompt = self._rendered(asked, chat.pack, opinions)
                 self.prompts_read[ADJUDICATED if opinions else name].update(
                     (name, prompt.reference) if opinions else (prompt.reference,)
                 )
                 if query.form in _REQUIREMENT:
-                    value, label, reason, reply = await self._requirement(asked, prompt, chat, seed)
+                    value, label, reason, reply = await self._requirement(prompt, chat, seed)
                 else:
                     schema = ShortReply if chat.pack == "small" else GradeReply
-                    answer = await chat.ask(prompt.render(**self._material(asked, opinions)), schema, seed=seed)
+                    answer = await chat.ask(prompt, schema, seed=seed)
                     value, reason, reply = answer.value.grade, unfenced(answer.value.reason), answer.reply_key
                     label = self._facets.labels.get(value, "") if query.facet else ""
             except ModelError as error:
@@ -156,33 +160,32 @@ class Judging:
             reply=reply,
         )
 
-    async def _requirement(
-        self, asked: Asked, prompt: Prompt, chat: ChatSession, seed: int
-    ) -> tuple[int, str, str, str]:
-        paper = self._abstracts[asked.document]
+    async def _requirement(self, prompt: RenderedPrompt, chat: ChatSession, seed: int) -> tuple[int, str, str, str]:
         words = self._facets.requirement
-        rendered = prompt.render(
-            requirement=asked.query.text,
-            title=paper.title,
-            abstract=paper.text,
-            words=[(w.word, w.definition) for w in words],
-        )
-        answer = await chat.ask_text(rendered, seed=seed)
+        answer = await chat.ask_text(prompt, seed=seed)
         word = word_in(answer.text, [w.word for w in words])
         return next(w.grade for w in words if w.word == word), word, unfenced(answer.text), answer.reply_key
 
-    def _prompt(self, query: TaskQuery, pack: str, adjudicate: bool) -> Prompt:
+    def _rendered(self, asked: Asked, pack: str, opinions: Sequence[Grade] = ()) -> RenderedPrompt:
+        query = asked.query
         if query.form in _REQUIREMENT:
-            return self._prompts.get("grade/requirement", pack)
-        name = ("grade/adjudicate" if adjudicate else "grade/facet") if query.facet else "benchmark/relevance"
-        return self._prompts.get(name, pack)
+            name = "grade/requirement"
+        elif query.facet:
+            name = "grade/adjudicate" if opinions else "grade/facet"
+        else:
+            name = "benchmark/relevance"
+        return self._prompts.get(name, pack).render(**self._material(asked, opinions))
 
     def _material(self, asked: Asked, opinions: Sequence[Grade]) -> dict[str, object]:
         query, document = asked.query, asked.document
+        if query.form in _REQUIREMENT:
+            paper = self._abstracts[document]
+            words = [(w.word, w.definition) for w in self._facets.requirement]
+            return {"requirement": query.text, "title": paper.title, "abstract": paper.text, "words": words}
         if not query.facet:
             found = self._documents[document]
-            words = found.searched.removeprefix(found.title).split()
-            return {"question": query.text, "title": found.title, "text": " ".join(words[:_WORDS])}
+            text = found.searched.removeprefix(found.title).split()
+            return {"question": query.text, "title": found.title, "text": " ".join(text[:_WORDS])}
         facet = self._facets.facet(query.facet)
         own, other = self._abstracts[query.paper_id or ""], self._abstracts[document]
         material: dict[str, object] = {

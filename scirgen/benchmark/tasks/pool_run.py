@@ -50,7 +50,8 @@ async def run_task_pool(
     adjudicator: str | None = None,
     only: Collection[tuple[str, str]] | None = None,
     validated: Collection[str] = (),
-    started: Callable[[int, dict[str, int]], None] = lambda queries, calls: None,
+    dry_run: bool = False,
+    started: Callable[[int, dict[str, int], int], None] = lambda queries, calls, tokens: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> PoolResult:
     """Pool a task's queries and grade them; replies are kept in ``out/replies.db``, so a second run asks only what is new.
@@ -64,7 +65,8 @@ async def run_task_pool(
         adjudicator: a model that settles facet pairs on which judges differ; None: they stay open for a person.
         only: (query, document) pairs; no others of the pool are graded. None: all.
         validated: identities of judges that have passed the labels test (`PoolInfo.identity`).
-        started: gets the number of queries and the calls by form before anything is asked.
+        dry_run: count the calls, ask nothing and write nothing.
+        started: gets the number of queries, the calls by form and the tokens of all prompts before anything is asked.
         progress: gets the number of grades so far of the judge at work.
 
     Raises:
@@ -83,13 +85,14 @@ async def run_task_pool(
                 "none of the sampled pairs is in this pool",
                 hint="Use the release, --task, --split, --pool-with, --depth and --limit that the sample was drawn with.",
             )
-    started(len(queries), dict(bill(asked, len(judges))))
-    await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
     resources = Resources()
-    prompts = PromptLibrary(resources)
-    replies = ReplyCache.open(out / "replies.db")
-    taxonomies = Taxonomies(resources)
+    prompts, taxonomies = PromptLibrary(resources), Taxonomies(resources)
     judging = Judging(task, prompts, taxonomies.facets, settings.setting, seed=settings.seed, progress=progress)
+    started(len(queries), dict(bill(asked, len(judges))), judging.prompt_tokens(asked) * len(judges))
+    if dry_run:
+        return PoolResult(queries, Graded(), 0, _info(task, settings, Graded(), {}, ()))
+    await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
+    replies = ReplyCache.open(out / "replies.db")
     graded = Graded()
 
     async def with_judge(uri: str, settle: bool) -> None:

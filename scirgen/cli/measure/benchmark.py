@@ -187,6 +187,7 @@ def retrieval(
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Questions, spread over the split."
 )
+@click.option("--dry-run", is_flag=True, help="Say how many calls and tokens it takes, and ask nothing.")
 def pool(release: Path, task: str | None, **given: Any) -> None:
     """Pool what retrievers find and have models grade it 0-3; use the result with: benchmark retrieval --qrels.
 

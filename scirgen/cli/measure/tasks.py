@@ -32,6 +32,7 @@ class PoolOptions:
     depth: int
     limit: int
     exclude_sources: bool
+    dry_run: bool
 
 
 class Count:
@@ -107,10 +108,11 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     sampled = (i.record.partition("|") for i in LabelSet(options.sample).items) if options.sample else None
     count = Count("grades")
 
-    def started(queries: int, calls: dict[str, int]) -> None:
+    def started(queries: int, calls: dict[str, int], tokens: int) -> None:
         total = sum(calls.values())
         forms = ", ".join(f"{form} {n:,}" for form, n in sorted(calls.items()))
-        click.echo(f"{queries} queries, {total:,} calls ({forms})", err=True)
+        bill = f"{queries} queries, {total:,} calls ({forms}), about {tokens:,} tokens in"
+        click.echo(bill, err=not options.dry_run)
         count.start(total)
 
     judges = [j.strip() for j in options.judges.split(",") if j.strip()]
@@ -124,10 +126,13 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
             adjudicator=options.adjudicator,
             only={(query, document) for query, _, document in sampled} if sampled else None,
             validated=validated_judges(options.labels),
+            dry_run=options.dry_run,
             started=started,
             progress=count,
         )
     )
+    if options.dry_run:
+        return
     _show_grades(result, out)
     if task:
         click.echo(f"Take them into the next release: scirgen generate ... --set release.judgements='[{out}]'")

@@ -368,6 +368,11 @@ def _notes(rehearsals: Sequence[Rehearsal], known: Known, tokens: float) -> Iter
         )
     if known.small and known.history is None:
         yield "how often a small model's question is refused by rule and another is tried is only guessed; --history knows."
+    if "aspects" in config.query.recipes:
+        yield (
+            "grading the needs is not counted: one call for each different requirement and document and judge, about 1,700 a need "
+            "(17 requirements, 100 documents). scirgen benchmark pool RELEASE --task aspects --dry-run counts it; batch: halves its price."
+        )
     yield "not known beforehand: how many papers the model links, what gates reject, and repair turns or retries."
     if config.limits.max_tokens is not None and tokens > config.limits.max_tokens:
         yield f"--max-tokens stops the run after about {config.limits.max_tokens / tokens:.0%} of it."
