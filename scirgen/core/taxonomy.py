@@ -170,6 +170,9 @@ class LanguageWording(_Strict):
     pointing_unless_introduced: tuple[Pattern, ...] = Field(
         default=(), description="the same, for phrases that may refer back to something the question has named"
     )
+    named: tuple[Pattern, ...] = Field(
+        default=(), description="phrases that point at nothing where a name follows: the dataset CHIRPS"
+    )
     pointing_answers: tuple[Pattern, ...] = Field(default=(), description="the same, for answers")
     unfinished: tuple[str, ...] = Field(default=(), description="words no whole question ends with")
     generic_words: tuple[str, ...] = Field(

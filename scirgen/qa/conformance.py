@@ -121,7 +121,7 @@ _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|while|whereas|despite|although|because
 
 def pointer(question: str, wording: LanguageWording) -> str | None:
     """The phrase by which the question points at a text or dataset its reader cannot see; None when it does not."""
-    text = normalise(question)
+    text = normalise(_without_named(question, wording))
     if not _any_found(wording.pointing + wording.pointing_unless_introduced, text, True):
         return None
     for pattern in wording.pointing:
@@ -134,6 +134,15 @@ def pointer(question: str, wording: LanguageWording) -> str | None:
             if not _CLAUSE.search(before) and not own & {stem(w) for w in words(before)}:
                 return found.group()
     return None
+
+
+def _without_named(question: str, wording: LanguageWording) -> str:
+    """The question with "the dataset CHIRPS" shortened to "CHIRPS": who names the data points at no unseen text."""
+    for pattern in wording.named:
+        # German writes nouns with a capital, so a name needs a second one, a digit or quotation marks.
+        name = r"\w*[A-Z\d]\w*[A-Z\d]" if wording.capitals == "nouns" else r"[A-Z]"
+        question = re.sub(rf"(?i:{pattern}) (?=[\"'„“«‘]|{name})", "", question)
+    return question
 
 
 def polarity(answer: str, wording: LanguageWording) -> str | None:

@@ -6,34 +6,50 @@ import re
 from typing import Final
 
 _WORDS: Final[dict[str, frozenset[str]]] = {
-    "en": frozenset([
-        "the", "of", "and", "in", "to", "is", "was", "for", "with", "that", "are", "by", "from", "this", "were", "as",
-        "on", "an", "be", "which", "at", "or",
+    "de": frozenset([
+        "der", "die", "das", "und", "in", "den", "von", "zu", "mit", "ist", "des", "im", "dem", "für", "auf",
+        "ein", "eine", "nicht", "werden", "wurde", "wurden", "sind", "als", "bei", "durch", "nach", "wird",
+        "aus", "sich", "einer", "zur", "oder", "wie", "warum", "welche", "was", "man", "hat", "haben",
     ]),
-    "pt": frozenset([
-        "de", "e", "o", "da", "do", "em", "que", "a", "os", "as", "para", "com", "uma", "um", "dos", "das", "no", "na",
-        "não", "foi", "são", "ao", "pelo", "pela", "mais",
+    "en": frozenset([
+        "the", "of", "and", "in", "to", "is", "was", "for", "with", "that", "are", "by", "from", "this", "were",
+        "as", "on", "an", "be", "which", "at", "or",
     ]),
     "es": frozenset([
-        "de", "la", "el", "y", "en", "que", "los", "las", "del", "se", "una", "un", "por", "con", "para", "no", "es",
-        "al", "lo", "como", "más", "fue", "son", "su",
+        "de", "la", "el", "y", "en", "que", "los", "las", "del", "se", "una", "un", "por", "con", "para", "no",
+        "es", "al", "lo", "como", "más", "fue", "son", "su", "qué", "cómo", "cuál", "cuáles",
+    ]),
+    "fr": frozenset([
+        "le", "la", "les", "de", "des", "du", "et", "en", "un", "une", "est", "dans", "que", "qui", "pour",
+        "par", "sur", "au", "aux", "avec", "ce", "cette", "sont", "ont", "été", "ne", "pas", "plus", "à", "l",
+        "d", "a", "quel", "quelle", "quels", "quelles", "comment", "pourquoi", "depuis",
+    ]),
+    "pt": frozenset([
+        "de", "e", "o", "da", "do", "em", "que", "a", "os", "as", "para", "com", "uma", "um", "dos", "das",
+        "no", "na", "não", "foi", "são", "ao", "pelo", "pela", "mais", "nos", "nas", "aos", "qual", "quais",
+        "como", "foram", "se", "por", "é", "pelos", "pelas",
     ]),
 }  # fmt: skip
+TELLABLE: Final = frozenset(_WORDS) | {"zh"}
+"""Languages that `detect_language` tells apart."""
+_AHEAD = 2
+"""By how many of its words a language must lead the default one: names and loan words bring in one."""
 _HAN = re.compile(r"[一-鿿]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def detect_language(text: str, default: str = "en") -> str:
-    """``en``, ``pt``, ``es`` or ``zh``; ``default`` where there is too little text to tell."""
+    """``de``, ``en``, ``es``, ``fr``, ``pt`` or ``zh``; ``default`` where there is too little text to tell."""
     sample = text[:20_000]
     if len(_HAN.findall(sample)) > 0.1 * max(1, len(sample)):
         return "zh"
     words = [w.lower() for w in _WORD.findall(sample)]
     if len(words) < 5:
         return default
-    share = {code: sum(w in known for w in words) / len(words) for code, known in _WORDS.items()}
-    best = max(share, key=lambda code: share[code])
-    return best if share[best] >= 0.1 else default
+    seen = {code: sum(w in known for w in words) for code, known in _WORDS.items()}
+    best = max(seen, key=lambda code: seen[code])
+    told = seen[best] >= 0.1 * len(words) and seen[best] - seen.get(default, 0) >= _AHEAD
+    return best if told else default
 
 
 _NAMES: Final = {

@@ -29,6 +29,7 @@ _FIGURE = re.compile(
     r"(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)?\s?[-+]?\s?\d+|[eE][-+]?\d+(?![A-Za-z0-9_]))?"
     rf"(?:[ \u00a0\u2009-]?(?P<unit>{_UNIT}))?"
 )
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _LENGTHS: Final = {"nm": 1e-9, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3}
 _TIMES: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "week": 604800.0}
 _MASSES: Final = {"μg": 1e-6, "mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6}
@@ -127,9 +128,7 @@ def _value(digits: str) -> tuple[float | None, int]:
     if "/" in digits:
         over, under = digits.split("/")
         return (float(over) / float(under), 6) if float(under) else (None, 0)
-    plain = (
-        digits.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits) else digits.replace(",", ".")
-    )
+    plain = digits.replace(",", "") if _THOUSANDS.fullmatch(digits) else digits.replace(",", ".")
     return float(plain), len(plain.partition(".")[2])
 
 
@@ -176,8 +175,10 @@ class Stated:
 def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     found = quantities(text)
     values = {value for word, value in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)}
-    # "3,5" may be a decimal or a list, and "1/30" also states 1 and 30.
-    values.update(float(n) for q in found if re.search(r"[/,]", q.text) for n in re.findall(r"\d+(?:\.\d+)?", q.text))
+    # "3,5" may be a decimal or a list, and "1/30" also states 1 and 30; "2,400" is a list only in brackets.
+    several = (q for q in found if re.search(r"[/,]", q.text))
+    listed = (q for q in several if text[max(q.start - 1, 0)] in "[({" or not _THOUSANDS.match(q.text))
+    values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
     return Stated(found, frozenset(values))
 
 

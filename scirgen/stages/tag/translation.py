@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from scirgen.core.errors import ScirgenError
 from scirgen.core.prompts import FENCE, unfenced
 from scirgen.core.records import Failure, QAPair
-from scirgen.core.text.language import detect_language, language_name
+from scirgen.core.text.language import TELLABLE, detect_language, language_name
 from scirgen.core.text.textmatch import normalise
 from scirgen.stages.base import StageContext
 from scirgen.stages.tag.replies import Translation
 
 _DIGITS = re.compile(r"\d+")
-_TELLABLE = frozenset({"en", "es", "pt", "zh"})
-"""Languages that `detect_language` tells apart."""
 _ATTEMPTS = 2
 _LEAST = {"zh": 0.08, "ja": 0.12, "ko": 0.15}
 _LEAST_OTHERS = 0.35
@@ -108,7 +106,7 @@ def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
         for part, text in (("question", made.question), ("answer", made.answer if long else "")):
             if text and len(_HAN.findall(text)) < max(1.0, _HAN_SHARE * len(_LETTER.findall(text))):
                 return f"the {part} is not in Chinese characters"
-    if language in _TELLABLE and (seen := detect_language(made.question, language)) != language:
+    if language in TELLABLE and (seen := detect_language(made.question, language)) != language:
         return f"the question seems to be in {seen!r}"
     return None
 

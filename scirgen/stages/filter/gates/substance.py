@@ -9,7 +9,7 @@ from typing import ClassVar
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.core.text.textmatch import content_words, names, stem, words
+from scirgen.core.text.textmatch import content_words, names, stem, unspaced_without, words
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
@@ -39,8 +39,9 @@ class VagueGate(PairGate):
         wording = ctx.taxonomies.wording.of(pair.language)
         if not wording.generic_words:
             return ACCEPT  # nobody has said which words are generic in this language
-        telling = set(content_words(pair.question, wording.stop)) - _stems(wording.generic_words)
-        worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(pair.question))
+        asked = unspaced_without(pair.question, wording.generic_words)
+        telling = set(content_words(asked, wording.stop)) - _stems(wording.generic_words)
+        worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(asked))
         least = self.threshold(ctx.config)
         try:
             own = ctx.taxonomies.question_type(pair.question_type, pair.language).question.telling_words
