@@ -60,6 +60,19 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
+_LETTERS_3: Final = {
+    "ger": "de", "deu": "de", "eng": "en", "spa": "es", "fre": "fr", "fra": "fr", "por": "pt", "chi": "zh", "zho": "zh",
+    "ita": "it", "jpn": "ja", "kor": "ko", "dut": "nl", "nld": "nl", "pol": "pl", "rus": "ru", "swe": "sv", "tur": "tr",
+}  # fmt: skip
+_CODES: Final = {name.lower(): code for code, name in _NAMES.items()}
+
+
+def language_code(said: str, default: str = "en") -> str:
+    """The two-letter code of a language as catalogues give it: "ger", "de-DE", "German"; ``default`` for none."""
+    plain = said.strip().lower()
+    return _LETTERS_3.get(plain) or _CODES.get(plain) or plain[:2] or default
+
+
 def language_name(code: str) -> str:
     """The English name of an ISO 639-1 code ("zh", "zh-CN"); an unknown code is returned as it is."""
     return _NAMES.get(code.split("-")[0].split("_")[0].lower(), code)

@@ -268,7 +268,8 @@ def _stated_year(dataset: Dataset) -> int | None:
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
     """What was taken out of a record, so that the run says so."""
     reason = (
-        f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them"
+        f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them: "
+        f"{sentences[0][:120]!r}"
     )
     record = "\n".join(sentences)[:_LONGEST_RECORD]
     return Rejection.of(

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.language import language_code
 from scirgen.stages.collect.doi import find_doi, find_dois
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
@@ -78,12 +79,13 @@ def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Reject
         reason = f"CKAN package {identity or title!r} has no {lacks}"
         return Rejection.of("collect", f"no_{lacks}", reason, ("Dataset", identity or "?"))
     licence = as_text(item.get("license_url")) or as_text(item.get("license_id")) or as_text(item.get("license_title"))
+    doi = find_doi(as_text(item.get("doi")) or extras.get("doi") or extras.get("DOI"))
     formats = (as_text(as_dict(r).get("format")) for r in as_list(item.get("resources")))
     return Dataset(
         id=identity,
         title=title,
         description=notes,
-        doi=find_doi(as_text(item.get("doi")) or extras.get("doi") or extras.get("DOI")),
+        doi=doi,
         url=as_text(item.get("url")) or (f"{portal}/dataset/{as_text(item.get('name')) or identity}" if portal else None),
         authors=tuple(filter(None, [as_text(item.get("author"))])),
         keywords=tuple(
@@ -94,11 +96,11 @@ def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Reject
             for label, text in (
                 ("Organisation", as_text(as_dict(item.get("organization")).get("title"))),
                 ("Format", "; ".join(dict.fromkeys(f for f in formats if f))),
-                *((k, v) for k, v in extras.items() if k and k.lower() != "doi" and len(v) <= 2000),
+                *((k, v) for k, v in extras.items() if k and k.lower() != "doi" and len(v) <= 2000 and v[:1] not in ("{", "[")),
             )
             if text
         ),
-        related=tuple(dict.fromkeys(d for text in (notes, *extras.values()) for d in find_dois(text))),
+        related=tuple(dict.fromkeys(d for text in (notes, *extras.values()) for d in find_dois(text) if d != doi)),
         licence=normalise_licence(licence),
-        language=(as_text(item.get("language"))[:2] or "en").lower(),
+        language=language_code(as_text(item.get("language"))),
     )  # fmt: skip

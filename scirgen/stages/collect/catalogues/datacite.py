@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.language import language_code
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
@@ -96,7 +97,7 @@ def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
         fields=tuple((label, text) for label, text in _fields(record) if text),
         related=tuple(_related(record)),
         licence=_licence(record),
-        language=(as_text(record.get("language"))[:2] or "en").lower(),
+        language=language_code(as_text(record.get("language"))),
         translations=tuple(
             (as_text(t.get("lang"))[:2].lower(), "title", _title(t))
             for t in titles

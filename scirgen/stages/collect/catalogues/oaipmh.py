@@ -14,6 +14,7 @@ from pydantic import Field
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.extras import require
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.language import language_code
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
@@ -137,7 +138,7 @@ class OaiSource(WebService[OaiOptions]):
             ),
             related=tuple(_values(metadata, "relation")),
             licence=_licence(_values(metadata, "rights")),
-            language=(_values(metadata, "language") or ["en"])[0][:2].lower(),
+            language=language_code((_values(metadata, "language") or [""])[0]),
         )  # fmt: skip
 
 

@@ -8,24 +8,31 @@ from collections.abc import Iterable, Mapping
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Dataset, Rejection
+from scirgen.core.text.language import language_code
 from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import at_path
 from scirgen.stages.collect.licences import normalise_licence
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "id": ("id", "identifier", "dataset_id", "uuid", "guid", "key", "@id"),
-    "title": ("title", "name", "title_en", "dataset_title"),
-    "description": ("description", "abstract", "summary", "notes"),
+    "title": ("title", "name", "title_en", "dataset_title", "titel", "titre", "título", "titulo", "标题", "名称"),
+    "description": (
+        "description", "abstract", "summary", "notes", "beschreibung", "zusammenfassung", "résumé", "descripción",
+        "resumen", "descrição", "resumo", "描述", "摘要",
+    ),
     "doi": ("doi", "dataset_doi"),
     "url": ("url", "landing_page", "link", "homepage", "same_as"),
-    "authors": ("authors", "author", "creators", "creator"),
-    "keywords": ("keywords", "keyword", "tags", "subjects", "subject", "theme"),
+    "authors": ("authors", "author", "creators", "creator", "autor", "autoren", "autores", "auteurs", "auteur", "作者"),
+    "keywords": (
+        "keywords", "keyword", "tags", "subjects", "subject", "theme", "schlagwörter", "schlagworte", "mots-clés",
+        "palabras_clave", "palavras-chave", "关键词",
+    ),
     "related": (
         "related", "related_papers", "related_identifiers", "references", "citations", "literature", "citation",
         "is_referenced_by",
     ),
-    "licence": ("licence", "license", "license_id", "licence_id", "rights", "access_rights"),
-    "language": ("language", "lang"),
+    "licence": ("licence", "license", "license_id", "licence_id", "rights", "access_rights", "lizenz", "licencia", "licença", "许可"),
+    "language": ("language", "lang", "sprache", "langue", "idioma", "语言"),
     "papers": ("papers", "paper", "paper_files", "paper_dois"),
 }  # fmt: skip
 """Field of `Dataset` -> keys it is read from, the first present wins. ``papers`` names papers of this dataset."""
@@ -66,6 +73,20 @@ def texts(value: object) -> list[str]:
     return [str(value)]
 
 
+def _cited(value: object) -> list[str]:
+    """As `texts`; of an object that has a DOI somewhere (``sameAs``, ``@id``, ``identifier``), the DOI."""
+    if isinstance(value, Mapping):
+        doi = next((d for v in value.values() if isinstance(v, str) and (d := find_doi(v))), None)
+        return [doi] if doi else texts(value)
+    return [cited for item in value for cited in _cited(item)] if isinstance(value, list) else texts(value)
+
+
+def _listed(record: Mapping[str, object]) -> str:
+    """The record's keys, for a message."""
+    keys = [str(k)[:40] for k in record]
+    return f"its fields: {', '.join(keys[:12])}{', ...' if len(keys) > 12 else ''}" if keys else "it is empty"
+
+
 def keywords(value: object) -> list[str]:
     """As `texts`; a plain string without ``;`` is parted at its commas."""
     if isinstance(value, str) and not re.search(r"[;|]", value):
@@ -103,7 +124,9 @@ class RecordMapping:
         identity = re.sub(r"[\s\x00-\x1f\x7f]+", "_", self._text(by_key, "id"))
         if not title:
             about, raw = ("Dataset", identity or where), json.dumps(record, ensure_ascii=False, default=str)[:2000]
-            return Rejection.of("collect", "no_title", f"{where}: the record has no title", about, record=raw)
+            return Rejection.of(
+                "collect", "no_title", f"{where}: the record has no title; {_listed(record)}", about, record=raw
+            )
         description = self._text(by_key, "description")
         extra = (
             (k, self._field(v)) for k, v in record.items() if squeezed(k) not in self._known and not k.startswith("_")
@@ -117,9 +140,9 @@ class RecordMapping:
             authors=tuple(texts(self._value(by_key, "authors"))),
             keywords=tuple(keywords(self._value(by_key, "keywords"))),
             fields=tuple((k, v) for k, v in extra if v),
-            related=tuple(texts(self._value(by_key, "related"))),
+            related=tuple(_cited(self._value(by_key, "related"))),
             licence=normalise_licence(self._text(by_key, "licence")),
-            language=self._text(by_key, "language")[:2].lower() or "en",
+            language=language_code(self._text(by_key, "language")),
         )
 
     def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
