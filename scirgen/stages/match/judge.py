@@ -38,6 +38,7 @@ _AVAILABLE = re.compile(
     r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
 )
 _EXPLICIT_COVERAGE = 0.3
+_LEAST_WORDS = 4
 
 
 Criterion = Literal["yes", "no", "unclear"]
@@ -145,9 +146,11 @@ def guarded(
 
 
 def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
-    """Whether one sentence names the dataset or has two words of its subject, or all sentences together have three."""
+    """Whether a sentence names the dataset or an acronym of its title, or has two words of its subject, or all together three."""
     low = " ".join(quotes).lower()
     if any(i in low for i in names.identifiers) or any(n.text in q for n in names.names for q in quotes):
+        return True
+    if any(re.search(rf"(?<![^\W_]){acronym}(?![^\W_])", q) for acronym in names.acronyms for q in quotes):
         return True
     shared = [telling_words(q) & names.subject for q in quotes]
     return any(len(s) >= 2 for s in shared) or len(frozenset[str]().union(*shared)) >= 3
@@ -164,8 +167,15 @@ def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> 
 
     def take(places: Iterable[Place], most: int) -> None:
         for place in places:
-            hostile = talks_to_machine(pair.document.text[place.start : place.end])
-            if len(chosen) < most and place.section is not SectionClass.RELATED_WORK and not hostile:
+            text = pair.document.text[place.start : place.end]
+            # A label of a figure, "ERA5", tells nothing and takes the room of a sentence.
+            says = place.in_references or len(text.split()) >= _LEAST_WORDS
+            if (
+                len(chosen) < most
+                and place.section is not SectionClass.RELATED_WORK
+                and says
+                and not talks_to_machine(text)
+            ):
                 chosen.setdefault((place.start, place.end), place)
 
     take(named, limit)

@@ -17,6 +17,7 @@ _ACCESSIONS = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
 _PARENTHESES = re.compile(r"[（(]([^()（）]{2,60})[)）]")
 _NAME = re.compile(r"(?:[A-Z]|[a-z]{2,6}(?=[A-Z]))[A-Za-z]*\d*(?:[-.]?[A-Za-z0-9]+)*(?:\.\d+)?")
+_ACRONYM = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]{3,}(?![^\W_])")
 _SHORTEST_TITLE = 32
 
 
@@ -69,6 +70,11 @@ class DatasetNames:
         plain = _WORD.findall(_PARENTHESES.sub(" ", title))
         found += [Name(word) for word in plain if word not in known and _is_mixed(word)]
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def acronyms(self) -> frozenset[str]:
+        """Words of the title in capitals, four letters and more: instruments, products, programmes (MODIS, ERA5)."""
+        return frozenset(_ACRONYM.findall(self._dataset.title))
 
     @cached_property
     def introducing(self) -> tuple[tuple[str | None, str | None], ...]:

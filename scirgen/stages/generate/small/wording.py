@@ -21,13 +21,17 @@ _UNCLEAR = re.compile(
 )
 """What makes a sentence depend on others, or its question ambiguous."""
 _CLAUSE = re.compile(r"\b(?:that|which|who|whose|where|when|while|if|because|since|although|whereas|what|how)\b", re.I)
+_FINITE = re.compile(r"(?<!that )(?<!which )(?<!who )\b(?:is|are|was|were|has|have|had)\b")
+_DETERMINERS = frozenset(("The", "A", "An", "Each", "Every", "All", "Most", "Many", "Some", "Several", "Few", "Other"))
 _FURTHER = re.compile(
     r",\s(?:because|since|as|which|whereas|while|so that|although|when|where|and (?:is|are|was|were|has|have)\b)\b.*$",
     re.I,
 )
 _TITLE_NAME = r"[A-Z][\w-]*[A-Z][\w-]*"
 _IN_TITLE = (
-    re.compile(rf"^({_TITLE_NAME})\s?[:：]"),
+    re.compile(
+        rf"^({_TITLE_NAME})\s?[:：]\s?(?=[a-z])"
+    ),  # "HiWATER: Dataset of ..." names a programme of many datasets
     re.compile(rf"\b({_TITLE_NAME})\s(?:\w+\s)?(?:data|datasets?|database|survey|products?)\b"),
     re.compile(rf"[（(]({_TITLE_NAME})(?:[,;，][^()（）]*)?[)）](?=$| (?:for|of|over|in|across)\b)"),
 )
@@ -37,6 +41,7 @@ _ALWAYS = frozenset((
     "is", "are", "was", "were", "has", "have", "does", "did", "can", "do", "will", "number", "many", "much", "long", "often", "value",
     "size", "kind", "type", "name", "called", "used", "using", "data", "dataset", "true", "so", "year", "time", "item", "large",
 ))  # fmt: skip
+_JOINING = frozenset(("since", "until", "before", "after", "between", "without", "against"))
 _COVERED = 0.8
 
 
@@ -85,7 +90,7 @@ def _parts(sentence: str, known: str) -> tuple[str, str, str] | None:
         return None
     subject, rest = text[: found.start()].strip(), text[found.end() :].strip()
     plain = 0 < len(subject.split()) <= _LONGEST_SUBJECT and not _CLAUSE.search(subject) and "," not in subject[:4]
-    if not plain or not rest or re.match(r"(?:In|At|On|For|From|By|To|With|Of|As)\b", subject):
+    if not plain or not rest or _FINITE.search(rest) or re.match(r"(?:In|At|On|For|From|By|To|With|Of|As)\b", subject):
         return None
     return _uncapitalised(subject, known), found.group(1), rest
 
@@ -95,6 +100,8 @@ def _uncapitalised(subject: str, known: str) -> str:
     first = re.match(r"[^\W\d_]+", subject)
     if first is None or (not first.group()[1:].islower() and len(first.group()) > 1):
         return subject
+    if first.group() in _DETERMINERS:
+        return subject[:1].lower() + subject[1:]
     if re.search(rf"(?<=[\w,] ){first.group()}\b", known):
         return subject
     return subject[:1].lower() + subject[1:]
@@ -116,8 +123,9 @@ def placed(question: str, title: str, within: str) -> str:
 
 
 def names_subject(question: str, topic: str) -> bool:
-    """Whether a question shares two telling words with the title of the paper that it is about."""
-    return len(telling_words(question) & telling_words(topic)) >= 2
+    """Whether a question shares two telling words with the title of the dataset or paper that it is about, or all of fewer."""
+    wanted = telling_words(topic)
+    return len(telling_words(question) & wanted) >= min(2, len(wanted))
 
 
 def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | None:
@@ -125,7 +133,7 @@ def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | N
     known = {stem(w) for w in (*words(told), *_ALWAYS, *(x for a in allowed for x in words(a)))}
     known |= {stem(stem(w)) for w in known}
     for word in words(question):
-        telling = word[0].isdigit() or telling_words(word)
+        telling = word[0].isdigit() or word in _JOINING or telling_words(word)
         if telling and stem(word) not in known and not _kin(word, known):
             return word
     return None

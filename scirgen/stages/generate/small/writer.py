@@ -263,12 +263,14 @@ class SmallWriter:
         return yes_no(self._ctx.taxonomies.wording.of(self._ctx.config.language))[polarity == "no"]
 
     def _draft(self, question: str, answer: str, note: str) -> Draft | Discard:
-        first = self._evidence[0]
-        if first.paper_id is None:
+        first, title = self._evidence[0], self._task.dataset.title
+        named = first.paper_id is None and wording.short_name(title) is not None
+        if named:
             within = self._ctx.taxonomies.wording.of(self._ctx.config.language).within
-            question = wording.placed(question, self._task.dataset.title, within)
-        elif self._english and first.topic and not wording.names_subject(question, first.topic):
-            return self._discard("off_topic", "the question does not name the subject of its paper")
+            question = wording.placed(question, title, within)
+        topic = title if first.paper_id is None else first.topic
+        if self._english and not named and not wording.names_subject(question, topic):
+            return self._discard("off_topic", "the question does not name what its dataset or paper is about")
         spans = tuple(p.span for p in self._evidence)
         return Draft(
             self._kind, question, answer, spans, (), self._wish.bloom, note, self._prompt, tuple(self._replies)

@@ -7,7 +7,7 @@ import pytest
 from scirgen.stages.generate.small.facts import exact_numbers
 from scirgen.stages.generate.small.wording import asked_for, broken, names_subject, placed, short_name, stranger, turned
 
-KNOWN = "Catches in the eastern Pacific Ocean. Mosquitoes bite, and the mosquitoes are small."
+KNOWN = "averaged The Catches in the eastern Pacific Ocean. Mosquitoes bite, and the mosquitoes are small."
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,9 @@ KNOWN = "Catches in the eastern Pacific Ocean. Mosquitoes bite, and the mosquito
         ("Pacific tuna was caught in nets.", "Was Pacific tuna caught in nets?"),
         ("TPHiPr is more accurate than other products.", "Is TPHiPr more accurate than other products?"),
         ("Empty traps were kept, because they show the effort.", "Were empty traps kept?"),
+        ("The altitude is 350 m.", "Is the altitude 350 m?"),
+        ("The latitude is 40 N, and the altitude is 350 m.", None),
+        ("The name is that of the county, ID is the number.", None),
         ("Each grid contained 100 traps.", None),
         ("We were told that rain is rare.", None),
         ("In winter the lake was frozen for weeks.", None),
@@ -72,6 +75,7 @@ def test_a_question_says_which_dataset_it_is_about() -> None:
         ("Catch data of the Tuna Commission (IATTC) for the Pacific", "IATTC"),
         ("Landsat normalized water index (NDWI) products", None),
         ("MODIS-based snow cover dataset", None),
+        ("HiWATER: Dataset of flux observations (2012)", None),
     ],
 )
 def test_a_dataset_is_called_by_the_name_its_title_gives(title: str, name: str | None) -> None:
@@ -82,6 +86,7 @@ def test_a_word_that_no_source_has_is_found() -> None:
     told = "Wind speed is given for a height of 10 m. TPMFD data"
     assert stranger("What is the height of the wind speed?", told) is None
     assert stranger("What is the height of a wind speed of 900 km/h?", told) == "900"
+    assert stranger("What is the height since the wind speed?", told) == "since"
     assert stranger("What is the purpose of the wind speed?", told) == "purpose"
 
 
