@@ -94,12 +94,10 @@ class Judging:
         setting: str = "with-paper",
         *,
         seed: int = 0,
-        concurrency: int = 8,
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
         self._prompts, self._facets, self._seed = prompts, facets, seed
         self.prompts_read: dict[str, set[str]] = defaultdict(set)
-        self._gate = asyncio.Semaphore(concurrency)
         self._progress, self._done = progress, 0
         self._documents: dict[str, TaskDocument] = {d.id: d for d in task.documents(setting)}
         self._abstracts: dict[str, AbstractRow] = (
@@ -127,28 +125,27 @@ class Judging:
     ) -> Grade | tuple[str, str, str, str]:
         query = asked.query
         seed = derived_seed(self._seed, "grade", query.id, asked.document, bool(opinions))
-        async with self._gate:
-            try:
-                prompt = self._rendered(asked, chat.pack, opinions)
-                self.prompts_read[ADJUDICATED if opinions else name].update(
-                    (name, prompt.reference) if opinions else (prompt.reference,)
-                )
-                if query.form in _REQUIREMENT:
-                    value, label, reason, reply = await self._requirement(prompt, chat, seed)
-                else:
-                    schema = ShortReply if chat.pack == "small" else GradeReply
-                    answer = await chat.ask(prompt, schema, seed=seed)
-                    value, reason, reply = answer.value.grade, unfenced(answer.value.reason), answer.reply_key
-                    label = self._facets.labels.get(value, "") if query.facet else ""
-            except ModelError as error:
-                if error.fatal:
-                    raise
-                return query.id, asked.document, name, f"{error.error_code}: {error.message}"
-            except AmbiguousReply as error:
-                return query.id, asked.document, name, f"ambiguous_label: {error}"
-            finally:
-                self._done += 1
-                self._progress(self._done)
+        try:
+            prompt = self._rendered(asked, chat.pack, opinions)
+            self.prompts_read[ADJUDICATED if opinions else name].update(
+                (name, prompt.reference) if opinions else (prompt.reference,)
+            )
+            if query.form in _REQUIREMENT:
+                value, label, reason, reply = await self._requirement(prompt, chat, seed)
+            else:
+                schema = ShortReply if chat.pack == "small" else GradeReply
+                answer = await chat.ask(prompt, schema, seed=seed)
+                value, reason, reply = answer.value.grade, unfenced(answer.value.reason), answer.reply_key
+                label = self._facets.labels.get(value, "") if query.facet else ""
+        except ModelError as error:
+            if error.fatal:
+                raise
+            return query.id, asked.document, name, f"{error.error_code}: {error.message}"
+        except AmbiguousReply as error:
+            return query.id, asked.document, name, f"ambiguous_label: {error}"
+        finally:
+            self._done += 1
+            self._progress(self._done)
         return Grade(
             query_id=query.id,
             document_id=asked.document,
