@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
@@ -103,28 +104,28 @@ def _is_code(group: Group, body: Style) -> bool:
 
 
 def _mark_equation_parts(groups: list[Group]) -> None:
-    """Bits of a displayed equation that its layout tore off: short, with hardly a word, beside an equation."""
-    while any(_takes_part(groups, index) for index in range(len(groups))):
-        continue
+    """Bits of a displayed equation that its layout tore off: short, with hardly a word, beside an equation or another bit of it."""
+    waiting = {index for index, group in enumerate(groups) if _is_torn(group)}
+    while taken := {index for index in waiting if _beside_equation(groups, index)}:
+        for index in taken:
+            groups[index].kind = BlockKind.EQUATION
+        waiting -= taken
 
 
-def _takes_part(groups: list[Group], index: int) -> bool:
-    """Make a group a part of the equation that it stands beside; whether that was done."""
-    group = groups[index]
-    torn = (BlockKind.PARAGRAPH, BlockKind.OTHER, BlockKind.TABLE)
-    if group.kind not in torn or group.in_table or len(group.text) > (70 if group.kind is not BlockKind.TABLE else 160):
+def _is_torn(group: Group) -> bool:
+    longest = {BlockKind.PARAGRAPH: 70, BlockKind.OTHER: 70, BlockKind.TABLE: 0 if group.in_table else 160}
+    if len(group.text) > longest.get(group.kind, 0):
         return False
-    if len(re.findall(r"[^\W\d_]{4,}", group.text)) > 2 or kind_of_heading(group.text):
-        return False
+    return len(re.findall(r"[^\W\d_]{4,}", group.text)) <= 2 and not kind_of_heading(group.text)
+
+
+def _beside_equation(groups: Sequence[Group], index: int) -> bool:
+    ends = (groups[index].lines[0], groups[index].lines[-1])
     for other in groups[max(0, index - 6) : index + 7]:
-        near = other.page == group.page and any(
-            abs(a.middle - b.middle) < 30
-            for a in (other.lines[0], other.lines[-1])
-            for b in (group.lines[0], group.lines[-1])
-        )
-        if near and other.kind is BlockKind.EQUATION:
-            group.kind = BlockKind.EQUATION
-            return True
+        if other.kind is BlockKind.EQUATION and other.page == groups[index].page:
+            near = (other.lines[0].middle, other.lines[-1].middle)
+            if any(abs(line.middle - middle) < 30 for line in ends for middle in near):
+                return True
     return False
 
 

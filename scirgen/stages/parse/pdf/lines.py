@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from scirgen.core.records import Box
 from scirgen.stages.parse.pdf.accents import begins_with_accent, composed, ends_in_accent
@@ -28,8 +29,7 @@ _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’'])\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """Typography that tells headings from body text. ``size`` in half points."""
 
     font: str
@@ -63,26 +63,15 @@ class Line:
     math: float = 0.0
     cells: int = 1
 
-    @property
-    def x0(self) -> float:
-        return self.box[0]
+    x0: float = field(init=False)
+    y0: float = field(init=False)
+    x1: float = field(init=False)
+    y1: float = field(init=False)
+    middle: float = field(init=False)  # the vertical one
 
-    @property
-    def y0(self) -> float:
-        return self.box[1]
-
-    @property
-    def x1(self) -> float:
-        return self.box[2]
-
-    @property
-    def y1(self) -> float:
-        return self.box[3]
-
-    @property
-    def middle(self) -> float:
-        """The vertical middle."""
-        return (self.box[1] + self.box[3]) / 2
+    def __post_init__(self) -> None:
+        self.x0, self.y0, self.x1, self.y1 = self.box
+        self.middle = (self.y0 + self.y1) / 2
 
     @property
     def size(self) -> float:
@@ -114,9 +103,9 @@ class Line:
         weights: Counter[Style] = Counter()
         math = total = 0
         for run in self.runs:
-            n = sum(not c.isspace() for c in run.text)
+            n = printed(run.text)
             total += n
-            math += n if _MATH.search(run.style.font) else 0
+            math += n if is_math(run.style.font) else 0
             if not run.raised:
                 weights[run.style] += n
         if weights:
@@ -183,7 +172,13 @@ def with_scripts_inside(lines: list[Line]) -> list[Line]:
     inside: set[int] = set()
     for piece in small:
         for line in lines:
-            if line is piece or id(line) in inside or not _holds(line, piece):
+            if (
+                line.y1 < piece.y0
+                or line.y0 > piece.y1
+                or line is piece
+                or id(line) in inside
+                or not _holds(line, piece)
+            ):
                 continue
             at = next((i for i, run in enumerate(line.runs) if run.x0 > piece.x0 + 0.5), len(line.runs))
             line.runs[at:at] = [replace(run, raised=True) for run in piece.runs]
@@ -236,7 +231,7 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
 def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:
     """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before it."""
     style = _style(span)
-    if not _SUBSETTED.fullmatch(text.strip()) or _MATH.search(style.font):
+    if not _SUBSETTED.fullmatch(text.strip()) or is_math(style.font):
         return style
     for run in reversed(runs[-2:]):
         if not run.raised and abs(run.style.size - style.size) <= 0.6:
@@ -254,10 +249,24 @@ def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:
 
 
 def _style(span: dict[str, Any]) -> Style:
-    font = span["font"].split("+")[-1]
-    bold = bool(span["flags"] & 16) or bool(_BOLD.search(font))
-    italic = bool(span["flags"] & 2) or bool(_ITALIC.search(font))
-    return Style(font, round(span["size"] * 2) / 2, bold, italic, span["color"])
+    bold, italic = bool(span["flags"] & 16), bool(span["flags"] & 2)
+    return _made_style(span["font"].split("+")[-1], round(span["size"] * 2) / 2, bold, italic, span["color"])
+
+
+@lru_cache(maxsize=1024)
+def _made_style(font: str, size: float, bold: bool, italic: bool, colour: int) -> Style:
+    return Style(font, size, bold or bool(_BOLD.search(font)), italic or bool(_ITALIC.search(font)), colour)
+
+
+@lru_cache(maxsize=1024)
+def is_math(font: str) -> bool:
+    """Whether a font is one for formulas, by its name."""
+    return bool(_MATH.search(font))
+
+
+def printed(text: str) -> int:
+    """The number of characters that are not white space."""
+    return len("".join(text.split()))
 
 
 def _stitched(lines: Sequence[Line]) -> list[Line]:

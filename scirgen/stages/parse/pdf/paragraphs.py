@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.pdf.lines import Line, Style, join, same_row
+from scirgen.stages.parse.pdf.lines import Line, Style, join, printed, same_row
 from scirgen.stages.parse.pdf.order import Region
 from scirgen.stages.parse.pdf.terms import kind_of_heading
 
@@ -57,7 +57,7 @@ class Group:
         for line in self.lines:
             for run in line.runs:
                 if not run.raised:
-                    weights[run.style] += sum(not c.isspace() for c in run.text)
+                    weights[run.style] += printed(run.text)
         if weights:
             self.style, most = weights.most_common(1)[0]
             self.share = most / max(1, sum(weights.values()))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 
+@lru_cache(maxsize=8192)
 def plain(text: str) -> str:
     """Lower case, no accents, no numbering, no outer punctuation, letter-spaced words closed up."""
     text = unicodedata.normalize("NFKD", text)
@@ -108,8 +110,13 @@ CAPTION: Final = re.compile(
 )
 
 
+_LONGEST_NAME: Final = 200
+
+
 def kind_of_heading(text: str) -> str:
     """``abstract``, ``other_abstract``, ``keywords``, ``references``, ``main``, ``back`` or "" for a heading's text."""
+    if len(text) > _LONGEST_NAME:
+        return ""
     name = plain(text)
     if name in ABSTRACT:
         return "abstract"

@@ -25,8 +25,10 @@ def is_unreadable(document: Any, texts: Iterable[str]) -> bool:
             the same: then the words look like words.
     """
     joined = " ".join(texts)
+    if _like_words(joined):
+        return False
     if _unmapped(document) > _MAX_UNMAPPED:
-        return not _like_words(joined)
+        return True
     words = _WORD.findall(joined)
     return len(words) >= _MIN_WORDS and _with_vowel(words) < _MIN_WITH_VOWEL
 

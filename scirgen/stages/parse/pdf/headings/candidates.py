@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from rapidfuzz import fuzz
@@ -56,7 +57,7 @@ class Candidate:
         """Whether the paragraph goes on in the same line."""
         return self.length > 0
 
-    @property
+    @cached_property
     def key(self) -> StyleKey:
         """What headings of one level have in common: the type they are set in."""
         letters = [c for c in self.text if c.isalpha()]

@@ -74,6 +74,20 @@ class _Paper:
         self.references = next((c.index for c in found if c.name == "references"), len(groups))
         self.next_of = {a.index: b for a, b in pairwise(found)}
         self.prev_of = {b.index: a for a, b in pairwise(found)}
+        self.followed = {id(c): float(_followed(c, groups)) for c in found}
+        self.of_key = {key: self._shares(same) for key, same in self.by_key.items()}
+
+    def _shares(self, same: Sequence[Candidate]) -> tuple[float, ...]:
+        """What candidates of one type have in common: text, share followed by prose, words, share named, share numbered."""
+        n = len(same)
+        return (
+            sum(len(m.text) for m in same),
+            sum(len(m.group.text) for m in same) if same[0].run_in else 0,
+            sum(self.followed[id(m)] for m in same) / n,
+            sum(len(m.text.split()) for m in same) / n,
+            sum(m.name in ("main", "back", "references") for m in same) / n,
+            sum(m.number is not None for m in same) / n,
+        )
 
 
 def rows(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> list[list[float]]:
@@ -88,17 +102,17 @@ def context_rows(
     """The rows with `CONTEXT_NAMES` added: how the first pass scored candidates of the same type and the neighbours."""
     by_key: dict[StyleKey, list[float]] = defaultdict(list)
     by_scheme: dict[str, list[float]] = defaultdict(list)
+    by_size: dict[float, float] = defaultdict(float)
     for candidate, score in zip(found, scores, strict=True):
         by_key[candidate.key].append(score)
         by_scheme[candidate.number.scheme if candidate.number else ""].append(score)
+        by_size[candidate.style.size] += 0.0 if candidate.run_in else score
     made = []
     for i, (candidate, row) in enumerate(zip(found, first, strict=True)):
         same = by_key[candidate.key]
         scheme = by_scheme[candidate.number.scheme] if candidate.number else []
         before, after = (scores[i - 1] if i else 0.0), (scores[i + 1] if i + 1 < len(scores) else 0.0)
-        bigger = [
-            s for c, s in zip(found, scores, strict=True) if c.style.size > candidate.style.size + 0.4 and not c.run_in
-        ]
+        bigger = sum(total for size, total in by_size.items() if size > candidate.style.size + 0.4)
         made.append(
             [
                 *row,
@@ -109,7 +123,7 @@ def context_rows(
                 before if i and found[i - 1].index >= candidate.index - 1 else -1.0,
                 after if i + 1 < len(found) and found[i + 1].index <= candidate.index + 1 else -1.0,
                 sum(scheme) / len(scheme) if scheme else -1.0,
-                min(sum(bigger), 10.0),
+                min(bigger, 10.0),
             ]
         )
     return made
@@ -217,21 +231,20 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
 
 
 def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
-    group, groups, text = c.group, paper.groups, c.text
-    same = paper.by_key[c.key]
-    n = len(same)
-    followed = sum(_followed(m, groups) for m in same) / n
+    group, text = c.group, c.text
+    n = len(paper.by_key[c.key])
+    chars, whole, followed, words, named, numbered = paper.of_key[c.key]
     in_type = max(1, paper.chars[_type(c.style)])
     previous, following = paper.prev_of.get(c.index), paper.next_of.get(c.index)
     solid = max(1, len(text.replace(" ", "")))
     scheme = c.number.scheme if c.number else ""
     return [
         float(min(n, 40)),
-        sum(len(m.text) for m in same) / (in_type if not c.run_in else max(1, sum(len(m.group.text) for m in same))),
+        chars / (in_type if not c.run_in else max(1, whole)),
         followed,
-        sum(len(m.text.split()) for m in same) / n,
-        sum(m.name in ("main", "back", "references") for m in same) / n,
-        sum(m.number is not None for m in same) / n,
+        words,
+        named,
+        numbered,
         in_type / paper.total,
         paper.named_schemes[scheme] / max(1, paper.named),
         max(line.math for line in group.lines) if not c.run_in else 0.0,
@@ -250,7 +263,7 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
         float(sum(n for s, n in paper.named_schemes.items() if s) / max(1, paper.named)),
         float(previous is not None and previous.index >= c.index - 1 and not previous.run_in),
         float(following is not None and following.index <= c.index + 1 and not following.run_in),
-        float(_followed(c, groups)),
+        paper.followed[id(c)],
     ]
 
 
