@@ -179,6 +179,7 @@ class Block(Record):
     bbox: Box | None = None
     heading_path: tuple[str, ...] = Field(default=(), description="headings above it, outermost first")
     level: int | None = Field(default=None, description="headings only: 1 is the outermost")
+    doi: str | None = Field(default=None, description="references only: the DOI printed in the entry")
     lines: tuple[PlacedLine, ...] = Field(default=(), description="in order; empty where the parser knows no places")
 
 

@@ -105,6 +105,9 @@ class ParseConfig(Section):
         description="environment variable with the passwords of encrypted PDFs, one a line",
         json_schema_extra={"fingerprint": False},
     )
+    tables: Literal["skip", "cite"] = Field(
+        default="skip", description="cite: PDF tables become Markdown that statements and questions may cite; slower"
+    )
     ocr: bool = Field(default=False, description="read scanned pages with Tesseract, where it is installed")
     ocr_language: str = Field(default="eng", description="Tesseract's language codes, such as eng+por")
     # Not fingerprinted: where the server stands does not change what it answers.

@@ -60,6 +60,11 @@ _STARTER: Final = re.compile(
 """A word that begins sentences and no name."""
 _PROSE_BEGINS: Final = re.compile(rf"[{_UPPER}][a-zà-ÿ]{{2,}} [a-zà-ÿ]")
 """A capitalised word before a small one, as at a sentence's beginning."""
+_LABEL: Final = re.compile(
+    r"(?:fig|tab|figure|table|figura|tabela|tabla|quadro|cuadro|scheme|box|plate|abb|abbildung|tabelle|tableau)\.?\s*[A-Z]?\.?\d{1,3}[a-z]?\s*[.:]",
+    re.I,
+)
+"""A caption's label, which belongs to its first sentence."""
 _LOWER: Final = re.compile(r"[\"“‘'(\[]*(?![a-z]{1,3}[A-Z]|[a-z]+\d\b)[a-zà-öø-ÿ]")
 """A small letter, but not that of a name such as "mRNA" or "spicepy1"."""
 _YEAR: Final = re.compile(r"\s*\(?[\[(]?\d{1,4}[a-z]?[\])]|\s*\(?(?:in press|submitted)")
@@ -148,7 +153,7 @@ def _cuts(text: str, language: str) -> tuple[int, ...]:
         begin = found[-1] if found else 0
         if end >= len(text) or not text[end:].strip() or any(a < match.start() < b for a, b in asides):
             continue
-        if _ITEM.fullmatch(text[begin:end].strip()):
+        if _ITEM.fullmatch(text[begin:end].strip()) or _LABEL.fullmatch(text[begin:end].strip()):
             continue
         if not match.group() or match.group()[0] in "。！？" or _ends(text, match.start(), end, end in likely):
             found.append(end)

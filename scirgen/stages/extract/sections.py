@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scirgen.core.records import Document, SectionClass, SectionLabel
-from scirgen.core.text.sentences import document_sentences
+from scirgen.core.records import BlockKind, Document, SectionClass, SectionLabel
+from scirgen.core.text.sentences import PROSE, document_sentences
 
+_CITED = PROSE | {BlockKind.CAPTION}
+_TABLE, _LONGEST_TABLE = "| ", 2000
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
 _CHARACTERS_A_TOKEN = 3.5
@@ -32,14 +34,27 @@ class Sentence:
 
 
 def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> list[Sentence]:
-    """All sentences of heading runs, in order and each once; fragments without words (formulas, captions' rests) left out."""
+    """All sentences of heading runs and their captions, and their Markdown tables, in order and each once; fragments without words left out."""
     found: list[Sentence] = []
     for label in sorted(labels, key=lambda x: x.start):
-        for start, end in document_sentences(document, label.start, label.end):
+        spans = document_sentences(document, label.start, label.end, _CITED)
+        for start, end in sorted([*spans, *_tables(document, label)]):
             text = document.text[start:end]
-            if is_prose(text) and not (found and start < found[-1].end):
+            if (is_prose(text) or text.startswith(_TABLE)) and not (found and start < found[-1].end):
                 found.append(Sentence(len(found) + 1, start, end, " ".join(text.split()), label))
     return found
+
+
+def _tables(document: Document, label: SectionLabel) -> list[tuple[int, int]]:
+    """The tables of a heading run, whole; only with ``parse.tables: cite`` are tables Markdown."""
+    return [
+        (b.start, b.end)
+        for b in document.blocks
+        if b.kind is BlockKind.TABLE
+        and label.start <= b.start < label.end
+        and document.text.startswith(_TABLE, b.start)
+        and b.end - b.start <= _LONGEST_TABLE
+    ]
 
 
 def is_prose(text: str) -> bool:

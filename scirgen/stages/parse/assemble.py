@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Block, BlockKind, Document, Paper, Provenance
+from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 
+_BROKEN_DOI = re.compile(r"\b(10\.(?=\s\d{4,9}/)|10\.\d{4,9}/(?=\s\S)|10\.\d{4,9}(?=\s/\S))\s")
+"""A DOI that goes on in another line."""
 _SEPARATOR = "\n\n"
 
 
@@ -71,5 +75,6 @@ def _placed(block: ParsedBlock, offset: int, level: int | None, path: tuple[str,
         ),
         heading_path=path,
         level=level,
+        doi=find_doi(_BROKEN_DOI.sub(r"\1", block.text)) if block.kind is BlockKind.REFERENCE else None,
         lines=lines,
     )

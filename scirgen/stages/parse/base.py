@@ -19,6 +19,7 @@ class ParserOptions(BaseModel):
     no_extract: Literal["parse", "refuse"] = "refuse"
     ocr: bool = False
     ocr_language: str = "eng"
+    tables: Literal["skip", "cite"] = "skip"
     grobid_url: str = ""
     timeout_s: float = 120.0
 

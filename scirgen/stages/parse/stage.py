@@ -64,6 +64,7 @@ class ParseStage(Stage):
         options = ParserOptions(
             password_env=config.password_env,
             no_extract=config.no_extract,
+            tables=config.tables,
             ocr=config.ocr,
             ocr_language=config.ocr_language,
             grobid_url=config.grobid_url,

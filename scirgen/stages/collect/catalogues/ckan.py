@@ -11,8 +11,8 @@ from pydantic import Field
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.doi import find_doi, find_dois
 from scirgen.core.text.language import language_code
-from scirgen.stages.collect.doi import find_doi, find_dois
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text

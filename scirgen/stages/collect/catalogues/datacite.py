@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import language_code
-from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text

@@ -14,8 +14,8 @@ from pydantic import Field
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.extras import require
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import language_code
-from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen.stages.collect.web.http import Http

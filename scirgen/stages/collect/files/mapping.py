@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Dataset, Rejection
+from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import language_code
-from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import at_path
 from scirgen.stages.collect.licences import normalise_licence
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.safety.files import is_below
-from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
+from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
 from scirgen.stages.collect.files.mapping import text, texts
 from scirgen.stages.collect.files.papertext import paper_texts
 from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, read_records, readable_name

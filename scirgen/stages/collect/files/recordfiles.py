@@ -20,8 +20,8 @@ from scirgen.core.extras import require
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.files.jsonl import parse_lines
 from scirgen.core.records import Rejection
+from scirgen.core.text.doi import find_doi
 from scirgen.core.text.tame import tame_blanks, tame_values
-from scirgen.stages.collect.doi import find_doi
 from scirgen.stages.collect.files.envelopes import records_in
 
 Kind = Literal["json", "jsonl", "csv", "tsv", "parquet", "oai"]

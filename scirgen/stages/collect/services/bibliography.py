@@ -14,7 +14,7 @@ from scirgen.core.extras import require
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.safety.files import is_below
-from scirgen.stages.collect.doi import find_doi
+from scirgen.core.text.doi import find_doi
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 

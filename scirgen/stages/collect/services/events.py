@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen.core.records import Dataset, Paper
-from scirgen.stages.collect.doi import find_doi
+from scirgen.core.text.doi import find_doi
 from scirgen.stages.collect.source import Candidate
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.secrets import secret_from_environment
-from scirgen.stages.collect.doi import find_doi
+from scirgen.core.text.doi import find_doi
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Fetched
 from scirgen.stages.collect.web.json_api import (

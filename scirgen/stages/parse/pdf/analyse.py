@@ -22,14 +22,16 @@ from scirgen.stages.parse.pdf.linenumbers import without_line_numbers
 from scirgen.stages.parse.pdf.lines import Line, Style, page_lines
 from scirgen.stages.parse.pdf.order import common_gutter, reading_order
 from scirgen.stages.parse.pdf.paragraphs import Group, groups
+from scirgen.stages.parse.pdf.tables import FoundTable, with_tables
 
 
 @dataclass(frozen=True)
 class RawPage:
-    """A page as PyMuPDF gives it: the "dict" blocks and the height in points."""
+    """A page as PyMuPDF gives it: the "dict" blocks, the height in points, and tables where they are asked for."""
 
     blocks: Sequence[dict[str, Any]]
     height: float
+    tables: Sequence[FoundTable] = ()
 
 
 @dataclass
@@ -55,6 +57,8 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     if gutter is not None:
         regions = [reading_order(lines, gutter) for lines in kept]
     found = [group for columns in regions for group in groups(columns, body.size)]
+    for number, page in enumerate(pages, 1):
+        found = with_tables(found, page.tables, number) if page.tables else found
     vocabulary = Vocabulary([line for lines in kept for line in lines])
     prose = [g.text for g in found[len(found) // 4 :] if len(g.text) > 60 and abs(g.style.size - body.size) < 0.6]
     language = detect_language(" ".join(prose)[:20000])

@@ -31,10 +31,17 @@ _OPEN_END = re.compile(r"[^.!?:;。！？：]$")
 _SMALL_LETTER = re.compile(r"[\"“‘'(\[]*[a-zà-ÿ]")
 _YEAR = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b|in press", re.I)
 _REFERENCE = re.compile(
-    r"^(?:\[?\d{1,3}[\].]?\s+[A-ZÀ-Þ]|[A-ZÀ-Þ][\w'’À-ÿ-]+(?:\s[A-ZÀ-Þ][\w'’-]+)?,?\s+(?:[A-Z]\.|[A-Z]{1,3}\b|[A-Z][a-z]+,))"
+    r"^(?:\[?\d{1,3}[\].]?\s+[A-ZÀ-Þ]|[A-ZÀ-Þ][\w'’À-ÿ-]+(?:\s[A-ZÀ-Þ][\w'’-]+)?,?\s+(?:[A-ZÀ-ÞČŠŽ]\.|[A-ZÀ-ÞČŠŽ]{1,3}\b|[A-Z][a-z]+,))"
 )
 
 
+_ITEM_NUMBER = re.compile(r"^[\[(]?\d{1,3}(?:[\].)]|(?=\s+[A-ZÀ-Þ]))")
+_PARTICLE = re.compile(r"^(?:(?:van|von|de|der|den|di|da|do|dos|del|la|le|el)\s+){1,2}(?=[A-ZÀ-Þ])")
+_CORPORATE = re.compile(r"^[A-ZÀ-Þ][^\d.,:;()]{3,60}\.\s+[A-ZÀ-Þ]")
+_DATED = re.compile(r"^[A-ZÀ-Þ][^.:]{1,90}[.,]?\s\(?(?:18|19|20)\d\d[a-z]?\)?[.,)]")
+_RECEIVED = re.compile(
+    r"(?:received|submitted|accepted|edited by|editor|associate editor|cite this|please cite)\b", re.I
+)
 _MAY_BE_REFERENCE = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, BlockKind.FOOTNOTE)
 
 
@@ -226,19 +233,56 @@ def mark_references(groups: list[Group]) -> list[Group]:
     """
     part = ""
     result: list[Group] = []
+    entries: list[Group] = []
     for group in groups:
         if group.kind is BlockKind.HEADING:
             name = kind_of_heading(group.text)
             inside = part == "references" and name == "" and bool(_REFERENCE.match(group.text))
             part = "references" if inside else name
         elif part == "references" and group.kind in _MAY_BE_REFERENCE:
-            group.kind = BlockKind.REFERENCE
-            result += _entries(group)
+            entries += _entries(group)
             continue
         elif part == "keywords" and group.kind is BlockKind.PARAGRAPH and _OPEN_END.search(group.text):
             group.kind = BlockKind.OTHER
+        result += _whole_entries(entries)
+        entries = []
         result.append(group)
-    return result
+    return result + _whole_entries(entries)
+
+
+def _whole_entries(parts: Sequence[Group]) -> list[Group]:
+    """References, one group an entry, from pieces of them; what the publisher prints behind the list is not part of it."""
+    begins = [bool(_ITEM_NUMBER.match(part.text)) for part in parts]
+    numbered = sum(begins) > 0.5 * len(parts)
+    if not numbered:
+        begins = [_begins_entry(part.text) for part in parts]
+    last = max((i for i, new in enumerate(begins) if new), default=len(parts))
+    whole: list[Group] = []
+    for index, part in enumerate(parts):
+        before = whole[-1] if whole and whole[-1].kind is BlockKind.REFERENCE else None
+        goes_on = before is not None and (not begins[index] or (not numbered and _is_cut_off(before.text)))
+        if (
+            is_publishers(part.text[:60])
+            or _RECEIVED.match(part.text)
+            or (not begins[index] and part.text[:25].isupper())
+        ):
+            goes_on = False
+        if goes_on and before is not None and (index <= last or _OPEN_END.search(before.text)):
+            before.lines = [*before.lines, *part.lines]
+            continue
+        part.kind = BlockKind.REFERENCE if begins[index] or last == len(parts) else BlockKind.OTHER
+        whole.append(part)
+    return whole
+
+
+def _begins_entry(text: str) -> bool:
+    text = _PARTICLE.sub("", text)
+    return bool(_REFERENCE.match(text) or _DATED.match(text) or _CORPORATE.match(text))
+
+
+def _is_cut_off(entry: str) -> bool:
+    """Whether an entry by authors and year ends before its year: within the authors."""
+    return bool(re.search(r"[&,-]$", entry) or (not _YEAR.search(entry) and re.search(r"\b[A-Z]\.$", entry)))
 
 
 def _entries(group: Group) -> list[Group]:
@@ -247,7 +291,7 @@ def _entries(group: Group) -> list[Group]:
     for line in group.lines:
         said = " ".join(entry.text for entry in parts[-1])
         whole = _YEAR.search(said) and re.search(r"[.\d/)]$", said)
-        if whole and _REFERENCE.match(line.text):
+        if whole and (_DATED.match(line.text) or _REFERENCE.match(_PARTICLE.sub("", line.text))):
             parts.append([])
         parts[-1].append(line)
     return [replace(group, lines=lines) for lines in parts]

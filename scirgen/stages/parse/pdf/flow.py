@@ -82,8 +82,8 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
         if before is not None:
             merged[before][1].extend(group.lines)
             continue
-        runs_on = group.kind in _RUNS or group.continued
-        if runs_on and merged and merged[-1][0].kind is group.kind and merged[-1][0].page == group.page:
+        runs_on = (group.kind in _RUNS and not group.markdown) or group.continued
+        if runs_on and merged and _same_run(merged[-1][0], group):
             merged[-1][1].extend(group.lines)
             continue
         merged.append((group, list(group.lines)))
@@ -92,6 +92,10 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
         elif group.kind not in _FLOATS:
             prose = []
     return [_block(group, lines, vocabulary) for group, lines in merged]
+
+
+def _same_run(before: Group, group: Group) -> bool:
+    return before.kind is group.kind and before.page == group.page and not before.markdown
 
 
 def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
@@ -132,6 +136,9 @@ def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
 
 
 def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> ParsedBlock:
+    if group.markdown:
+        place = PlacedLine(start=0, page=group.page, bbox=group.lines[0].box)
+        return ParsedBlock(kind=group.kind, text=group.markdown, lines=(place,))
     text = ""
     placed: list[PlacedLine] = []
     for line in lines:

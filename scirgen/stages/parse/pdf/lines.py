@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from scirgen.core.records import Box
 from scirgen.stages.parse.pdf.accents import begins_with_accent, composed, ends_in_accent
 
-_LIGATURES: Final = str.maketrans({
+LIGATURES: Final = str.maketrans({
     "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u2010": "-",
     "\u2011": "-",
 })  # fmt: skip
@@ -206,7 +206,7 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
     base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
     runs: list[Run] = []
     for span in spans:
-        text = _INVISIBLE.sub("", span["text"].translate(_LIGATURES))
+        text = _INVISIBLE.sub("", span["text"].translate(LIGATURES))
         if not text:
             continue
         raised = _raised(span, base, full)

@@ -38,6 +38,7 @@ class Group:
     level: int | None = None
     continued: bool = False
     in_table: bool = False
+    markdown: str = ""
     style: Style = field(default_factory=lambda: Style("", 0, False, False))
     share: float = 1.0
 

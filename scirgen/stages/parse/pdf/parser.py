@@ -15,6 +15,7 @@ from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
+from scirgen.stages.parse.pdf.tables import found_tables
 from scirgen.stages.parse.pdf.unreadable import is_unreadable
 
 LAYOUT_VERSION = 4
@@ -110,7 +111,8 @@ def _page(page: Any, options: ParserOptions, anew: bool = False) -> RawPage:
     if options.ocr and (anew or not text["blocks"]) and shutil.which("tesseract"):
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
-    return RawPage(text["blocks"], page.rect.height)
+    tables = found_tables(page, text["blocks"]) if options.tables == "cite" else ()
+    return RawPage(text["blocks"], page.rect.height, tables)
 
 
 def _chars(page: RawPage) -> int:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.stages.collect.doi import doi_in_file_name, doi_tails, find_doi, find_dois, mentions_doi
+from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, find_dois, mentions_doi
 from scirgen.stages.collect.files.paperfolder import letters
 from scirgen.stages.collect.licences import licence_allowed, normalise_licence
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.records import BlockKind, Document, Paper
+from scirgen.core.records import BlockKind, Document, Paper, SectionClass, SectionLabel
 from scirgen.core.text.sentences import document_sentences
+from scirgen.stages.extract.sections import section_sentences
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.pdf.parser import PyMuPDFParser
@@ -18,7 +19,7 @@ FILL = "The snow that fell in the upper valley in the winter of that year melted
 Text = tuple[float, float, str, str, float]
 
 
-def set_lines(path: Path, *texts: Text) -> Document:
+def set_lines(path: Path, *texts: Text, rules: bool = False, tables: str = "skip") -> Document:
     """The document of a one-page PDF: a title, a column of prose, and texts as (x, y, text, font, size)."""
     with pymupdf.open() as pdf:
         page = pdf.new_page(width=595, height=842)
@@ -29,8 +30,38 @@ def set_lines(path: Path, *texts: Text) -> Document:
         page.insert_text((60, 240), "It was so each year.", fontname="tiro", fontsize=10)
         for x, y, text, font, size in texts:
             page.insert_text((x, y), text, fontname=font, fontsize=size)
+        for step in range(4 if rules else 0):
+            page.draw_line((60, 310 + 16 * step), (360, 310 + 16 * step))
+            page.draw_line((60 + 100 * step, 310), (60 + 100 * step, 358))
         pdf.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables=tables)))
+
+
+TABLE: tuple[Text, ...] = (
+    (60, 300, "Table 1. Depth and days of the snow at two of the stations of the valley.", "tiro", 8),
+    *(
+        (64 + 100 * column, 322 + 16 * row, cell, "tiro", 8)
+        for row, cells in enumerate(
+            (("Station", "Depth (m)", "Days"), ("Upper", "2.35", "1,204"), ("Lower", "0.6", "87"))
+        )
+        for column, cell in enumerate(cells)
+    ),
+    (
+        60,
+        400,
+        "The table shows that the upper station of the valley had more of the snow than the lower one.",
+        "tiro",
+        10,
+    ),
+)
+REFERENCES: tuple[Text, ...] = (
+    (60, 300, "References", "tibo", 11),
+    (60, 320, "Abel, N., Baker, O. & ", "tiro", 9),
+    (70, 331, "Cole, P. 2019. Snow of the upper valley. Journal of Snow 12: 3-14. https://doi.org/10.1016/", "tiro", 9),
+    (70, 342, "j.snow.2019.04", "tiro", 9),
+    (60, 353, "World Snow Council. 2004. Guide to the stakes. Geneva: WSC.", "tiro", 9),
+    (60, 364, "van Dorn, A. 2001. Rivers in July. Hydrology of Valleys 3: 1-9.", "tiro", 9),
+)
 
 
 def kinds(document: Document, kind: BlockKind) -> list[str]:
@@ -97,3 +128,43 @@ def test_sentence_when_an_equation_interrupts_it_then_one_sentence(tmp_path: Pat
     )
     assert len(kinds(document, BlockKind.EQUATION)) == 1
     assert any(s.startswith("We then take") and s.endswith("same year.") and "(3)" in s for s in sentences(document))
+
+
+def test_table_when_cited_then_markdown_with_its_numbers_and_box(tmp_path: Path) -> None:
+    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cite")
+    (table,) = [b for b in document.blocks if b.kind is BlockKind.TABLE]
+    assert document.text[table.start : table.end].splitlines() == [
+        "| Station | Depth (m) | Days |",
+        "| --- | --- | --- |",
+        "| Upper | 2.35 | 1,204 |",
+        "| Lower | 0.6 | 87 |",
+    ]
+    assert table.page == 1 and table.bbox is not None
+    # The finder's box goes by the rules or by the words.
+    assert table.bbox == pytest.approx((62, 313, 321, 356), abs=40)
+
+
+@pytest.mark.parametrize("tables", ["skip", "cite"])
+def test_table_cells_whatever_the_setting_are_not_prose(tmp_path: Path, tables: str) -> None:
+    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables=tables)
+    assert not any("2.35" in s or "Lower" in s for s in sentences(document))
+    assert sentences(document)[-1].startswith("The table shows")
+    assert any(text.startswith("| ") for text in kinds(document, BlockKind.TABLE)) is (tables == "cite")
+
+
+def test_references_when_lines_break_entries_then_whole_entries_with_doi(tmp_path: Path) -> None:
+    document = set_lines(tmp_path / "p.pdf", *REFERENCES)
+    entries = [b for b in document.blocks if b.kind is BlockKind.REFERENCE]
+    assert [document.text[b.start : b.start + 8] for b in entries] == ["Abel, N.", "World Sn", "van Dorn"]
+    assert [b.doi for b in entries] == ["10.1016/j.snow.2019.04", None, None]
+
+
+def test_statements_may_come_from_captions_and_cited_tables(tmp_path: Path) -> None:
+    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cite")
+    label = SectionLabel(
+        document_id=document.id, paper_id="p", start=0, end=len(document.text), heading="Results",
+        label=SectionClass.EXPERIMENT, decided_by="rule",
+    )  # fmt: skip
+    texts = [s.text for s in section_sentences(document, [label])]
+    assert "Table 1. Depth and days of the snow at two of the stations of the valley." in texts
+    assert any("| Upper | 2.35 |" in text for text in texts)
