@@ -30,6 +30,16 @@ def is_stopping() -> bool:
     return _stopping.is_set()
 
 
+def stop_here() -> None:
+    """Called now and then by long work in a thread: ends it with the run.
+
+    Raises:
+        RunStoppingError: the run is ending.
+    """
+    if _stopping.is_set():
+        raise stopped()
+
+
 def pause(seconds: float) -> None:
     """As `time.sleep`, until the run ends.
 

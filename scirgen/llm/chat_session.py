@@ -16,6 +16,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.text.tame import tame
 from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import (
     Capabilities,
@@ -113,7 +114,7 @@ class CachedChatSession:
         """See `ChatSession.ask_text`."""
         request = ChatRequest(_messages(prompt), None, _sampling(prompt, seed, how))
         key, answer = await self._reply(request, how.get("sample", 0))
-        return TextAnswer(answer.text.strip(), key, answer.finish_reason)
+        return TextAnswer(tame(answer.text).strip(), key, answer.finish_reason)
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
         """See `ChatSession.choose`."""
@@ -237,7 +238,7 @@ def _option(text: str, options: Sequence[str]) -> str | None:
     """The option a reply names: exactly, or the only one that occurs in it."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))

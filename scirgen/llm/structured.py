@@ -9,11 +9,13 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
 
+from scirgen.core.text.tame import tame_strings
 from scirgen.llm.base import Schema
 
 T = TypeVar("T", bound=BaseModel)
 
 _FENCED = re.compile(r"```[a-zA-Z0-9_-]*\s*\n(.*?)(?:```|\Z)", re.S)
+_LONGEST_TO_FIX = 200_000
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.S)
 
 # Weak: stages make models for single items, and a run's memory must not grow with the run.
@@ -77,16 +79,16 @@ def parse_reply(text: str, model: type[T], *, fix: bool = True) -> T:
         except (ValueError, RecursionError):
             continue
         try:
-            return model.model_validate(_fitted(value, model))
+            return model.model_validate(_fitted(tame_strings(value), model))
         except ValidationError as error:
             problem = problem or describe(error)
     start = min((i for i in (body.find("{"), body.find("[")) if i >= 0), default=-1)
-    if problem is None and start >= 0 and fix:
+    if problem is None and start >= 0 and fix and len(body) <= _LONGEST_TO_FIX:
         import json_repair  # seldom needed
 
         try:
             repaired = json_repair.loads(body[start:])
-            return model.model_validate(_fitted(repaired, model))
+            return model.model_validate(_fitted(tame_strings(repaired), model))
         except ValidationError as error:
             problem = describe(error)
         except (ValueError, RecursionError):

@@ -139,8 +139,11 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
         end_waits()
         if sessions.outlives:
             runner.stop()
+        else:  # a call in flight may take longer than what is left of anybody's patience
+            closing.callback(loop.call_later(GRACE_S, runner.stop).cancel)
 
-    closing.callback(asyncio.get_running_loop().call_later(minutes * 60, stop).cancel)
+    loop = asyncio.get_running_loop()
+    closing.callback(loop.call_later(minutes * 60, stop).cancel)
 
 
 GRACE_S = 20.0

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
+from scirgen.core.runtime import stop_here
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem, words
 from scirgen.qa.conformance import polarity
@@ -216,6 +217,7 @@ def near_duplicates(
             similar.setdefault(high, {}).setdefault(low, score)
     members: dict[int, list[tuple[str, float]]] = {}
     for index, own in enumerate(ordered):
+        stop_here()
         leaders = [(-score, low) for low, score in similar.get(index, {}).items() if low in members]
         if leaders:
             score, leader = min(leaders)
@@ -374,6 +376,7 @@ def _lexical(
     vocabulary: dict[str, int] = {}
     alike: dict[tuple[int, ...], list[int]] = {}
     for index, one in enumerate(asked):
+        stop_here()
         found = sorted(vocabulary.setdefault(w, len(vocabulary)) for w in _wordprint_of(one, stop_words, ()).words)
         alike.setdefault(tuple(found), []).append(index)
     similar: dict[int, dict[int, float]] = {}
@@ -385,6 +388,7 @@ def _lexical(
     # Other words: only what can be the same question at all (`Wordprint.comparable`) is looked at.
     sets, classes, members = _by_kind(asked, alike)
     for a, b, score in similar_sets(sets, classes, threshold):
+        stop_here()
         for left, right in product(members[a], members[b]):
             low, high = sorted((left, right))
             if print_of(low).comparable(print_of(high)):

@@ -31,7 +31,7 @@ PUMP = 30_000
 
 def package_patterns() -> Iterator[tuple[str, str | bytes, int]]:
     """(where, pattern, flags) of every literal pattern given to ``re`` in the package."""
-    for path in sorted((ROOT / "scirgen").rglob("*.py")):
+    for path in sorted(p for folder in ("scirgen", "plugins") for p in (ROOT / folder).rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         constants = {
             target.id: node.value
@@ -90,7 +90,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(item)
 
 
-def worst_cases(pattern: str | bytes, flags: int) -> list[str]:
+def worst_cases(pattern: str | bytes, flags: int, size: int = PUMP) -> list[str]:
     """Texts in which each repetition of the pattern matches for long, and what follows it does not."""
     text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
     try:
@@ -103,12 +103,12 @@ def worst_cases(pattern: str | bytes, flags: int) -> list[str]:
     for prefix, body in pumps[:14]:
         if not body:
             continue
-        times = max(1, PUMP // len(body))
+        times = max(1, size // len(body))
         for tail in ("\x00", "!"):
             found[prefix + body * times + tail] = None
         if prefix:
             unit = prefix + body
-            found[unit * max(1, PUMP // len(unit)) + "\x00"] = None
+            found[unit * max(1, size // len(unit)) + "\x00"] = None
     return list(found)
 
 

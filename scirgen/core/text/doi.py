@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from urllib.parse import unquote
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"'<>\\^`{|}]+", re.I)
 _IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120
+_MOST_TAILS = 5_000  # a paper cites some hundred
 
 
 def find_doi(text: str | None) -> str | None:
@@ -33,7 +35,8 @@ def doi_in_file_name(stem: str) -> str | None:
 
 def doi_tails(text: str) -> list[str]:
     """What follows each ``10.NNNN/`` in running text, white space kept, so that a DOI broken over lines can be found."""
-    return [text[m.start() : m.start() + _TAIL] for m in re.finditer(r"10\.\d{4,9}\s*/", text)]
+    found = islice(re.finditer(r"10\.\d{4,9}\s*/", text), _MOST_TAILS)
+    return [text[m.start() : m.start() + _TAIL] for m in found]
 
 
 def mentions_doi(tails: list[str], doi: str) -> bool:

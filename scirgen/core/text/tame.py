@@ -7,6 +7,7 @@ characters their time is linear in the text. Done once at each boundary: records
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import re2
 
@@ -67,12 +68,21 @@ def whole_characters(text: str) -> str:
 
 def tame_values(value: object) -> object:
     """A record's value with every string's blanks bounded; the keys too."""
+    return _each(value, tame_blanks)
+
+
+def tame_strings(value: object) -> object:
+    """A reply's value with every string's runs bounded; the keys too."""
+    return _each(value, tame)
+
+
+def _each(value: object, bounded: Callable[[str], str]) -> object:
     if isinstance(value, str):
-        return tame_blanks(value)
+        return bounded(value)
     if isinstance(value, dict):
-        return {tame_blanks(k) if isinstance(k, str) else k: tame_values(v) for k, v in value.items()}
+        return {bounded(k) if isinstance(k, str) else k: _each(v, bounded) for k, v in value.items()}
     if isinstance(value, list):
-        return [tame_values(v) for v in value]
+        return [_each(v, bounded) for v in value]
     return value
 
 

@@ -16,6 +16,7 @@ from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, ReplyRefusedError, ServerUnavailableError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
+from scirgen.core.text.tame import whole_characters
 from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
@@ -193,7 +194,7 @@ def reply_of(completion: object, request: ChatRequest, where: str) -> ChatReply:
         raise ServerUnavailableError(
             f"{where}: the server's answer holds no reply", hint="Run again to retry it."
         ) from None
-    finish, text = choice.finish_reason or "stop", choice.message.content or ""
+    finish, text = whole_characters(choice.finish_reason or "stop")[:40], choice.message.content or ""
     if choice.message.refusal or finish == "content_filter":
         filtered = finish == "content_filter"
         why = "its provider filtered the reply" if filtered else f"the model declined: {choice.message.refusal}"

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
 
+FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
+"""What a file is by its content; see `sniff`."""
+
 
 class ParserOptions(BaseModel):
     """What a parser may be told; plain data, because it crosses a process boundary."""
@@ -36,7 +39,10 @@ class ParsedBlock(BaseModel):
 
 
 class ParsedPaper(BaseModel):
-    """What a parser gives: blocks in reading order, and what it knows of the front matter."""
+    """What a parser gives: blocks in reading order, and what it knows of the front matter.
+
+    The worker adds ``kind`` (what the file is) and ``orders`` (sentences that `presentable` took out).
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,6 +52,8 @@ class ParsedPaper(BaseModel):
     pages: int = 0
     parser: str
     blocks: tuple[ParsedBlock, ...]
+    kind: FileKind | None = None
+    orders: tuple[str, ...] = ()
 
 
 class Parser(Protocol):

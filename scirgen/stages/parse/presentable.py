@@ -13,8 +13,8 @@ _MOST_BLOCKS = 50_000
 _MOST_HEADINGS = 1_000
 
 
-def presentable(parsed: ParsedPaper) -> tuple[ParsedPaper, list[str]]:
-    """The paper, and the sentences that were taken out of it because they address a machine.
+def presentable(parsed: ParsedPaper) -> ParsedPaper:
+    """The paper, with the sentences that were taken out of it because they address a machine as its ``orders``.
 
     Sentences go here and not in the stages that use them, so that no prompt, no evidence and no release ever holds them.
     """
@@ -31,10 +31,9 @@ def presentable(parsed: ParsedPaper) -> tuple[ParsedPaper, list[str]]:
     title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
     same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
     if same and (title, abstract) == (parsed.title, parsed.abstract):
-        return parsed, []
-    return parsed.model_copy(update={"title": title, "abstract": abstract, "blocks": blocks}), list(
-        dict.fromkeys(taken)
-    )
+        return parsed
+    found = {"title": title, "abstract": abstract, "blocks": blocks, "orders": tuple(dict.fromkeys(taken))}
+    return parsed.model_copy(update=found)
 
 
 def _plain_after(blocks: tuple[ParsedBlock, ...], most: int) -> tuple[ParsedBlock, ...]:

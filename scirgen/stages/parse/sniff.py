@@ -1,14 +1,12 @@
-"""What a file is, by its content and never by its name."""
+"""What a file is, by its content and never by its name. Runs in the worker process: the content is a stranger's."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
 
 from scirgen.core.errors import PaperError
-
-FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
+from scirgen.stages.parse.base import FileKind
 
 _HEAD = 8192
 _HTML = re.compile(rb"<\s{0,20}(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])", re.I)

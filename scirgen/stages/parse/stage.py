@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -14,11 +13,9 @@ from scirgen.core.records import Paper, Rejection
 from scirgen.core.registry import Provided, Registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
-from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.base import FileKind, ParsedPaper, ParserOptions
 from scirgen.stages.parse.choice import better
-from scirgen.stages.parse.presentable import presentable
 from scirgen.stages.parse.process.pool import ParserPool
-from scirgen.stages.parse.sniff import FileKind, sniff
 
 _AUTO: dict[FileKind, str] = {
     "pdf": "pymupdf",
@@ -71,26 +68,24 @@ class ParseStage(Stage):
             timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
         )
         try:
-            path = Path(paper.file or "")
-            kind = await asyncio.to_thread(sniff, path)
-            parsed = await self._read(path, kind, options, ctx)
+            parsed = await self._read(Path(paper.file or ""), options, ctx)
         except PaperError as error:
             if error.retryable:
                 raise
             return StageResult(rejections=(_rejection(paper, error, ctx),))
-        parsed, orders = presentable(parsed)
-        aside = (_orders(paper, orders, ctx),) if orders else ()
+        aside = (_orders(paper, parsed.orders, ctx),) if parsed.orders else ()
         return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),), rejections=aside)
 
-    async def _read(self, path: Path, kind: FileKind, options: ParserOptions, ctx: StageContext) -> ParsedPaper:
+    async def _read(self, path: Path, options: ParserOptions, ctx: StageContext) -> ParsedPaper:
         """The file read by the parser that suits it; by ``auto`` and with a GROBID address, a PDF by both, and the better kept."""
         config = ctx.config.parse
         workers = self._workers(config.workers, config.memory_mb)
-        own = await workers.parse(choose_parser(ctx.registry, config.parser, kind), path, options)
-        if kind != "pdf" or not _both(config):
+        by_kind = {kind: choose_parser(ctx.registry, config.parser, kind) for kind in _AUTO}
+        own = await workers.parse(by_kind, path, options)
+        if own.kind != "pdf" or not _both(config):
             return own
         try:
-            return better(own, await workers.parse(choose_parser(ctx.registry, "grobid", kind), path, options))
+            return better(own, await workers.parse(choose_parser(ctx.registry, "grobid", "pdf"), path, options))
         except PaperError as error:
             if error.retryable:
                 raise
@@ -123,7 +118,7 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     return entries[("parser", name)][1]
 
 
-def _orders(paper: Paper, sentences: list[str], ctx: StageContext) -> Rejection:
+def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Rejection:
     reason = f"{len(sentences)} sentence(s) address a machine, not the paper's readers; the paper is read without them"
     return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:20_000])
 

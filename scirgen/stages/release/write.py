@@ -12,11 +12,12 @@ from typing import Literal, TextIO
 from pydantic import BaseModel
 
 from scirgen.core.config import ReleaseConfig
-from scirgen.core.errors import StoreError
+from scirgen.core.errors import RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Rejection, Span
 from scirgen.core.registry import Registry
+from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.qa.neardup import resolve as resolve_by_words
@@ -76,6 +77,7 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
     Raises:
         PluginError: an unknown format.
         StoreError: the disk is full or not writable.
+        RunStoppingError: the run ends; the release before is still there.
     """
     writers = {name: _format(settings.registry, name) for name in settings.formats if name != _BASE_FORMAT}
     making = folder.with_name(f".{folder.name}.making")
@@ -91,11 +93,15 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
         if "preference" in writers:
             counts["unfaithful.jsonl"] = _write_lines(making / "unfaithful.jsonl", content.unfaithful())
         for name in sorted(writers):
+            stop_here()
             writers[name].write(Release(making), making / name)
         write_croissant(Release(making), counts)
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
         _swap(making, folder)
+    except RunStoppingError:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
     except OSError as error:
         shutil.rmtree(making, ignore_errors=True)
         raise StoreError(
@@ -184,6 +190,7 @@ def _write_passages(
     licences: Counter[str] = Counter()
     with _lines(folder / "corpus/passages.jsonl") as out:
         for passages in found:
+            stop_here()
             write_rows(out, passages)
             licences.update(passage.licence for passage in passages)
     counts["corpus/passages.jsonl"] = licences.total()
@@ -203,6 +210,7 @@ def _write_rows(
         qrels[s].write("query-id\tcorpus-id\tscore\n")
     try:
         for pair in content.pairs():
+            stop_here()
             split, name = grouping.split_of[pair.dataset_id], grouping.group_of[pair.dataset_id]
             row = to_rows.release_row(
                 pair, split, name, content.datasets, content.papers, content.document_papers, index, content.writers.get(pair.id),
@@ -246,6 +254,7 @@ def _write_lines(path: Path, records: Iterable[BaseModel]) -> int:
     number = 0
     with _lines(path) as out:
         for number, record in enumerate(records, 1):  # noqa: B007
+            stop_here()
             write_rows(out, [record])
     return number
 

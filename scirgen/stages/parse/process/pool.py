@@ -23,7 +23,7 @@ from scirgen.core import errors
 from scirgen.core.errors import PaperError, ScirgenError
 from scirgen.core.registry import Provided
 from scirgen.core.runtime import is_stopping, stopped
-from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.base import FileKind, ParsedPaper, ParserOptions
 
 _START_S = 60.0
 _SLICE_S = 0.5
@@ -130,25 +130,31 @@ class ParserPool:
         self._runners = ThreadPoolExecutor(size, thread_name_prefix="scirgen-parse")
         self._finalizer = weakref.finalize(self, _close_all, self._all, self._starter, self._runners)
 
-    async def parse(self, plugin: Provided, path: Path, options: ParserOptions) -> ParsedPaper:
-        """Parse a file by a parser plugin in a worker.
+    async def parse(
+        self, plugin: Provided | Mapping[FileKind, Provided], path: Path, options: ParserOptions
+    ) -> ParsedPaper:
+        """Parse a file in a worker, by a parser plugin, or by the one for the kind that the worker finds it to be.
 
         Raises:
             MissingExtraError: the parser's package is not installed.
-        PaperError: what the parser raised, or ``timeout``, ``memory``, ``damaged`` (the worker crashed).
+            PaperError: what the parser raised, or ``timeout``, ``memory``, ``damaged`` (the worker crashed).
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._runners, self.parse_blocking, plugin, path, options)
 
-    def parse_blocking(self, plugin: Provided, path: Path, options: ParserOptions) -> ParsedPaper:
+    def parse_blocking(
+        self, plugin: Provided | Mapping[FileKind, Provided], path: Path, options: ParserOptions
+    ) -> ParsedPaper:
         """As `parse`, on the calling thread."""
         with self._slots:
             worker, served = self._take()
             try:
                 request = {
-                    "target": plugin.target,
-                    "name": plugin.name,
-                    "extra": plugin.extra,
+                    "parsers": (
+                        {"": _named(plugin)}
+                        if isinstance(plugin, Provided)
+                        else {k: _named(p) for k, p in plugin.items()}
+                    ),
                     "path": str(path),
                     "options": options.model_dump(mode="json"),
                 }
@@ -191,6 +197,10 @@ class ParserPool:
     def _drop(self, worker: _Worker) -> None:
         self._all.discard(worker)
         worker.close()
+
+
+def _named(plugin: Provided) -> dict[str, str | None]:
+    return {"target": plugin.target, "name": plugin.name, "extra": plugin.extra}
 
 
 def _close_all(workers: set[_Worker], *executors: ThreadPoolExecutor) -> None:

@@ -13,11 +13,15 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ScirgenError
-from scirgen.stages.parse.base import Parser, ParserOptions
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, Parser, ParserOptions
+from scirgen.stages.parse.presentable import presentable
+from scirgen.stages.parse.sniff import sniff
 
 _GRACE_S = 5.0
 _KEPT_SHARE = 0.5
@@ -36,12 +40,15 @@ def main() -> None:
     base = 0
     for line in sys.stdin:
         request = json.loads(line)
-        # Loaded once: in a worker that a file has used up, loading would fail for the next, innocent one.
-        parser = parsers[request["target"]] = parsers.get(request["target"]) or _load(request)
+        for plugin in request["parsers"].values():
+            # Loaded once: in a worker that a file has used up, loading would fail for the next, innocent one.
+            if plugin["target"] not in parsers:
+                parsers[plugin["target"]] = _load(plugin)
         if not base:
+            presentable(ParsedPaper(parser="", blocks=(ParsedBlock(kind=BlockKind.PARAGRAPH, text="A text."),)))
             base = _limit_memory(memory_mb)
         try:
-            reply = json.dumps(_answer(parser, request))
+            reply = json.dumps(_answer(parsers, request))
         except MemoryError:
             reply = json.dumps(_error(_out_of_memory()))
         if _grown(base) > memory_mb * 2**20 * _KEPT_SHARE:
@@ -50,34 +57,37 @@ def main() -> None:
         replies.flush()
 
 
-def _load(request: dict[str, Any]) -> Parser | ScirgenError:
-    module, _, attribute = request["target"].partition(":")
+def _load(plugin: dict[str, Any]) -> Parser | ScirgenError:
+    module, _, attribute = plugin["target"].partition(":")
     try:
         return cast(Parser, getattr(importlib.import_module(module), attribute)())
     except ScirgenError as error:
         return error
     except ImportError as error:
-        if request["extra"]:
+        if plugin["extra"]:
             return MissingExtraError(
-                f"parser {request['name']!r} needs a package that is not installed: {error}",
-                hint=f"Install it with: pip install 'scirgen[{request['extra']}]'; or give the papers as text, Markdown, "
+                f"parser {plugin['name']!r} needs a package that is not installed: {error}",
+                hint=f"Install it with: pip install 'scirgen[{plugin['extra']}]'; or give the papers as text, Markdown, "
                 "JATS or TEI files, or use a GROBID server (parse.parser: grobid).",
             )
-        return PluginError(f"parser {request['name']!r} cannot be imported: {error}")
+        return PluginError(f"parser {plugin['name']!r} cannot be imported: {error}")
     except Exception as error:
         return PluginError(
-            f"parser {request['name']!r} cannot be loaded: {error}", hint="Reinstall or remove the plugin."
+            f"parser {plugin['name']!r} cannot be loaded: {error}", hint="Reinstall or remove the plugin."
         )
 
 
-def _answer(parser: Parser | ScirgenError, request: dict[str, Any]) -> dict[str, object]:
-    if isinstance(parser, ScirgenError):
-        return _error(parser)
+def _answer(parsers: Mapping[str, Parser | ScirgenError], request: dict[str, Any]) -> dict[str, object]:
     options = ParserOptions.model_validate(request["options"])
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, options.timeout_s + _GRACE_S)
     try:
-        parsed = parser.parse(Path(request["path"]), options)
+        path, by_kind = Path(request["path"]), request["parsers"]
+        kind = None if "" in by_kind else sniff(path)
+        parser = parsers[by_kind[kind or ""]["target"]]
+        if isinstance(parser, ScirgenError):
+            return _error(parser)
+        parsed = presentable(parser.parse(path, options)).model_copy(update={"kind": kind})
     except MemoryError:
         return _error(_out_of_memory())
     except ScirgenError as error:
