@@ -1,9 +1,14 @@
-"""Tests reach this machine only: a connection to any other address is an error."""
+"""Tests reach this machine only: a connection to any other address is an error. None fails because the machine is busy."""
 
 from __future__ import annotations
 
 import pytest
 import pytest_socket
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says something about the machine's load, and nothing about the code.
+settings.register_profile("scirgen", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("scirgen")
 
 
 @pytest.fixture(autouse=True, scope="session")

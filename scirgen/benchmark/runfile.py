@@ -9,6 +9,7 @@ import numpy as np
 
 from scirgen.benchmark.retriever import Ranking, Retriever
 from scirgen.core.errors import InputError, PluginError
+from scirgen.qa.release import trec_id
 
 
 class RunFile:
@@ -35,7 +36,7 @@ class RunFile:
         Raises:
             InputError: the file cannot be read, or a line is malformed or names an unknown query or document.
         """
-        place = {d: i for i, d in enumerate(documents)}
+        place = {name: i for i, d in enumerate(documents) for name in (trec_id(d), d)}
         found: dict[str, dict[str, float]] = {}
         try:
             text = self._path.read_text(encoding="utf-8")

@@ -6,16 +6,35 @@ a span's ``document_id`` is a dataset's id.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ScirgenError
 from scirgen.core.fingerprint import content_id
+
+_BREAKS_LINES = re.compile('[\x00-\x1f\x7f-\x9f"\u2028\u2029]')
+
+
+def plain_id(value: str) -> str:
+    """An id without what breaks lines and cells of text files: control characters, line separators, quotation marks.
+
+    They are percent-encoded, as in an address; any other id stays as it is.
+    """
+    return _BREAKS_LINES.sub(lambda found: _percent(found.group()), value)
+
+
+def _percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+Id = Annotated[str, AfterValidator(plain_id)]
+Ids = Annotated[tuple[str, ...], AfterValidator(lambda ids: tuple(map(plain_id, ids)))]
 
 
 class Record(BaseModel):
@@ -79,7 +98,7 @@ class Provenance(Record):
 class Span(Record):
     """A verbatim piece of a parsed document or of a dataset's metadata."""
 
-    document_id: str
+    document_id: Id
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     text: str
@@ -91,7 +110,7 @@ class Span(Record):
 class Dataset(Record):
     """A record of a catalogue of scientific datasets."""
 
-    id: str = Field(min_length=1)
+    id: Id = Field(min_length=1)
     title: str = Field(min_length=1)
     description: str = ""
     doi: str | None = None
@@ -126,7 +145,7 @@ class Dataset(Record):
 class Paper(Record):
     """A paper that may use a dataset, with its file when one could be had."""
 
-    id: str = Field(min_length=1, description="DOI, the source's own id, or a content hash of the file")
+    id: Id = Field(min_length=1, description="DOI, the source's own id, or a content hash of the file")
     title: str = ""
     doi: str | None = None
     url: str | None = None
@@ -142,8 +161,8 @@ class Paper(Record):
 class Link(Record):
     """A candidate (``used is None``) or judged relation between a dataset and a paper."""
 
-    dataset_id: str
-    paper_id: str
+    dataset_id: Id
+    paper_id: Id
     found_by: str = Field(description="how the candidate was found: doi, file_name, column, cites, text_search, ...")
     used: bool | None = None
     explanation: str = ""
@@ -186,8 +205,8 @@ class Block(Record):
 class Document(Record):
     """A parsed paper. Blocks are ordered, do not overlap, and index into ``text``."""
 
-    id: str
-    paper_id: str
+    id: Id
+    paper_id: Id
     title: str = ""
     abstract: str = ""
     text: str
@@ -235,8 +254,8 @@ class Document(Record):
 class SectionLabel(Record):
     """One heading run of a document, [start, end), with its class."""
 
-    document_id: str
-    paper_id: str
+    document_id: Id
+    paper_id: Id
     start: int
     end: int
     heading: str
@@ -249,13 +268,13 @@ class SectionLabel(Record):
 class Aspect(Record):
     """A verbatim statement of a paper. ``dataset_id`` is None before verification, which is per (dataset, paper)."""
 
-    paper_id: str
+    paper_id: Id
     category: AspectCategory
     span: Span
     context: tuple[Span, ...] = Field(
         default=(), description="a neighbouring sentence without which it cannot be understood ('This product ...')"
     )
-    dataset_id: str | None = None
+    dataset_id: Id | None = None
     reason: str = Field(default="", description="the second pass's reason for keeping it")
     provenance: Provenance | None = None
 
@@ -298,8 +317,8 @@ class Score(Record):
 class QAPair(Record):
     """A question with its answer and evidence."""
 
-    id: str
-    dataset_id: str
+    id: Id
+    dataset_id: Id
     question: str
     answer: str
     question_type: str = Field(description="id in taxonomies/graesser.yaml")
@@ -307,7 +326,7 @@ class QAPair(Record):
     about: Literal["dataset", "paper"] | None = Field(
         default=None, description="what answers it: the dataset's record, or a paper that uses it; None: not known"
     )
-    dataset_ids: tuple[str, ...] = Field(
+    dataset_ids: Ids = Field(
         default=(), description="all datasets that answer it, dataset_id among them; empty: dataset_id alone"
     )
     strategy: str = ""
@@ -352,11 +371,11 @@ class Query(Record):
     sentences of the complex query's text that they stand for (``document_id`` is that query's id).
     """
 
-    id: str = Field(min_length=1)
+    id: Id = Field(min_length=1)
     recipe: str = Field(description="name of the query recipe, e.g. recommend, facets, aspects")
     form: QueryForm
     text: str
-    paper_id: str | None = Field(default=None, description="the paper it was made from; None where that is unknown")
+    paper_id: Id | None = Field(default=None, description="the paper it was made from; None where that is unknown")
     gold: tuple[str, ...] = Field(default=(), description="ids of the documents that are known to answer it")
     parent: str | None = Field(default=None, description="id of the query that this one is a part of")
     parts: tuple[str, ...] = Field(default=(), description="ids of the aspects that it consists of, in order")
@@ -378,8 +397,8 @@ class Query(Record):
 class Grade(Record):
     """What one judge says about one (query, document). A pair may have several: raters, and the adjudicator."""
 
-    query_id: str
-    document_id: str
+    query_id: Id
+    document_id: Id
     judge: str = Field(description="model:IDENTITY, human:NAME or adjudicated")
     grade: int = Field(ge=0)
     label: str = Field(default="", description="the word the judge chose, where the scale has words")
@@ -396,7 +415,7 @@ class Rejection(Record):
     reason: str
     record_kind: str = Field(description="name of the record's class")
     record_id: str
-    dataset_id: str | None = None
+    dataset_id: Id | None = None
     question_type: str | None = None
     score: float | None = None
     record: str = Field(default="", description="the rejected record as JSON, or the raw text it would have come from")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, cast
 
 from scirgen.core.config import Config
@@ -12,10 +13,12 @@ from scirgen.core.files.writer import Writer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, suggest
 from scirgen.core.resources import Resources
+from scirgen.core.text.untrusted import know_special_tokens
 from scirgen.llm.base import Backend, ChatModel, ScoringModel
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
+from scirgen.llm.tokens.special import special_tokens
 from scirgen.llm.uri import FORMS, ModelURI
 from scirgen.llm.usage import UsageMeter
 
@@ -97,10 +100,11 @@ async def open_sessions(
         needs_scores: whether the plan measures log-probabilities; False opens no scorer.
 
     Raises:
-        ConfigError: a malformed URI, an unknown backend or option.
+        ConfigError: a malformed URI, an unknown backend or option, a folder without a tokenizer.
         CannotScoreError: the plan needs log-probabilities and the chosen model gives none.
         ModelAccessError, ServerUnavailableError: see `Backend.start`.
     """
+    know_special_tokens(special_tokens(Path(config.models.tokenizer)) if config.models.tokenizer else ())
     cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
     meter = UsageMeter(config.limits)
     scorer_uri = config.models.scorer or config.models.generator

@@ -15,6 +15,7 @@ README.md, croissant.json    dataset card and Croissant metadata; further format
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -22,7 +23,7 @@ from typing import Final, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Record
+from scirgen.core.records import Id, Ids, Record
 
 R = TypeVar("R", bound=Record)
 
@@ -38,7 +39,7 @@ Setting = Literal["without-paper", "with-paper"]
 class EvidenceRow(Record):
     """A verbatim piece the answer stands on. Offsets are characters of the parsed document or of the metadata text."""
 
-    document_id: str
+    document_id: Id
     source: Literal["dataset", "paper"]
     start: int
     end: int
@@ -76,9 +77,9 @@ class RevisionRow(Record):
 class ReleaseRow(Record):
     """One question of a split with its answer."""
 
-    id: str
-    dataset_id: str = Field(description="the gold dataset")
-    dataset_ids: tuple[str, ...] = Field(default=(), description="all datasets that answer it, where there are several")
+    id: Id
+    dataset_id: Id = Field(description="the gold dataset")
+    dataset_ids: Ids = Field(default=(), description="all datasets that answer it, where there are several")
     split: Split
     question: str
     answer: str
@@ -104,8 +105,8 @@ class ReleaseRow(Record):
 class UnfaithfulRow(Record):
     """A candidate that a faithfulness score rejected; written where the format ``preference`` is asked for."""
 
-    id: str
-    dataset_id: str
+    id: Id
+    dataset_id: Id
     question_type: str
     question: str
     answer: str
@@ -116,7 +117,7 @@ class UnfaithfulRow(Record):
 class CorpusDocument(Record):
     """One dataset as a document to retrieve; ``title`` and ``text`` are what is indexed."""
 
-    id: str
+    id: Id
     title: str
     text: str
     metadata: str = Field(default="", description="the record's whole metadata; evidence offsets index into it")
@@ -132,10 +133,10 @@ class CorpusDocument(Record):
 class Passage(Record):
     """At most `PASSAGE_TOKENS` whitespace-separated tokens of one source, with that source's licence."""
 
-    id: str
-    document_id: str
+    id: Id
+    document_id: Id
     source: Literal["dataset", "paper", "document"]
-    dataset_ids: tuple[str, ...]
+    dataset_ids: Ids
     start: int
     end: int
     text: str
@@ -145,14 +146,14 @@ class Passage(Record):
 class PaperRow(Record):
     """A paper that uses datasets of the release."""
 
-    id: str
+    id: Id
     title: str = ""
     doi: str | None = None
     url: str | None = None
     year: int | None = None
     licence: str = "unknown"
-    dataset_ids: tuple[str, ...] = ()
-    document_id: str | None = Field(
+    dataset_ids: Ids = ()
+    document_id: Id | None = Field(
         default=None, description="its parsed text, as evidence, passages and aspects name it"
     )
     sha256: str | None = Field(default=None, description="of the file that was read")
@@ -161,13 +162,13 @@ class PaperRow(Record):
 class AspectRow(Record):
     """A verbatim statement of a paper about one of its datasets' use."""
 
-    id: str
-    dataset_id: str
-    paper_id: str
+    id: Id
+    dataset_id: Id
+    paper_id: Id
     category: str
     text: str
     context: str = Field(default="", description="the sentence before, where it is needed to understand this one")
-    document_id: str
+    document_id: Id
     start: int
     end: int
     page: int | None = None
@@ -264,6 +265,20 @@ class ReleaseInfo(Record):
     labels: tuple[LabelNote, ...] = Field(default=(), description="labels by people that were used")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
+
+
+_BREAKS_TREC = re.compile(r"[\s<>&]")
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+def trec_id(identity: str) -> str:
+    """An id as TREC files have it, whose cells are told apart by blanks: those, and ``<``, ``>``, ``&``, percent-encoded.
+
+    Different ids stay different; most stay as they are.
+    """
+    if not (_BREAKS_TREC.search(identity) or _ENCODED.search(identity)):
+        return identity
+    return re.sub(r"[\s<>&%]", lambda m: "".join(f"%{b:02X}" for b in m.group().encode()), identity)
 
 
 class Release:

@@ -94,6 +94,14 @@ class SampleRow(_Frozen):
     scores: dict[str, float]
 
 
+class PaperRow(_Frozen):
+    """A paper that cost many model calls: stage -> calls."""
+
+    paper: str
+    calls: dict[str, int]
+    total: int
+
+
 class ReportData(_Frozen):
     """All figures of a run, or of a release, which has no funnel, no usage and no rejected rows to show."""
 
@@ -118,6 +126,7 @@ class ReportData(_Frozen):
     scores: tuple[ScoreRow, ...]
     defects: dict[str, int]
     unwritten: dict[str, int] = {}
+    dearest: tuple[PaperRow, ...] = ()
     released: int | None = None
     candidates: int
     usage: dict[str, object]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, ReleaseFile, Score, Span
 from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.views.dearest import dearest_papers
 from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
@@ -17,6 +18,7 @@ from scirgen.report.data import (
     SHOWN_SPANS,
     AspectRow,
     Highlight,
+    PaperRow,
     ReportData,
     SampleRow,
     ScoreRow,
@@ -79,6 +81,10 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         scores=tuple(scores),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
         unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
+        dearest=tuple(
+            PaperRow(paper=shown(p.title or p.paper_id, 200), calls=p.calls, total=p.total)
+            for p in dearest_papers(view)
+        ),
         released=_released(view),
         candidates=funnel["generate"]["outputs"],
         usage=_usage(usage, view.tokens_per_released_row()),

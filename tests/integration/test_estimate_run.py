@@ -10,7 +10,9 @@ from click.testing import CliRunner
 
 from scirgen.api import estimate_run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
+from scirgen.cli.run.estimate import as_text
 from scirgen.pipeline.observer import Silent
+from scirgen.report.figures import gather
 from scirgen.testing import replies
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import write_records
@@ -49,6 +51,10 @@ async def test_the_real_run_lies_within_the_estimate_and_nothing_is_asked_for_it
     ):
         assert figure.low <= real <= figure.high, (figure, real)
         assert figure.high < 4 * figure.usual, "a range that says nothing"
+    assert found.dearest and found.dearest[0].total == max(p.total for p in found.dearest) > 1
+    dearest = next(line for line in as_text(found).splitlines() if line.startswith("dearest"))
+    assert f"{found.dearest[0].total} calls for {found.dearest[0].title[:20]}" in dearest
+    assert gather(tmp_path / "run").dearest
     assert abs(found.calls.usual - spent["calls"]) <= 0.2 * spent["calls"]
 
 

@@ -75,6 +75,10 @@ def as_text(found: Estimate) -> str:
         hours = " .. ".join(_hours(h) for h in (found.hours.low, found.hours.usual, found.hours.high))
     lines.append(f"model     {hours}")
     lines.append(f"own work  {_hours(found.own_minutes / 60)} on this machine (collecting, parsing, gates), beside it")
+    for number, paper in enumerate(found.dearest):
+        of = ", ".join(f"{stage} {calls}" for stage, calls in paper.calls.items())
+        name = "".join(c if c.isprintable() else " " for c in paper.title or paper.paper_id)[:60]
+        lines.append(f"{'' if number else 'dearest':10}{paper.total:>6} calls for {name} ({of})")
     lines += [f"note: {note}" for note in found.notes]
     return "\n".join(lines)
 

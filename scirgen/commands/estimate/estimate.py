@@ -76,7 +76,7 @@ def estimate(rehearsals: Sequence[Rehearsal], known: Known) -> Estimate:
         known.sample.datasets, len(known.sample.ids), stages,
         calls.widened(wide), prompts.widened(wide), replies.widened(wide),
         sum(ceiling.values()), cost.widened(wide) if cost else None, ceiling_cost,
-        hours.widened(wide) if hours else None, own, tuple(notes),
+        hours.widened(wide) if hours else None, own, tuple(notes), _usual(rehearsals).dearest,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from scirgen.pipeline.engines.local import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import RUN, Store
+from scirgen.pipeline.views.dearest import DearPaper, dearest_papers
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, WorkItem
 from scirgen.stages.collect.pages import iterate, setting_aside
@@ -64,6 +65,7 @@ class Rehearsal:
         pairs: that generate was asked for, whether anything came of them or not.
         stage_seconds: stage -> seconds of work on its items, one after the other.
         seconds: wall time of the whole rehearsal.
+        dearest: the papers of the sample that take most calls.
     """
 
     lean: Lean
@@ -74,6 +76,7 @@ class Rehearsal:
     failed: dict[str, int]
     stage_seconds: dict[str, float]
     seconds: float
+    dearest: tuple[DearPaper, ...] = ()
 
 
 @dataclass
@@ -169,6 +172,7 @@ async def rehearse(
         plan = {**stages, "release": _NoRelease()}
         await Runner(store, ctx, plan, _NotingEngine(config), source, Silent()).run()
         view = StoreView(store)
+        dearest = dearest_papers(view)
         funnel = view.funnel()
         owners: dict[str, dict[str, set[str]]] = {}
         for dataset, stage, key in store.db.execute("SELECT dataset_id, stage, key FROM members"):
@@ -180,7 +184,7 @@ async def rehearse(
         {stage: row["outputs"] for stage, row in funnel.items()},
         funnel["generate"]["outputs"] + funnel["generate"]["rejected"],
         {stage: row["failed"] + row["partial"] for stage, row in funnel.items() if row["failed"] + row["partial"]},
-        seconds, time.monotonic() - started,
+        seconds, time.monotonic() - started, dearest,
     )  # fmt: skip
 
 

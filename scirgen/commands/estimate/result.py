@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from scirgen.pipeline.views.dearest import DearPaper
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -45,6 +47,7 @@ class Estimate:
         ceiling_tokens: if every reply ran to its ``max_tokens`` in the high case.
         cost: by the configured prices; None where one is missing.
         hours: None where nothing is known of the model's speed.
+        dearest: papers of the sample that take most calls.
         own_minutes: work of scirgen's own (fetching, parsing, gates, store), on this machine.
     """
 
@@ -60,6 +63,7 @@ class Estimate:
     hours: Figure | None
     own_minutes: float
     notes: tuple[str, ...] = ()
+    dearest: tuple[DearPaper, ...] = ()
 
     def data(self) -> dict[str, object]:
         """As plain data, numbers rounded."""

@@ -33,6 +33,10 @@ class ModelsConfig(Section):
     options: dict[str, object] = Field(
         default={}, description="passed to the backends (dtype, device, api_key_env, ...)"
     )
+    tokenizer: str = Field(
+        default="",
+        description="folder with the tokenizer of a model on a server: its special tokens are broken up in texts from outside",
+    )
     prices: dict[str, tuple[float, float] | tuple[float, float, float]] = Field(
         default={},
         description="model name -> price per million prompt and completion tokens, and of prompt tokens that the server had "

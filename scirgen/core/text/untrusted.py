@@ -78,7 +78,7 @@ def fence(text: object) -> str:
 def inert(text: object) -> str:
     """Untrusted text without delimiters, its control tokens broken up: for a line of its own, and where nothing is generated."""
     body = str.__str__(text) if isinstance(text, str) else str(text)
-    if "<" not in body and "[" not in body and "＜" not in body:
+    if "<" not in body and "[" not in body and "＜" not in body and not _of_model:
         return body
     body = whole_characters(body)
     while _control_tokens().search(body):  # a token may hide in another; each pass leaves fewer
@@ -149,9 +149,19 @@ def _patterns() -> _Patterns:
     return load_model(builtin_root() / "taxonomies" / "untrusted.yaml", _Patterns, shipped=True)
 
 
+_of_model: tuple[str, ...] = ()
+
+
+def know_special_tokens(tokens: Iterable[str]) -> None:
+    """Break these up too, from now on, in place of those named before: the special tokens of the model that is asked."""
+    global _of_model
+    _of_model = tuple(tokens)
+    _control_tokens.cache_clear()
+
+
 @cache
 def _control_tokens() -> Any:
-    return _linear(_patterns().control_tokens)
+    return _linear((*_patterns().control_tokens, *map(re2.escape, _of_model)))
 
 
 @cache

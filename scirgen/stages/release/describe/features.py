@@ -6,7 +6,7 @@ Derived from the row models, so that the two cannot drift apart.
 from __future__ import annotations
 
 import types
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -40,6 +40,8 @@ def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
 
 def _feature(annotation: object) -> dict[str, Any]:
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _feature(arguments[0])
     if origin in (Union, types.UnionType):
         (inner,) = (a for a in arguments if a is not type(None))
         return _feature(inner)

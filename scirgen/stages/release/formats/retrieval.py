@@ -9,7 +9,7 @@ from typing import TextIO
 from xml.sax.saxutils import escape
 
 from scirgen.core.files.jsonl import write_rows
-from scirgen.qa.release import SETTINGS, SPLITS, CorpusDocument, Release, ReleaseRow
+from scirgen.qa.release import SETTINGS, SPLITS, CorpusDocument, Release, ReleaseRow, trec_id
 from scirgen.qa.tasks import Task
 
 
@@ -65,16 +65,19 @@ def _trec_tasks(release: Release, folder: Path) -> None:
         base = folder / "tasks" / name
         base.mkdir(parents=True)
         documents = (
-            f"<DOC>\n<DOCNO> {_plain(d.id)} </DOCNO>\n<TEXT>\n{escape(d.searched)}\n</TEXT>\n</DOC>"
+            f"<DOC>\n<DOCNO> {trec_id(d.id)} </DOCNO>\n<TEXT>\n{escape(d.searched)}\n</TEXT>\n</DOC>"
             for d in task.documents()
         )
         _write(base / "docs.trec", documents)
         for split in SPLITS:
             topics = (
-                f"<top>\n<num> Number: {q.id}\n<title> {escape(_plain(q.text))}\n</top>" for q in task.queries(split)
+                f"<top>\n<num> Number: {trec_id(q.id)}\n<title> {escape(_plain(q.text))}\n</top>"
+                for q in task.queries(split)
             )
             _write(base / f"topics.{split}.trec", topics)
-            lines = (f"{q} 0 {d} {s}" for q, found in task.qrels(split).items() for d, s in found.items())
+            lines = (
+                f"{trec_id(q)} 0 {trec_id(d)} {s}" for q, found in task.qrels(split).items() for d, s in found.items()
+            )
             _write(base / f"qrels.{split}.txt", lines)
 
 
@@ -86,7 +89,8 @@ def _searchable(task: Task) -> bool:
 class TrecFormat:
     """TREC files: topics.SPLIT.trec, qrels.SPLIT.txt, docs.SETTING.trec (``<DOC>`` records).
 
-    Tags stand on lines of their own: readers go line by line and miss what shares one with its tag.
+    Tags stand on lines of their own: readers go line by line and miss what shares one with its tag. Blanks and tags in ids are
+    percent-encoded (`trec_id`).
     """
 
     def write(self, release: Release, folder: Path) -> None:
@@ -96,7 +100,7 @@ class TrecFormat:
             _write(
                 folder / f"docs.{setting}.trec",
                 (
-                    f"<DOC>\n<DOCNO> {_plain(d.id)} </DOCNO>\n<TITLE>\n{escape(_plain(d.title))}\n</TITLE>\n"
+                    f"<DOC>\n<DOCNO> {trec_id(d.id)} </DOCNO>\n<TITLE>\n{escape(_plain(d.title))}\n</TITLE>\n"
                     f"<TEXT>\n{escape(d.text)}\n</TEXT>\n</DOC>"
                     for d in release.corpus(setting)
                 ),
@@ -105,13 +109,17 @@ class TrecFormat:
             _write(
                 folder / f"topics.{split}.trec",
                 (
-                    f"<top>\n<num> Number: {r.id}\n<title> {escape(_plain(r.question))}\n"
+                    f"<top>\n<num> Number: {trec_id(r.id)}\n<title> {escape(_plain(r.question))}\n"
                     f"<desc> Description:\n{escape(_plain(r.question))}\n"
                     f"<narr> Narrative:\nQuestion type {r.question_type}, Bloom level {r.bloom or 'not tagged'}.\n</top>"
                     for r in release.rows(split)
                 ),
             )
-            lines = (f"{q} 0 {d} {s}" for q, found in release.qrels(split).items() for d, s in found.items())
+            lines = (
+                f"{trec_id(q)} 0 {trec_id(d)} {s}"
+                for q, found in release.qrels(split).items()
+                for d, s in found.items()
+            )
             _write(folder / f"qrels.{split}.txt", lines)
         _trec_tasks(release, folder)
 
@@ -129,7 +137,9 @@ class IrDatasetsFormat:
         index: dict[str, dict[str, str]] = {}
         for setting in SETTINGS:
             docs = f"docs.{setting}.tsv"
-            _write(folder / docs, (f"{d.id}\t{_plain(f'{d.title} {d.text}')}" for d in release.corpus(setting)))
+            _write(
+                folder / docs, (f"{trec_id(d.id)}\t{_plain(f'{d.title} {d.text}')}" for d in release.corpus(setting))
+            )
             index[f"scirgen/{name}/{setting}"] = {"docs": docs}
             for split in SPLITS:
                 index[f"scirgen/{name}/{setting}/{split}"] = {
@@ -138,8 +148,14 @@ class IrDatasetsFormat:
                     "qrels": f"qrels.{split}.txt",
                 }
         for split in SPLITS:
-            _write(folder / f"queries.{split}.tsv", (f"{r.id}\t{_plain(r.question)}" for r in release.rows(split)))
-            lines = (f"{q} 0 {d} {s}" for q, found in release.qrels(split).items() for d, s in found.items())
+            _write(
+                folder / f"queries.{split}.tsv", (f"{trec_id(r.id)}\t{_plain(r.question)}" for r in release.rows(split))
+            )
+            lines = (
+                f"{trec_id(q)} 0 {trec_id(d)} {s}"
+                for q, found in release.qrels(split).items()
+                for d, s in found.items()
+            )
             _write(folder / f"qrels.{split}.txt", lines)
         (folder / "datasets.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 

@@ -44,7 +44,9 @@ def fresh(make_ctx: Callable[..., StageContext], window: str) -> StageContext:
     window=st.sampled_from(["full", "evidence", "max"]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 async def test_neither_order_nor_company_changes_a_pairs_score(
     make_ctx: Callable[..., StageContext], answers: list[str], window: str, seed: int
 ) -> None:
