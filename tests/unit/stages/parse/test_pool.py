@@ -122,6 +122,7 @@ def test_worker_when_the_parent_is_killed_then_it_dies_too(tmp_path: Path) -> No
         pool.parse_blocking(plugin("Good"), Path("x"), ParserOptions())
         threading.Thread(target=pool.parse_blocking, args=(plugin("Hangs"), Path("x"), ParserOptions(timeout_s=60))).start()
         print(pool.pids()[0], flush=True)
+        time.sleep(600)  # whoever leaves Python ends its threads, and with them the workers
         """
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
