@@ -20,6 +20,8 @@ _UNCLEAR = re.compile(
     re.I,
 )
 """What makes a sentence depend on others, or its question ambiguous."""
+_FRONTED = re.compile(r"(?:In|At|On|For|From|By|To|With|Of|As)\b|\w+,")
+"""What stands before the subject: "In winter the lake ...", "Then, the series ..."."""
 _CLAUSE = re.compile(r"\b(?:that|which|who|whose|where|when|while|if|because|since|although|whereas|what|how)\b", re.I)
 _FINITE = re.compile(r"(?<!that )(?<!which )(?<!who )\b(?:is|are|was|were|has|have|had)\b")
 _DETERMINERS = frozenset(("The", "A", "An", "Each", "Every", "All", "Most", "Many", "Some", "Several", "Few", "Other"))
@@ -89,8 +91,8 @@ def _parts(sentence: str, known: str) -> tuple[str, str, str] | None:
     if found is None or _UNCLEAR.search(text):
         return None
     subject, rest = text[: found.start()].strip(), text[found.end() :].strip()
-    plain = 0 < len(subject.split()) <= _LONGEST_SUBJECT and not _CLAUSE.search(subject) and "," not in subject[:4]
-    if not plain or not rest or _FINITE.search(rest) or re.match(r"(?:In|At|On|For|From|By|To|With|Of|As)\b", subject):
+    plain = 0 < len(subject.split()) <= _LONGEST_SUBJECT and not _CLAUSE.search(subject)
+    if not plain or not rest or _FINITE.search(rest) or _FRONTED.match(subject):
         return None
     return _uncapitalised(subject, known), found.group(1), rest
 

@@ -22,6 +22,7 @@ KNOWN = "averaged The Catches in the eastern Pacific Ocean. Mosquitoes bite, and
         ("The name is that of the county, ID is the number.", None),
         ("Each grid contained 100 traps.", None),
         ("We were told that rain is rare.", None),
+        ("Then, the series of the lake was built for 2009.", None),
         ("In winter the lake was frozen for weeks.", None),
         ("Tuna was caught in sets on neither dolphins nor objects.", None),
         ("The site that was burnt is dry today.", None),
