@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from scirgen.core.errors import StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.safety.files import private_file
 from scirgen.core.secrets import masked
@@ -68,16 +69,26 @@ class Several:
             observer.note(message)
 
 
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 class JsonLog:
     """Structured log: one JSON line an event, in RUN/log.jsonl. No prompt or paper text.
 
     Events: ``start``, ``item``, ``failure`` (after its item), ``note``, ``end``.
+
+    Raises:
+        StoreError: it cannot be written, or a link stands in its place.
     """
 
     def __init__(self, path: Path, *, shared: bool = False) -> None:
-        if not shared:
-            private_file(path)
-        self._file = path.open("a", encoding="utf-8", buffering=1)
+        try:
+            if not shared:
+                private_file(path)
+            self._file = open(path, "a", encoding="utf-8", buffering=1, opener=_no_link)  # noqa: SIM115 - has an opener
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}", hint="Remove what stands there.") from error
 
     def began(self, models: Mapping[str, str]) -> None:
         """One line a start: which process, which models (role -> identity)."""
