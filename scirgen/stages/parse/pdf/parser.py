@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from scirgen.stages.parse.pdf.unreadable import is_unreadable
 
 LAYOUT_VERSION = 4
 _MAX_PAGES = 2000
+_LEAST_SIDEWAYS = 100
+_LEAST_CHARS = 10  # of a page with a text layer
+_MOST_SCANS = 0.4
 _MAY_COPY = 16  # ISO 32000-1, table 22, bit 5
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
 
@@ -67,8 +72,11 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
     with _opened(path) as document:
         _check(document, options)
         pages = [_page(document[number], options) for number in range(document.page_count)]
-        if sum(_chars(page) for page in pages) < 10 * max(1, len(pages)):
+        if sum(_chars(page) for page in pages) < _LEAST_CHARS * max(1, len(pages)):
             raise _no_text(options)
+        scans = sum(_chars(page) < _LEAST_CHARS and _is_picture(document[n]) for n, page in enumerate(pages))
+        if scans > _MOST_SCANS * len(pages):
+            raise _no_text(options, f"{scans} of the PDF's {len(pages)} pages are pictures without text")
         if is_unreadable(document, (_text(page) for page in pages)):
             if not (options.ocr and shutil.which("tesseract")):
                 raise _unreadable(options)
@@ -112,7 +120,44 @@ def _page(page: Any, options: ParserOptions, anew: bool = False) -> RawPage:
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
     tables = found_tables(page, text["blocks"]) if options.tables == "cite" else ()
-    return RawPage(text["blocks"], page.rect.height, tables)
+    box = page.cropbox
+    return RawPage(*_upright(text["blocks"], box.width, box.height), tables)
+
+
+def _upright(blocks: list[dict[str, Any]], width: float, height: float) -> tuple[list[dict[str, Any]], float]:
+    """The blocks, turned where most text is set sideways or upside down, and the height of the page so turned.
+
+    Boxes on such a page are those of the turned page.
+    """
+    weights: Counter[tuple[int, int]] = Counter()
+    for line in (line for block in blocks for line in block.get("lines", ())):
+        x, y = line["dir"]
+        weights[(round(x), round(y))] += sum(len(span["text"].strip()) for span in line["spans"])
+    most = max(weights, key=lambda direction: weights[direction], default=(1, 0))
+    turns: dict[tuple[int, int], Callable[[float, float], tuple[float, float]]] = {
+        (0, -1): lambda x, y: (height - y, x),
+        (0, 1): lambda x, y: (y, width - x),
+        (-1, 0): lambda x, y: (width - x, height - y),
+    }
+    if most not in turns or weights[most] < max(_LEAST_SIDEWAYS, 0.7 * weights.total()):
+        return blocks, height
+    turn = turns[most]
+    for line in (line for block in blocks for line in block.get("lines", ())):
+        end, start = turn(*line["dir"]), turn(0.0, 0.0)
+        line["dir"] = (end[0] - start[0], end[1] - start[1])
+        for part in (line, *line["spans"]):
+            (x0, y0), (x1, y1) = turn(*part["bbox"][:2]), turn(*part["bbox"][2:])
+            part["bbox"] = (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
+            if "origin" in part:
+                part["origin"] = turn(*part["origin"])
+    return blocks, width if most[1] else height
+
+
+def _is_picture(page: Any) -> bool:
+    """Whether one picture covers most of a page."""
+    area = page.rect.width * page.rect.height
+    boxes = (info["bbox"] for info in page.get_image_info())
+    return any((x1 - x0) * (y1 - y0) > 0.5 * area for x0, y0, x1, y1 in boxes)
 
 
 def _chars(page: RawPage) -> int:
@@ -130,11 +175,11 @@ def _unreadable(options: ParserOptions) -> PaperError:
     return PaperError("the PDF's fonts do not say which letters they print", hint=hint, code="unreadable_text")
 
 
-def _no_text(options: ParserOptions) -> PaperError:
+def _no_text(options: ParserOptions, message: str = "the PDF has no text layer") -> PaperError:
     if options.ocr and not shutil.which("tesseract"):
         hint = "parse.ocr is on, but Tesseract is not installed; install it (and its language data) and run again."
     elif options.ocr:
         hint = "OCR found no text either."
     else:
         hint = "It is probably a scan: install Tesseract and set parse.ocr: true, or find a version with a text layer."
-    return PaperError("the PDF has no text layer", hint=hint, code="no_text")
+    return PaperError(message, hint=hint, code="no_text")
