@@ -5,7 +5,6 @@ Only reads: `scirgen audit` judges them, `scirgen analyze` compares them. One da
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import open_text, read_objects
+from scirgen.core.files.jsonl import objects_in
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
 from scirgen.qa.release import Release
+from scirgen.qa.scirgen_geo import is_record, questions, records_in
 
 Kind = Literal["scirgen", "scirgen-geo", "beir", "jsonl"]
 
@@ -96,8 +96,8 @@ def open_qa(path: Path, split: str | None = None) -> QAFile:
     first = next(_objects(path), None)
     if first is None:
         raise InputError(f"{path} holds no questions", hint=_HINT)
-    if _is_geo(first):
-        return QAFile(path, "scirgen-geo", lambda: _geo(_objects(path), split))
+    if is_record(first):
+        return QAFile(path, "scirgen-geo", lambda: _geo(path, split))
     if _text(first, _QUESTION_KEYS):
         return QAFile(path, "jsonl", lambda: _plain(_objects(path), split))
     raise InputError(f"{path} is not a question-answer set: its first record has no 'question'", hint=_HINT)
@@ -110,9 +110,8 @@ def _open_folder(path: Path, split: str | None) -> QAFile:
     if (path / "queries.jsonl").is_file():
         return QAFile(path, "beir", lambda: _beir(path, split))
     files = sorted(path.glob("*.json")) or sorted(path.glob("*/*.json"))
-    if files and _is_geo(next(_objects(files[0]), {})):
-        inside = {s for f in files if (s := f.parent.name) in ("train", "dev", "test")}
-        return QAFile(path, "scirgen-geo", lambda: _geo(_geo_files(files, bool(inside)), split))
+    if files and is_record(next(_objects(files[0]), {})):
+        return QAFile(path, "scirgen-geo", lambda: _geo(path, split))
     raise InputError(f"{path} holds no question-answer set", hint=_HINT)
 
 
@@ -143,15 +142,8 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
         yield QAGroup(dataset_id, rows=tuple(rows))
 
 
-def _geo_files(files: Iterable[Path], split_folders: bool) -> Iterator[Mapping[str, object]]:
-    for file in files:
-        for record in _objects(file):
-            yield {**record, "split": file.parent.name} if split_folders else record
-
-
-def _geo(records: Iterable[Mapping[str, object]], split: str | None) -> Iterator[QAGroup]:
-    for record in records:
-        own = _string(record.get("split")) or None
+def _geo(path: Path, split: str | None) -> Iterator[QAGroup]:
+    for record, own, _ in records_in(path):
         if split is not None and own != split:
             continue
         identity = _string(record.get("id"))
@@ -160,24 +152,11 @@ def _geo(records: Iterable[Mapping[str, object]], split: str | None) -> Iterator
         title = _string(metadata.get("titleEn"))
         parts = [title, _string(metadata.get("description")), _string(metadata.get("instructions")), *extracts]
         parts += list(_strings({k: v for k, v in _mapping(record.get("context")).items() if k != "metadata"}))
-        yield QAGroup(identity, title, "\n".join(p for p in parts if p), tuple(_geo_rows(record, identity, own)))
-
-
-def _geo_rows(record: Mapping[str, object], dataset_id: str, split: str | None) -> Iterator[QARow]:
-    number = 0
-    for kind, items in _mapping(record.get("query")).items():
-        for item in _items(items):
-            level = _LEVEL.search(_string(item.get("Level")))
-            yield QARow(
-                id=f"{dataset_id}#{number}",
-                question=_string(item.get("QuestionEn")),
-                answer=_string(item.get("AnswerEn")),
-                question_type=kind,
-                level=level.group() if level else None,
-                split=split,
-                dataset_ids=(dataset_id,),
-            )
-            number += 1
+        rows = (
+            QARow(f"{identity}#{n}", q.question, q.answer, q.kind, q.level, own, dataset_ids=(identity,))
+            for n, q in enumerate(questions(record))
+        )
+        yield QAGroup(identity, title, "\n".join(p for p in parts if p), tuple(rows))
 
 
 def _beir(folder: Path, split: str | None) -> Iterator[QAGroup]:
@@ -238,28 +217,8 @@ def _plain(records: Iterable[Mapping[str, object]], split: str | None) -> Iterat
         yield QAGroup(dataset_id, context="\n".join(contexts[dataset_id]), rows=tuple(found[dataset_id]))
 
 
-def _is_geo(record: Mapping[str, object]) -> bool:
-    return isinstance(record.get("query"), Mapping) and "metadata" in _mapping(record.get("context"))
-
-
 def _objects(path: Path) -> Iterator[Mapping[str, object]]:
-    """The objects of a JSON file (one, or a list) or of JSON Lines, gzipped or not."""
-    if not path.name.endswith((".json", ".json.gz")):
-        yield from (value for _, value in read_objects(path, hint=_HINT))
-        return
-    with open_text(path, hint=_HINT) as file:
-        try:
-            value = json.load(file)
-        except ValueError as error:
-            raise InputError(f"{path}: not valid JSON: {error}", hint=_HINT) from error
-    for item in value if isinstance(value, list) else [value]:
-        yield _object(item, str(path))
-
-
-def _object(value: object, where: str) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where}: expected an object, found {type(value).__name__}", hint=_HINT)
-    return value
+    return (value for _, value in objects_in(path, hint=_HINT))
 
 
 def _text(record: Mapping[str, object], keys: Iterable[str]) -> str | None:

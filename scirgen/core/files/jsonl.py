@@ -74,6 +74,26 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
             yield line.number, line.value
 
 
+def objects_in(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """(number, object) of a JSON file, which holds one or a list, or of JSON Lines (line numbers); gzipped or not.
+
+    Raises:
+        InputError: as `read_objects`.
+    """
+    if not path.name.endswith((".json", ".json.gz")):
+        yield from read_objects(path, hint=hint)
+        return
+    with open_text(path, hint=hint) as file:
+        try:
+            value = _loads(file.read())
+        except ValueError as error:
+            raise InputError(f"{path}: not valid JSON: {error}", hint=hint) from error
+    for number, item in enumerate(value if isinstance(value, list) else [value], 1):
+        if not isinstance(item, dict):
+            raise InputError(f"{path}: expected an object, found {type(item).__name__}", hint=hint)
+        yield number, item
+
+
 @contextmanager
 def open_text(path: Path, *, hint: str) -> Iterator[TextIO]:
     """A UTF-8 file for reading, gzipped or not.
