@@ -8,19 +8,19 @@ from typing import Final
 
 from rapidfuzz.distance import LCSseq
 
+from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
 
 THRESHOLD: Final = 0.5
 """An answer is right that entails its reference with more than this probability (ScIRGen, section 4.2)."""
 
-_WORD = re.compile(r"\w+(?:[.,]\d+)*")
 _NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 _ARTICLES = {"a", "an", "the"}
 
 
 def rouge_l(answer: str, reference: str) -> float:
     """ROUGE-L F1 over lower-cased words (Lin 2004): longest common subsequence over both lengths."""
-    left, right = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
+    left, right = words_and_numbers(answer), words_and_numbers(reference)
     if not left or not right:
         return 0.0
     common: int = LCSseq.similarity(left, right)
@@ -43,7 +43,7 @@ def _numbers(text: str) -> set[float]:
 
 
 def _words(text: str) -> list[str]:
-    return [w for w in _WORD.findall(text.lower()) if w not in _ARTICLES]
+    return [w for w in words_and_numbers(text) if w not in _ARTICLES]
 
 
 async def question_entails(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _TOKEN = re.compile(r"[^\W_]+")
+_WORD_OR_NUMBER = re.compile(r"\w+(?:[.,]\d+)*")
 
 DATA_WORDS = frozenset([
     "data", "dataset", "datasets", "database", "databases", "product", "products", "record", "records", "archive",
@@ -41,6 +42,11 @@ _COMMON = frozenset(
 def tokens_of(text: str) -> list[str]:
     """Runs of letters and digits."""
     return _TOKEN.findall(text)
+
+
+def words_and_numbers(text: str) -> list[str]:
+    """Lower-cased words, and numbers with their decimals."""
+    return _WORD_OR_NUMBER.findall(text.lower())
 
 
 def telling_words(text: str) -> frozenset[str]:

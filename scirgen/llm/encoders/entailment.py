@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
 from scirgen.core.extras import require
 from scirgen.core.prompts import Prompt
 from scirgen.core.registry import Registry
+from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.session import ScoreSession
 from scirgen.llm.uri import ModelURI
@@ -188,7 +188,6 @@ def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entail
     return Entailment(share, 1.0 - share)
 
 
-_WORD = re.compile(r"\w+(?:[.,]\d+)*")
 _EMPTY = frozenset([
     "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its", "of", "on", "or", "that",
     "the", "this", "to", "was", "were", "which", "with",
@@ -206,7 +205,7 @@ class LexicalEntailment(_Entailment):
 
     @staticmethod
     def _share(premise: str, hypothesis: str) -> Entailment:
-        held = set(_WORD.findall(premise.lower()))
-        words = Counter(w for w in _WORD.findall(hypothesis.lower()) if w not in _EMPTY)
+        held = set(words_and_numbers(premise))
+        words = Counter(w for w in words_and_numbers(hypothesis) if w not in _EMPTY)
         share = sum(n for w, n in words.items() if w in held) / words.total() if words else 0.0
         return Entailment(share, 1.0 - share)

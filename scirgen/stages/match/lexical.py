@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scirgen.core.records import SectionClass
+from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
@@ -60,26 +61,11 @@ def find_indirect(pair: Pair, limit: int) -> Indirect:
     words = [sorted(telling_words(text[p.start : p.end])) for p in places]
     found = [
         Sentence(places[i], score, names.subject & set(words[i]), _says_data(text[places[i].start : places[i].end]))
-        for i, score in _ranked(words, query, limit)
+        for i, score in BM25(words).ranked(query)[:limit]
+        if score > 0  # it shares a word
     ]
     covered = frozenset().union(*(s.shared for s in found)) & names.telling
     return Indirect(tuple(found), len(covered) / len(names.telling) if names.telling else 0.0)
-
-
-def _ranked(corpus: list[list[str]], query: list[str], limit: int) -> list[tuple[int, float]]:
-    """(index, BM25 score) of the best sentences; only those that share a word."""
-    import bm25s
-
-    vocabulary = {w: i for i, w in enumerate(sorted({w for words in corpus for w in words}))}
-    known = [w for w in query if w in vocabulary]
-    if not known:
-        return []
-    index = bm25s.BM25()
-    tokenised = bm25s.tokenization.Tokenized(ids=[[vocabulary[w] for w in words] for words in corpus], vocab=vocabulary)
-    index.index(tokenised, show_progress=False)
-    scores = index.get_scores(known)
-    order = sorted(range(len(corpus)), key=lambda i: (-float(scores[i]), i))
-    return [(i, float(scores[i])) for i in order[:limit] if scores[i] > 0]
 
 
 def _says_data(sentence: str) -> bool:

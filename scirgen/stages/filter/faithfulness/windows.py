@@ -5,24 +5,21 @@ Nothing is ever cut without saying so: a window names itself and whether it is l
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from scirgen.core.records import QAPair
+from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.sentences import sentence_spans
+from scirgen.core.text.words import words_and_numbers
 from scirgen.stages.filter.base import Material
 
 WindowKind = Literal["full", "evidence", "max"]
 
 PASSAGE_WORDS = 60
 """Sentences are joined to passages of at least this many words."""
-
-_WORD = re.compile(r"\w+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
@@ -86,25 +83,8 @@ def max_windows(pair: QAPair, material: Material, budget: int = 4) -> list[Windo
 
 def rank(query: str, texts: Sequence[str]) -> list[int]:
     """Indices of the texts, by falling overlap with the query: BM25 (k1 = 1.2, b = 0.75) over lower-cased words."""
-    bags = [Counter(_words(t)) for t in texts]
-    if not bags:
-        return []
-    mean = sum(b.total() for b in bags) / len(bags) or 1.0
-    spread = Counter(w for b in bags for w in b)
-    wanted = set(_words(query))
-
-    def score(bag: Counter[str]) -> float:
-        length = 1.2 * (0.25 + 0.75 * bag.total() / mean)
-        return sum(
-            math.log(1 + (len(bags) - spread[w] + 0.5) / (spread[w] + 0.5)) * bag[w] * 2.2 / (bag[w] + length)
-            for w in wanted & bag.keys()
-        )
-
-    return sorted(range(len(bags)), key=lambda i: (-score(bags[i]), i))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    wanted = sorted(set(words_and_numbers(query)))
+    return [i for i, _ in BM25([words_and_numbers(t) for t in texts], k1=1.2).ranked(wanted)]
 
 
 def _sentences(text: str, start: int, end: int) -> str:

@@ -7,16 +7,15 @@ benchmark's. Paraphrases are not found.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import QAPair
+from scirgen.core.text.words import tokens_of
 from scirgen.qa.qafiles import open_qa
 
-_WORD = re.compile(r"[^\W_]+")
 """A word: letters and digits, lower-cased; what is between them (punctuation, white space, case) is not compared."""
 
 
@@ -50,11 +49,11 @@ class Benchmarks:
         return None
 
     def _grams(self, question: str, answer: str) -> Iterator[tuple[str, ...]]:
-        asked = tuple(_WORD.findall(question.casefold()))
+        asked = tuple(tokens_of(question.casefold()))
         if asked and len(asked) < self.n:
             yield asked
         # A short answer ("Yes", a number) says nothing and is not compared.
-        for words in (asked, tuple(_WORD.findall(answer.casefold()))):
+        for words in (asked, tuple(tokens_of(answer.casefold()))):
             for start in range(len(words) - self.n + 1):
                 yield words[start : start + self.n]
 
