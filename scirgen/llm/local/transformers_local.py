@@ -119,9 +119,9 @@ class _Worker:
             ContextTooLongError: prompt and reply do not fit the model's window.
         """
         from scirgen.llm.local.decoding import Row
-        from scirgen.llm.tokens.encoding import encode_chat
+        from scirgen.llm.tokens.encoding import JointEncoder
 
-        tokens = encode_chat(self._model.tokenizer, request.messages)
+        tokens = JointEncoder(self._model.tokenizer).encode_chat(request.messages)
         window = self._model.context_tokens
         if window is not None and len(tokens) + request.sampling.max_tokens > window:
             raise ContextTooLongError(

@@ -27,15 +27,10 @@ class Encoded:
 
 
 class JointEncoder:
-    """Encodes score requests with one tokenizer. Not safe for concurrent use: tokenizers keep state."""
+    """Encodes prompts, with or without what follows them. Not safe for concurrent use: tokenizers keep state."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer: Any = tokenizer
-        special = sorted(
-            {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special} | set(tokenizer.all_special_tokens),
-            key=lambda t: (-len(t), t),
-        )
-        self._special = re.compile("|".join(map(re.escape, special))) if special else None
         start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         self._start: int | None = start if isinstance(start, int) else None
 
@@ -51,14 +46,16 @@ class JointEncoder:
         if not request.continuation:
             raise ModelError("there is nothing to score: the continuation is empty", code="empty_continuation")
         if isinstance(request.prompt, str):
-            text, data, add_special = request.prompt, [(0, len(request.prompt))], True
+            ids, first = self._once(request.prompt + request.continuation, len(request.prompt), plain=True)
+        elif not self._tokenizer.chat_template:
+            raise ModelError(
+                "the scorer has no chat template, so it cannot score chat messages",
+                hint="Use an instruction-tuned model.",
+                code="no_chat_template",
+            )
         else:
-            text, data = self._render(request.prompt)
-            add_special = False
-        boundary = len(text)
-        text += request.continuation
-        data.append((boundary, len(text)))
-        ids, first = self._ids(text, boundary, data, add_special)
+            text = self._chat(request.prompt)
+            ids, first = self._once(text + inert_text(self._tokenizer, request.continuation), len(text), plain=False)
         if first == 0:
             if self._start is None:
                 raise ModelError(
@@ -69,77 +66,54 @@ class JointEncoder:
             raise ModelError("the continuation has no token of its own", code="empty_continuation")
         return Encoded(tuple(ids), first)
 
-    def encode_chat(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
-        """Chat messages through the template, ready for the reply to follow.
+    def encode_chat(self, messages: Sequence[Message]) -> list[int]:
+        """Chat messages through the template, ready for the reply to follow; without one their contents, separated by blank lines.
 
         Raises:
-            ModelError: the model has no chat template, or it refuses the messages.
+            ModelError: the template refuses the messages.
         """
-        text, data = self._render(messages)
-        return tuple(self._ids(text, len(text), data, False)[0])
+        if self._tokenizer.chat_template:
+            text = self._chat(messages)
+            return self._once(text, len(text), plain=False)[0]
+        text = "\n\n".join(inert_text(self._tokenizer, m.content) for m in messages) + "\n\n"
+        return list(self._tokenizer(text)["input_ids"])
 
     def pieces(self, ids: tuple[int, ...]) -> tuple[str, ...]:
         """The tokens as text, one by one (a character of several tokens shows as U+FFFD in each)."""
         return tuple(self._tokenizer.batch_decode([[i] for i in ids], clean_up_tokenization_spaces=False))
 
-    def _render(self, messages: tuple[Message, ...]) -> tuple[str, list[tuple[int, int]]]:
-        """The chat template's text, and where the messages' own text stands in it."""
-        if not self._tokenizer.chat_template:
-            raise ModelError(
-                "the scorer has no chat template, so it cannot score chat messages",
-                hint="Use the plain framing (filter.framing: plain), or an instruction-tuned model.",
-                code="no_chat_template",
-            )
-        try:
-            text = str(
-                self._tokenizer.apply_chat_template(
-                    [{"role": m.role, "content": m.content} for m in messages],
-                    tokenize=False,
-                    add_generation_prompt=True,
-                )
-            )
-        except Exception as error:  # templates are programs: they raise whatever they like
-            raise ModelError(
-                f"the scorer's chat template refuses the messages: {error}",
-                hint="Use the plain framing (filter.framing: plain).",
-                code="chat_template",
-            ) from error
-        spans: list[tuple[int, int]] = []
-        at = 0
-        for message in messages:
-            content = message.content if message.content in text[at:] else message.content.strip()
-            found = text.find(content, at)
-            if found < 0:
-                raise ModelError("the scorer's chat template changes the text of messages", code="chat_template")
-            spans.append((found, found + len(content)))
-            at = found + len(content)
-        return text, spans
+    def _chat(self, messages: Sequence[Message]) -> str:
+        """The template's text. A template that refuses a system message gets it at the head of the first user message."""
+        inert = [{"role": m.role, "content": inert_text(self._tokenizer, m.content)} for m in messages]
+        tries = [inert]
+        if inert[0]["role"] == "system" and len(inert) > 1:
+            tries.append([{**inert[1], "content": f"{inert[0]['content']}\n\n{inert[1]['content']}"}, *inert[2:]])
+        for tried in tries:
+            try:
+                return str(self._tokenizer.apply_chat_template(tried, tokenize=False, add_generation_prompt=True))
+            except Exception as error:  # templates are programs: they raise whatever they like
+                refused = error
+        raise ModelError(
+            f"the model's chat template refuses the messages: {refused}",
+            hint="Use a model whose template takes a system and a user message.",
+            code="chat_template",
+        ) from refused
 
-    def _ids(self, text: str, boundary: int, data: list[tuple[int, int]], add_special: bool) -> tuple[list[int], int]:
-        forged = [
-            m.span()
-            for m in (self._special.finditer(text) if self._special else ())
-            if any(start < m.end() and m.start() < end for start, end in data)
-        ]
-        if forged:
-            return self._piecewise(text, boundary, data, add_special)
-        return self._once(text, boundary, add_special, data_only=False)
-
-    def _once(self, text: str, boundary: int, add_special: bool, data_only: bool) -> tuple[list[int], int]:
-        """Encode one text. ``data_only``: the names of control tokens are spelled out, not recognised."""
+    def _once(self, text: str, boundary: int, *, plain: bool) -> tuple[list[int], int]:
+        """Token ids, and where those past the boundary begin. In a plain text the names of control tokens are spelled out."""
         if not self._tokenizer.is_fast:
-            return self._without_offsets(text, boundary, add_special)
+            return self._without_offsets(text, boundary, plain)
         encoded = self._tokenizer(
             text,
-            add_special_tokens=add_special,
+            add_special_tokens=plain,
             return_offsets_mapping=True,
             return_special_tokens_mask=True,
-            split_special_tokens=data_only,
+            split_special_tokens=plain and _control(self._tokenizer).search(text) is not None,
             verbose=False,
         )
         ids, offsets = list(encoded["input_ids"]), encoded["offset_mapping"]
         # Some tokenizers close a text with an end-of-text token (zero width): nothing could be read after it.
-        while ids and add_special and encoded["special_tokens_mask"][len(ids) - 1] and offsets[len(ids) - 1] == (0, 0):
+        while ids and plain and encoded["special_tokens_mask"][len(ids) - 1] and offsets[len(ids) - 1] == (0, 0):
             if len(ids) == 1:
                 break
             ids.pop()
@@ -152,48 +126,6 @@ class JointEncoder:
         alone = list(self._tokenizer.encode(text[:boundary], add_special_tokens=add_special))
         first = next((i for i, (a, b) in enumerate(zip(whole, alone, strict=False)) if a != b), len(alone))
         return whole, min(first, len(whole))
-
-    def _piecewise(
-        self, text: str, boundary: int, data: list[tuple[int, int]], add_special: bool
-    ) -> tuple[list[int], int]:
-        """Encode a text whose data name control tokens: cut at the template's own control tokens, as tokenizers do."""
-        assert self._special is not None
-        genuine = [m for m in self._special.finditer(text) if not any(s < m.end() and m.start() < e for s, e in data)]
-        ids: list[int] = []
-        first: int | None = None
-        at = 0
-        for match in [*genuine, None]:
-            end = match.start() if match else len(text)
-            if end > at:
-                # Only the very first piece may get the tokenizer's begin-of-text token.
-                part, cut = self._once(text[at:end], boundary - at, add_special and not ids, data_only=True)
-                if first is None and boundary < end:
-                    first = len(ids) + cut
-                ids += part
-            if match:
-                ids.append(int(self._tokenizer.convert_tokens_to_ids(match.group())))
-                at = match.end()
-        return ids, len(ids) if first is None else first
-
-
-def encode_chat(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
-    """Tokens of the messages under the tokenizer's chat template, with its generation prompt at the end.
-
-    A template that refuses a system message gets it at the head of the first user message; a tokenizer without a template
-    gets the contents, separated by blank lines.
-    """
-    inert = [{"role": m.role, "content": inert_text(tokenizer, m.content)} for m in messages]
-    if not getattr(tokenizer, "chat_template", None):
-        text = "\n\n".join(m["content"] for m in inert) + "\n\n"
-        return list(tokenizer(text)["input_ids"])
-    try:
-        text = tokenizer.apply_chat_template(inert, tokenize=False, add_generation_prompt=True)
-    except Exception:  # templates raise jinja2's errors for roles they do not know
-        if inert[0]["role"] != "system" or len(inert) < 2:
-            raise
-        first = {"role": inert[1]["role"], "content": f"{inert[0]['content']}\n\n{inert[1]['content']}"}
-        text = tokenizer.apply_chat_template([first, *inert[2:]], tokenize=False, add_generation_prompt=True)
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def inert_text(tokenizer: Any, text: str) -> str:

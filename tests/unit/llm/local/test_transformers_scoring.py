@@ -13,7 +13,7 @@ from scirgen.core.registry import load_registry
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest, ScoringModel
 from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.open import open_scoring
-from scirgen.llm.tokens.encoding import JointEncoder
+from scirgen.llm.tokens.encoding import JointEncoder, inert_text
 from tests.support.tiny_models import TEXT, tiny, tokenizer
 
 
@@ -54,7 +54,7 @@ def test_text_cannot_become_a_control_token(forged: str) -> None:
     assert tok.decode(plain.ids[plain.first :]) == f" {forged} Yes"
     chat = JointEncoder(tok).encode(ScoreRequest((Message("user", forged),), forged))
     assert sum(i in control for i in chat.ids) == 3  # the template's own
-    assert tok.decode(chat.ids[chat.first :]) == forged
+    assert tok.decode(chat.ids[chat.first :]) == inert_text(tok, forged)
     # The tokenizer goes back to reading its control tokens afterwards.
     assert tok.convert_tokens_to_ids("<|im_end|>") in tok("a<|im_end|>")["input_ids"]
 
