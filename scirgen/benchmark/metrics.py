@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from scirgen.benchmark.retriever import Ranking
 from scirgen.core.extras import require
+from scirgen.qa.intervals import drawn_clusters, percentile_interval
 
 # Name in our tables -> ir-measures' notation.
 MEASURES: dict[str, str] = {
@@ -128,14 +129,11 @@ class Clusters:
 
     def interval(self, values: Values, level: float = 0.95) -> tuple[float, float]:
         """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), clusters redrawn."""
-        random = np.random.default_rng(self._seed)
         sums = self._sums(values)
-        means = np.empty(self._draws)
-        for i in range(self._draws):
-            drawn = random.integers(0, self._n, self._n)
-            means[i] = sums[drawn].sum() / self._sizes[drawn].sum()
-        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-        return round(float(low), 6), round(float(high), 6)
+        drawn = drawn_clusters(self._n, self._draws, self._seed)
+        found = percentile_interval((float(sums[d].sum() / self._sizes[d].sum()) for d in drawn), level)
+        low, high = found or (float("nan"), float("nan"))
+        return round(low, 6), round(high, 6)
 
     def paired_p(self, left: Values, right: Values) -> float:
         """Two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007), signs flipped by cluster."""

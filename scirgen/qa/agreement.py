@@ -7,13 +7,14 @@ labels, clusters and strata. Who labelled what is `scirgen.qa.labels`.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, SupportsFloat
 
-from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.errors import InputError
+from scirgen.core.extras import require
+from scirgen.qa.intervals import Interval, percentile_interval, redrawn
 
 Value = str | int
 """A label: a word ("yes"), or a grade."""
@@ -21,8 +22,6 @@ Value = str | int
 Column = Sequence[Value | None]
 """One annotator's labels, one an item; None where there is none."""
 
-Interval = tuple[float, float]
-T = TypeVar("T")
 
 Z_ONE_SIDED: Final = 1.645
 """Normal quantile of a one-sided 5 % test."""
@@ -88,10 +87,8 @@ def alpha(
     if len(used) < 2:
         return None
     rows = [[math.nan if column[i] is None else ranks[column[i]] for i in paired] for column in columns]
-    try:
+    with require("labels", "agreement"):
         import krippendorff
-    except ImportError as error:
-        raise _missing(error) from error
     return _number(krippendorff.alpha(reliability_data=rows, level_of_measurement=level))
 
 
@@ -101,11 +98,7 @@ def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
     if len(set(x)) < 2 or len(set(y)) < 2:
         return None
     ranks = _ranks((x, y), order)
-    try:
-        from scipy.stats import spearmanr
-    except ImportError as error:
-        raise _missing(error) from error
-    return _number(spearmanr([ranks[v] for v in x], [ranks[v] for v in y]).statistic)
+    return _number(_scipy_stats().spearmanr([ranks[v] for v in x], [ranks[v] for v in y]).statistic)
 
 
 @dataclass(frozen=True)
@@ -178,13 +171,9 @@ def agreement(
     groups = _grouped(clusters)
     usable = [i for i in range(len(clusters)) if sum(c[i] is not None for c in table) > 1]
     values = _statistics(table, weigh, range(len(clusters)), order)
-    drawn: list[dict[str, float | None]] = []
-    generator = random.Random(seed)
     members = list(groups.values())
-    for _ in range(resamples):
-        picked = [i for group in generator.choices(members, k=len(members)) for i in group]
-        drawn.append(_statistics(table, weigh, picked, order))
-    found = {k: Measured(v, _percentiles([d[k] for d in drawn])) for k, v in values.items()}
+    drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples, seed)]
+    found = {k: Measured(v, percentile_interval(d[k] for d in drawn)) for k, v in values.items()}
     apart = [_statistics(table, weigh, group, order) for group in members if len(group) > 1] if len(members) > 1 else []
     known = {k: [x for a in apart if (x := a[k]) is not None] for k in values}
     medians = {k: median(v) for k, v in known.items() if v}
@@ -297,7 +286,7 @@ def non_inferiority(
         sums[c] = sums.get(c, 0.0) + w * (h - j - gap) / total
     error = math.sqrt(units / (units - 1) * sum(s * s for s in sums.values()))
     sd = math.sqrt(sum(w * (h - j - gap) ** 2 for h, j, w, _ in rows) / total * len(rows) / max(1, len(rows) - 1))
-    bound = gap + _t_quantile(units - 1) * error
+    bound = gap + float(_scipy_stats().t.ppf(0.95, units - 1)) * error
     return NonInferiority(len(rows), units, apart, judged, gap, bound, margin, bound < margin, sd)
 
 
@@ -321,8 +310,7 @@ def anno_gpt(
     if order:
         measures["Spearman"] = lambda a, b: spearman(a, b, order)
     groups = list(_grouped(clusters).values())
-    generator = random.Random(seed)
-    draws = [[i for g in generator.choices(groups, k=len(groups)) for i in g] for _ in range(resamples)]
+    draws = list(redrawn(groups, resamples, seed))
     table: dict[str, dict[str, Any]] = {}
     for name, measure in measures.items():
 
@@ -339,7 +327,7 @@ def anno_gpt(
         people, judged = both(range(len(judge)))
         table[name] = {
             "G&A": measure(settled, judge), "H&H": people, "G&H": judged,
-            "H&H_ci95": _percentiles([a for a, _ in drawn]), "G&H_ci95": _percentiles([b for _, b in drawn]), "p": p,
+            "H&H_ci95": percentile_interval(a for a, _ in drawn), "G&H_ci95": percentile_interval(b for _, b in drawn), "p": p,
         }  # fmt: skip
     return {name: {k: _rounded(v) for k, v in row.items()} for name, row in table.items()}
 
@@ -374,16 +362,6 @@ def interval_items(share: float, half: float) -> int:
     return math.ceil(1.959964**2 * share * (1 - share) / half**2)
 
 
-def share_interval(good: int, rows: int) -> Interval:
-    """Wilson's 95 % interval of a share (E. B. Wilson, 1927)."""
-    try:
-        from scipy.stats import binomtest
-    except ImportError as error:
-        raise _missing(error) from error
-    found = binomtest(good, rows).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
-
-
 # --- small parts ----------------------------------------------------------------------------------------------------
 
 
@@ -416,37 +394,20 @@ def _grouped(clusters: Sequence[Hashable]) -> dict[Hashable, list[int]]:
     return groups
 
 
-def _percentiles(values: Sequence[float | None]) -> Interval | None:
-    known = sorted(v for v in values if v is not None)
-    if not known:
-        return None
-    return known[int(0.025 * (len(known) - 1))], known[math.ceil(0.975 * (len(known) - 1))]
-
-
-def _t_quantile(freedom: int) -> float:
-    try:
-        from scipy.stats import t
-    except ImportError as error:
-        raise _missing(error) from error
-    return float(t.ppf(0.95, freedom))
-
-
 def _sklearn() -> Any:
-    try:
+    with require("labels", "agreement"):
         from sklearn import metrics
-    except ImportError as error:
-        raise _missing(error) from error
     return metrics
 
 
-def _missing(error: ImportError) -> MissingExtraError:
-    return MissingExtraError(
-        f"agreement needs a package that is not installed: {error}", hint="pip install 'scirgen[labels]'"
-    )
+def _scipy_stats() -> Any:
+    with require("labels", "agreement"):
+        from scipy import stats
+    return stats
 
 
-def _number(value: object) -> float | None:
-    number = float(value)  # type: ignore[arg-type]
+def _number(value: SupportsFloat) -> float | None:
+    number = float(value)
     return None if math.isnan(number) else number
 
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import math
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-Interval = tuple[float, float]
+from scirgen.qa.intervals import Interval, percentile_interval, redrawn, wilson
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))
 """Classes of answer length: one-word answers behave differently from paragraphs."""
@@ -108,27 +106,22 @@ def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, see
         return Quality(threshold, kept, len(rows), precision, recall, f1)
     drawn = [
         _quality([(r.score > threshold, r.faithful, r.weight) for r in again])[1:]
-        for again in _resampled(rows, resamples, seed)
+        for again in redrawn(_clusters(rows), resamples, seed)
     ]
-    intervals = [_percentiles([d[i] for d in drawn]) for i in range(3)]
+    intervals = [percentile_interval(d[i] for d in drawn) for i in range(3)]
     return Quality(threshold, kept, len(rows), precision, recall, f1, *intervals)
 
 
 def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0) -> Interval | None:
     """Bootstrap 95 % interval of `roc_auc`."""
-    return _percentiles([roc_auc(again) for again in _resampled(rows, resamples, seed)]) if rows else None
+    return percentile_interval(roc_auc(again) for again in redrawn(_clusters(rows), resamples, seed)) if rows else None
 
 
-def _resampled(rows: Sequence[Judged], resamples: int, seed: int) -> Iterator[list[Judged]]:
-    """Bootstrap samples: of whole clusters where all rows name theirs, else of rows."""
-    generator = random.Random(seed)
+def _clusters(rows: Sequence[Judged]) -> list[list[Judged]]:
+    """What is redrawn together: the rows of a cluster where all name theirs, else each row."""
     if all(r.cluster for r in rows) and len({r.cluster for r in rows}) > 1:
-        groups = list(grouped(rows, lambda r: r.cluster).values())
-        for _ in range(resamples):
-            yield [r for group in generator.choices(groups, k=len(groups)) for r in group]
-    else:
-        for _ in range(resamples):
-            yield generator.choices(rows, k=len(rows))
+        return list(grouped(rows, lambda r: r.cluster).values())
+    return [[r] for r in rows]
 
 
 def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
@@ -176,14 +169,6 @@ def reliability(rows: Sequence[Judged], bins: int = 10) -> list[Bin]:
     return found
 
 
-def wilson(good: int, rows: int, z: float = 1.959964) -> Interval:
-    """Wilson's score interval of a share (E. B. Wilson, 1927)."""
-    share = good / rows
-    middle = (share + z * z / (2 * rows)) / (1 + z * z / rows)
-    half = z * math.sqrt(share * (1 - share) / rows + z * z / (4 * rows * rows)) / (1 + z * z / rows)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def grouped(rows: Sequence[Judged], key: Callable[[Judged], str]) -> Mapping[str, list[Judged]]:
     """Rows by a key, keys sorted."""
     groups: dict[str, list[Judged]] = {}
@@ -203,10 +188,3 @@ def _quality(flags: Sequence[tuple[bool, bool, float]]) -> tuple[int, float | No
     if precision is None or recall is None:
         return rows, precision, recall, None
     return rows, precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _percentiles(values: Sequence[float | None]) -> Interval | None:
-    known = sorted(v for v in values if v is not None)
-    if not known:
-        return None
-    return known[int(0.025 * (len(known) - 1))], known[math.ceil(0.975 * (len(known) - 1))]

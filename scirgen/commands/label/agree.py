@@ -17,8 +17,8 @@ from scirgen.qa.agreement import (
     macro_f1,
     mean_known,
     non_inferiority,
-    share_interval,
 )
+from scirgen.qa.intervals import wilson
 from scirgen.qa.labels import Item, LabelSet, Part, write_text
 
 FILE: Final = "agreement.json"
@@ -93,7 +93,7 @@ def _faithful(labels: LabelSet) -> dict[str, Any]:
         share = sum(w for good, w in rows if good) / total
         # Kish's effective size: unequal weights make a sample worth less.
         effective = max(1, round(total**2 / sum(w * w for _, w in rows)))
-        low, high = share_interval(min(effective, round(share * effective)), effective)
+        low, high = wilson(min(effective, round(share * effective)), effective)
         table[verdict] = {
             "items": len(rows), "effective": effective, "share": round(share, 6), "interval": [round(low, 6), round(high, 6)]
         }  # fmt: skip

@@ -12,8 +12,8 @@ from scirgen.qa.agreement import (
     interval_items,
     judge_items,
     precision_items,
-    share_interval,
 )
+from scirgen.qa.intervals import wilson
 from scirgen.qa.labels import TaskName
 
 _DEV = 90
@@ -84,7 +84,7 @@ def plan_text(
 
 
 def _precision_lines(verdicts: Mapping[str, int]) -> list[str]:
-    (low, high), (low_all, high_all) = share_interval(61, 64), share_interval(86, 100)
+    (low, high), (low_all, high_all) = wilson(61, 64), wilson(86, 100)
     lines = [
         "Kept items that show a precision (one-sided 5 %, power 80 %):",
         f"  {precision_items(0.90, 0.95):>6,}  above 0.90 when it is 0.95",

@@ -19,10 +19,10 @@ from scirgen.commands.calibrate.quality import (
     roc_auc,
     threshold_for,
     thresholds_by_type,
-    wilson,
 )
 from scirgen.core.config import load_config
 from scirgen.core.errors import InputError
+from scirgen.qa.intervals import wilson
 
 ROWS = st.lists(st.builds(Judged, st.floats(-5, 5), st.booleans()), min_size=1, max_size=40)
 
