@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
+from pydantic import BaseModel
+
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError
+from scirgen.core.errors import ConfigError, PluginError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import Prompt, PromptLibrary, RenderedPrompt
 from scirgen.core.records import (
@@ -28,6 +30,7 @@ from scirgen.core.taxonomy import Taxonomies, TaxonomyName
 from scirgen.llm.session import ChatSession, ScoreSession
 
 R = TypeVar("R", bound=Record)
+M = TypeVar("M", bound=BaseModel)
 Role = Literal["generator", "scorer", "judge"]
 
 
@@ -48,6 +51,10 @@ class WorkItem:
     inputs: tuple[Record, ...] = ()
     parameters: dict[str, object] = field(default_factory=dict)
     salt: str = ""
+
+    def asked(self, kind: type[M]) -> M:
+        """The parameters as the stage that planned the item means them."""
+        return kind.model_validate(self.parameters)
 
     def of(self, kind: type[R]) -> tuple[R, ...]:
         """The inputs that are of one record class, in order."""
@@ -76,6 +83,18 @@ class Uses:
     taxonomies: tuple[TaxonomyName, ...] = ()
     roles: tuple[Role, ...] = ()
     extra: tuple[str, ...] = ()
+
+
+def made_stage(registry: Registry, name: str) -> Stage:
+    """A stage of the registry.
+
+    Raises:
+        PluginError: there is none of that name, or it is not a `Stage`.
+    """
+    made = registry.get("stage", name)
+    if not (isinstance(made, type) and issubclass(made, Stage)):
+        raise PluginError(f"stage {name!r} is not a Stage subclass")
+    return made()
 
 
 def roles_in(stages: Iterable[Stage], config: Config) -> frozenset[Role]:

@@ -19,7 +19,7 @@ from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.passages import passages
 from scirgen.stages.generate.strategy import About, Discard, Draft, GenerationStrategy, SourcePaper, Task
-from scirgen.stages.generate.wishes import wishes
+from scirgen.stages.generate.wishes import Asked, wishes
 
 ADAPTIVE = "adaptive"
 _UNUSABLE = frozenset({ReplyInvalidError.code, ReplyTruncatedError.code})
@@ -85,23 +85,20 @@ class GenerateStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
         dataset = item.one(Dataset)
-        kinds = tuple(
-            ctx.taxonomies.question_type(str(t), ctx.config.language)
-            for t in cast("list[str]", item.parameters["types"])
-        )
-        adaptive = bool(item.parameters.get("adaptive"))
-        papers = _papers(item)
+        asked = item.asked(Asked)
+        kinds = tuple(ctx.taxonomies.question_type(t, ctx.config.language) for t in asked.types)
+        papers = _papers(item, asked)
         task = Task(
             dataset=dataset,
             passages=passages(dataset, item.of(Aspect), {p.id: p.title for p in papers if p.title}),
             kinds=kinds,
-            wishes=wishes(item, kinds, ctx),
-            round=cast("int", item.parameters.get("round", 0)),
+            wishes=wishes(dataset, asked, kinds, ctx),
+            round=asked.round or 0,
             papers=papers,
         )
-        strategy = _strategy(ctx, adaptive)
+        strategy = _strategy(ctx, asked.adaptive)
         written = await strategy.generate(task, ctx)
-        name = f"{ADAPTIVE}+{_writer_name(ctx)}" if adaptive else strategy.name
+        name = f"{ADAPTIVE}+{_writer_name(ctx)}" if asked.adaptive else strategy.name
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []
@@ -142,13 +139,12 @@ def paper_parameters(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, objec
     return found | ({"users": users} if users else {})
 
 
-def _papers(item: WorkItem) -> tuple[SourcePaper, ...]:
+def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
     """The papers of an item's aspects, in the order of ids."""
     dataset = item.one(Dataset)
-    titles = cast("Mapping[str, str]", item.parameters.get("titles", {}))
-    users = cast("Mapping[str, Sequence[Sequence[str]]]", item.parameters.get("users", {}))
+    alone = ((dataset.id, dataset.title),)
     return tuple(
-        SourcePaper(p, titles.get(p, ""), tuple((u[0], u[1]) for u in users.get(p, [[dataset.id, dataset.title]])))
+        SourcePaper(p, asked.titles.get(p, ""), asked.users.get(p, alone))
         for p in sorted({a.paper_id for a in item.of(Aspect)})
     )
 

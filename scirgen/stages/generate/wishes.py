@@ -3,59 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast, get_args
+from typing import get_args
+
+from pydantic import BaseModel
 
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.records import Dataset
 from scirgen.core.taxonomy import QuestionType
-from scirgen.stages.base import StageContext, WorkItem
+from scirgen.stages.base import StageContext
 from scirgen.stages.generate.strategy import About, Polarity, Wish
 
 _POLARITIES: tuple[Polarity, Polarity] = ("yes", "no")
 
 
-def wishes(item: WorkItem, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
+class Cell(BaseModel):
+    """What a quota misses of one type."""
+
+    count: int = 1
+    bloom: str | None = None
+    polarity: Polarity | None = None
+
+
+class Asked(BaseModel):
+    """The parameters of a generate item.
+
+    Attributes:
+        types: ids of the question types.
+        count: how many pairs of each, or (adaptive) in all; those about papers where ``about_data`` says how many are about the data.
+        adaptive: the writer chooses among the types.
+        cells: in a later round, in place of a count.
+        titles: paper id -> title.
+        users: paper id -> (id, title) of the datasets that share it.
+    """
+
+    types: tuple[str, ...]
+    count: int = 0
+    about_data: int | None = None
+    adaptive: bool = False
+    cells: tuple[Cell, ...] | None = None
+    round: int | None = None
+    titles: dict[str, str] = {}
+    users: dict[str, tuple[tuple[str, str], ...]] = {}
+
+
+def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
     """The wishes of an item: a quota's cells, so many pairs of each type, or (adaptive) so many of any type."""
-    cells = cast("list[dict[str, object]] | None", item.parameters.get("cells"))
-    if cells is not None:
-        return _of_cells(cells, kinds[0], item, ctx)
-    count = cast("int", item.parameters["count"])
-    if item.parameters.get("adaptive"):
-        draw = _Draw(item, "", ctx)
-        return tuple(Wish(None, None, draw.polarity(n), draw.position(n), "dataset") for n in range(count))
-    about_data = cast("int | None", item.parameters.get("about_data"))
-    abouts: list[About | None] = [None] * count
-    if about_data is not None:
+    start = (ctx.config.seed, "wishes", dataset.id)
+    if asked.cells is not None:
+        return _of_cells(asked.cells, kinds[0], _Draw(*start, kinds[0].id, asked.round))
+    if asked.adaptive:
+        draw = _Draw(*start, "", asked.round)
+        return tuple(Wish(None, None, draw.polarity(n), draw.position(n), "dataset") for n in range(asked.count))
+    abouts: list[About | None] = [None] * asked.count
+    if asked.about_data is not None:
         data, paper = get_args(About)
-        abouts = [data] * about_data + [paper] * count
+        abouts = [data] * asked.about_data + [paper] * asked.count
     made: list[Wish] = []
     for kind in kinds:
-        draw = _Draw(item, kind.id, ctx)
+        draw = _Draw(*start, kind.id, asked.round)
         for n, about in enumerate(abouts):
             level = kind.levels[n % len(kind.levels)] if kind.levels else None
             made.append(Wish(kind, level, draw.polarity(n) if kind.polar else None, draw.position(n), about))
     return tuple(made)
 
 
-def _of_cells(
-    cells: Sequence[dict[str, object]], kind: QuestionType, item: WorkItem, ctx: StageContext
-) -> tuple[Wish, ...]:
-    draw = _Draw(item, kind.id, ctx)
+def _of_cells(cells: Sequence[Cell], kind: QuestionType, draw: _Draw) -> tuple[Wish, ...]:
     made: list[Wish] = []
     for cell in cells:
-        for _ in range(cast("int", cell.get("count", 1))):
-            n = len(made)
-            level = cast("str | None", cell.get("bloom")) or next(iter(kind.levels), None)
-            said = cast("Polarity | None", cell.get("polarity"))
-            made.append(Wish(kind, level, (said or draw.polarity(n)) if kind.polar else None, draw.position(n)))
+        for n in range(len(made), len(made) + cell.count):
+            level = cell.bloom or next(iter(kind.levels), None)
+            polarity = (cell.polarity or draw.polarity(n)) if kind.polar else None
+            made.append(Wish(kind, level, polarity, draw.position(n)))
     return tuple(made)
 
 
 class _Draw:
     """Yes or No, first or last: drawn evenly over a run's datasets from its seed, and in turn within one."""
 
-    def __init__(self, item: WorkItem, kind: str, ctx: StageContext) -> None:
-        self._start = derived_seed(ctx.config.seed, "wishes", item.one(Dataset).id, kind, item.parameters.get("round"))
+    def __init__(self, seed: int, *parts: object) -> None:
+        self._start = derived_seed(seed, *parts)
 
     def polarity(self, number: int) -> Polarity:
         return _POLARITIES[(self._start + number) % 2]

@@ -6,7 +6,7 @@ from collections import Counter
 from scirgen.core.records import Aspect, Dataset, QAPair
 from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.stage import GenerateStage
-from scirgen.stages.generate.wishes import wishes
+from scirgen.stages.generate.wishes import Asked, wishes
 from tests.support.questioning import ASPECTS, DATASET, SOURCES, STATEMENTS, FakeScope, make_context
 
 STAGE = GenerateStage()
@@ -181,8 +181,7 @@ def test_single_pairs_ask_for_yes_as_often_as_for_no_over_a_run():
     drawn = Counter[tuple[str | None, int]]()
     for n in range(2000):
         dataset = Dataset(id=f"ds-{n}", title="T")
-        item = WorkItem(f"ds-{n}|adaptive", (dataset,), {"adaptive": True, "count": 8})
-        wish = wishes(item, (kind,), ctx)[0]
+        wish = wishes(dataset, Asked(types=(kind.id,), adaptive=True, count=8), (kind,), ctx)[0]
         drawn[wish.polarity, wish.position] += 1
     assert all(440 < n < 560 for n in drawn.values()) and len(drawn) == 4
 
