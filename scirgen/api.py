@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from scirgen.commands.estimate.command import estimate_run as estimate_run
 from scirgen.commands.merge.command import Permitted, merge_runs
@@ -115,31 +115,38 @@ def generate(
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
     """
-    config, pack = _resolved(locals())
-    return blocking(run_pipeline(Path(out), config, pack, source=source, observer=observer or Silent()))
+    return blocking(
+        agenerate(
+            out, domain=domain, input=input, papers=papers, model=model, scorer=scorer, source=source, limit=limit,
+            seed=seed, config_file=config_file, settings=settings, observer=observer,
+        )
+    )  # fmt: skip
 
 
-async def agenerate(
-    out: str | Path,
-    *,
-    domain: str | None = None,
-    input: str | Path | None = None,
-    papers: str | Path | None = None,
-    model: str | None = None,
-    scorer: str | None = None,
-    source: Source | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-    config_file: str | Path | None = None,
-    settings: Mapping[str, object] | None = None,
-    observer: Observer | None = None,
-) -> Run:
+class Options(TypedDict, total=False):
+    """The arguments of `generate`; it says what they are."""
+
+    domain: str | None
+    input: str | Path | None
+    papers: str | Path | None
+    model: str | None
+    scorer: str | None
+    source: Source | None
+    limit: int | None
+    seed: int | None
+    config_file: str | Path | None
+    settings: Mapping[str, object] | None
+    observer: Observer | None
+
+
+async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
-    config, pack = _resolved(locals())
-    return await run_pipeline(Path(out), config, pack, source=source, observer=observer or Silent())
+    config, pack = _resolved(given)
+    observer = given.get("observer") or Silent()
+    return await run_pipeline(Path(out), config, pack, source=given.get("source"), observer=observer)
 
 
-async def astream(out: str | Path, **given: Any) -> AsyncGenerator[QAPair, None]:
+async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:
     """`agenerate`, giving each accepted and tagged pair as soon as there is one; those of an earlier run come first.
 
     A pair may still be left out of the release, where another dataset's question says the same. Leaving the loop stops the run;
@@ -151,8 +158,8 @@ async def astream(out: str | Path, **given: Any) -> AsyncGenerator[QAPair, None]
     """
     pairs: asyncio.Queue[QAPair | None] = asyncio.Queue()
     passed_on = given.pop("observer", None)
-    watching = Several(_Pairs(pairs), *([passed_on] if passed_on else []))
-    work = asyncio.ensure_future(agenerate(out, observer=watching, **given))
+    given["observer"] = Several(_Pairs(pairs), *([passed_on] if passed_on else []))
+    work = asyncio.ensure_future(agenerate(out, **given))
     work.add_done_callback(lambda _: pairs.put_nowait(None))
     try:
         while (pair := await pairs.get()) is not None:
@@ -177,7 +184,7 @@ class _Pairs(Silent):
                     self._to.put_nowait(record)
 
 
-def _resolved(given: Mapping[str, Any]) -> tuple[Config, Domain]:
+def _resolved(given: Options) -> tuple[Config, Domain]:
     """Settings and domain from the arguments of `generate`."""
     flags = {
         "input": str(given["input"]) if given.get("input") else None,
@@ -248,8 +255,7 @@ def estimate(
     sample: int = 8,
     history: str | Path | None = None,
     tokens_per_second: float | None = None,
-    source: Source | None = None,
-    **given: Any,
+    **given: Unpack[Options],
 ) -> Estimate:
     """Predict calls, tokens, cost and hours of `generate` with the same arguments. No model is asked.
 
@@ -258,15 +264,12 @@ def estimate(
         sample: datasets to rehearse on.
         history: folder of an earlier run with the same model, for its reply lengths and speed.
         tokens_per_second: new tokens a second that the server gives in all.
-        source: as for `generate`.
-        given: as for `generate`: domain, input, papers, model, scorer, limit, seed, config_file, settings.
+        given: as for `generate`.
 
     Raises:
         ScirgenError: wrong input or settings.
     """
-    return blocking(
-        aestimate(out, sample=sample, history=history, tokens_per_second=tokens_per_second, source=source, **given)
-    )
+    return blocking(aestimate(out, sample=sample, history=history, tokens_per_second=tokens_per_second, **given))
 
 
 async def aestimate(
@@ -275,15 +278,20 @@ async def aestimate(
     sample: int = 8,
     history: str | Path | None = None,
     tokens_per_second: float | None = None,
-    source: Source | None = None,
-    **given: Any,
+    **given: Unpack[Options],
 ) -> Estimate:
     """`estimate` for asynchronous code."""
     config, pack = _resolved(given)
+    past = Path(history) if history else None
     return await estimate_run(
-        Path(out), config, pack, sample=sample, history=Path(history) if history else None,
-        tokens_per_second=tokens_per_second, source=source,
-    )  # fmt: skip
+        Path(out),
+        config,
+        pack,
+        sample=sample,
+        history=past,
+        tokens_per_second=tokens_per_second,
+        source=given.get("source"),
+    )
 
 
 def inspect(run: str | Path, id: str) -> list[Record]:

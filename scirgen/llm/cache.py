@@ -70,6 +70,19 @@ class CachedReply:
     spoiled: bool = False
 
 
+@dataclass(frozen=True)
+class Bought:
+    """A reply as it arrives."""
+
+    key: str
+    kind: Literal["chat", "score"]
+    model: str
+    request: object
+    text: str
+    finish_reason: str
+    usage: Usage
+
+
 class ReplyCache:
     """Replies by key. Each `put` commits, so that a SIGKILL loses no reply already received.
 
@@ -129,13 +142,18 @@ class ReplyCache:
         finish_reason: str = "stop",
         usage: Usage | None = None,
     ) -> None:
+        """As `keep`, for the parts of a reply."""
+        self.keep(Bought(key, kind, model, request, text, finish_reason, usage or Usage()))
+
+    def keep(self, new: Bought) -> None:
         """Store a reply; durable against SIGKILL when this returns.
 
         Raises:
             StoreError: the database cannot be written (disk full, locked, read-only).
         """
-        usage = usage or Usage()
-        packed = deflate(masked_bytes(encoded(request)))
+        usage = new.usage
+        packed = deflate(masked_bytes(encoded(new.request)))
+        reply = deflate(masked_bytes(new.text.encode("utf-8", "surrogatepass")))
         with self.writer.guarded():
             with self.writer.transaction(now=True):
                 if not self._there:
@@ -146,15 +164,15 @@ class ReplyCache:
                 self._db.execute(
                     "INSERT OR REPLACE INTO replies VALUES(?,?,?,?,?,?,?,?,0)",
                     (
-                        key, kind, model, packed, deflate(masked_bytes(text.encode("utf-8", "surrogatepass"))), finish_reason,
-                        usage.prompt_tokens, usage.completion_tokens,
+                        new.key, new.kind, new.model, packed, reply, new.finish_reason, usage.prompt_tokens,
+                        usage.completion_tokens,
                     ),
                 )  # fmt: skip
                 uncounted = usage.prompt_tokens is None or usage.completion_tokens is None
                 self._db.execute(
                     _ADD,
                     (
-                        kind, model, usage.prompt_tokens or 0, usage.completion_tokens or 0, int(uncounted),
+                        new.kind, new.model, usage.prompt_tokens or 0, usage.completion_tokens or 0, int(uncounted),
                         usage.cached_tokens or 0,
                     ),
                 )  # fmt: skip

@@ -28,7 +28,7 @@ from scirgen.pipeline.plan import PER_DATASET, RELEASE
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.merged_view import refuse_merged
-from scirgen.stages.base import Stage, StageContext, roles_in
+from scirgen.stages.base import Stage, StageContext, made_stage, roles_in
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
@@ -101,13 +101,7 @@ def build_stages(registry: Registry) -> dict[str, Stage]:
     Raises:
         PluginError: one is missing or is not a `Stage`.
     """
-    stages: dict[str, Stage] = {}
-    for step in (*PER_DATASET, RELEASE):
-        made = registry.get("stage", step.stage)
-        if not (isinstance(made, type) and issubclass(made, Stage)):
-            raise PluginError(f"stage {step.stage!r} is not a Stage subclass")
-        stages[step.stage] = made()
-    return stages
+    return {step.stage: made_stage(registry, step.stage) for step in (*PER_DATASET, RELEASE)}
 
 
 def build_engine(config: Config, registry: Registry) -> Engine:

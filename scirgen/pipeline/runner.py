@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -304,16 +304,39 @@ class Runner:
         self._store.set_meta("finished", current)
         self._before_release(view)
         self._ctx.run = view
-        scope = DatasetScope(RUN)
-        for item in stage.items(scope, self._ctx.at("release", "release", "")):
-            salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, current))
-            self._store.plan(RUN, "release", [item.key])
-            self._observer.planned("release", 1)
-            fingerprint = scope.fingerprint(salted, self._static["release"])
-            stored = self._store.get("release", item.key, fingerprint)
-            if stored is not None and stored.status == "done" and not complete_on_disk(stored, self._ctx):
-                self._store.forget(stored.id)
-            await self._item(stage, salted, scope)
+        stored = await write_release(stage, self._store, self._ctx, self._observer, self._execute, current)
+        if stored.status != "done":
+            self._failed[stage.name, stored.key] = stored.fingerprint
+
+
+async def write_release(
+    stage: Stage,
+    store: Store,
+    ctx: StageContext,
+    observer: Observer,
+    execute: Callable[[Stage, WorkItem, str], Awaitable[StageResult]],
+    *state: str,
+) -> StoredResult:
+    """Write the release of the context's view, unless the folder has it already. ``state`` stands for the view in its fingerprint."""
+    scope = DatasetScope(RUN)
+    (item,) = stage.items(scope, ctx.at(stage.name, "release", ""))
+    salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, *state))
+    fingerprint = scope.fingerprint(salted, stage_fingerprint(stage, ctx))
+    store.plan(RUN, stage.name, [item.key])
+    observer.planned(stage.name, 1)
+    stored = store.get(stage.name, item.key, fingerprint)
+    if stored is not None and stored.status == "done" and not complete_on_disk(stored, ctx):
+        store.forget(stored.id)
+        stored = None
+    started = time.monotonic()
+    reused = stored is not None and stored.status == "done"
+    if stored is None or not reused:
+        result = await execute(stage, salted, fingerprint)
+        stored = store.put(stage.name, item.key, fingerprint, result, time.monotonic() - started, used_by=RUN)
+    else:
+        store.use(RUN, stage.name, item.key, stored.id)
+    observer.finished(stored, reused=reused, seconds=0.0 if reused else time.monotonic() - started)
+    return stored
 
 
 def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:

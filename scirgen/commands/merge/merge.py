@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 
 from scirgen.commands.merge.parts import differences, differing, leaves, unfinished
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError, StoreError
-from scirgen.core.fingerprint import digest
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.core.version import __version__
-from scirgen.pipeline.dataset_scope import DatasetScope
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.runner import Outcome, complete_on_disk, stage_fingerprint
-from scirgen.pipeline.store import RUN, Store
+from scirgen.pipeline.runner import Outcome, stage_fingerprint, write_release
+from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.merged_view import PARTS, MergedNote, MergedView, PartNote
 from scirgen.pipeline.views.part_view import Part
-from scirgen.stages.base import Stage, StageContext, WorkItem
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
 _OWN = ("release", "generate.quota", "generate.types", "seed")
 """Settings that decide what a merge makes. All others were the parts'."""
@@ -156,21 +153,12 @@ async def release(store: Store, view: MergedView, ctx: StageContext, stage: Stag
             "the parts hold no accepted pair", code="nothing_made", hint="See what was rejected: scirgen status PART."
         )
     ctx.run = view
-    scope = DatasetScope(RUN)
-    (item,) = stage.items(scope, ctx.at("release", "release", ""))
+
+    def process(stage: Stage, item: WorkItem, fingerprint: str) -> Awaitable[StageResult]:
+        return stage.process(item, ctx.at(stage.name, item.key, fingerprint))
+
     # The notes are written too; without any the fingerprint is that of one run that did what the parts did.
-    salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, view.state_digest(), *view.notes()))
-    fingerprint = scope.fingerprint(salted, stage_fingerprint(stage, ctx))
-    stored = store.get("release", item.key, fingerprint)
-    reused = stored is not None and complete_on_disk(stored, ctx)
-    started = time.monotonic()
-    if stored is None or not reused:
-        result = await stage.process(salted, ctx.at("release", item.key, fingerprint))
-        seconds = time.monotonic() - started
-        stored = store.put("release", item.key, fingerprint, result, seconds, used_by=RUN)
-    store.plan(RUN, "release", [item.key])
-    store.use(RUN, "release", item.key, stored.id)
-    observer.finished(stored, reused=reused, seconds=time.monotonic() - started)
+    await write_release(stage, store, ctx, observer, process, view.state_digest(), *view.notes())
     failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in view.funnel().values())
     return Outcome("partial" if failed or view.waiting() else "success", len(view.dataset_ids()), failed)
 

@@ -32,7 +32,7 @@ from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import Answer, Asking, ChatSession, TextAnswer
 from scirgen.pipeline.views.opening import open_view
-from scirgen.stages.base import Stage, StageContext, WorkItem
+from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate
 from scirgen.stages.generate.joint import in_groups
@@ -184,13 +184,13 @@ async def _run(
 ) -> Tried:
     tried = Tried(prompts=recorder.prompts)
     if base == "tag/bloom":
-        await _stage(_made(ctx, "tag"), scope, ctx, tried, keep=count)
+        await _stage(made_stage(ctx.registry, "tag"), scope, ctx, tried, keep=count)
         tried.pairs = list(scope.outputs("tag", QAPair))
         return tried
     stage = base.partition("/")[0]
     if stage in _OF_PAPERS:
         scope.records.pop(stage, None)
-        await _stage(_made(ctx, stage), scope, ctx, tried, most=count)
+        await _stage(made_stage(ctx.registry, stage), scope, ctx, tried, most=count)
         tried.records = list(scope.records.get(stage, ()))
         return tried
     kinds = ctx.taxonomies.wanted_types(types, ctx.pack, ctx.config.language)
@@ -204,13 +204,13 @@ async def _run(
             WorkItem(f"{scope.dataset.id}|{group[0].id}", inputs, {"types": [k.id for k in group], **counts, **more})
             for group, counts in _shares(kinds, count, bool(aspects), ctx.config.generate.types_per_call)
         ]
-    generate = _made(ctx, "generate")
+    generate = made_stage(ctx.registry, "generate")
     for item in items:
         result = await generate.process(item, ctx.at("generate", item.key, "try"))
         scope.records.setdefault("generate", []).extend(result.outputs)
         tried.rejections += result.rejections
     scope.records.pop("filter", None)
-    await _stage(_made(ctx, "filter"), scope, ctx, tried)
+    await _stage(made_stage(ctx.registry, "filter"), scope, ctx, tried)
     tried.pairs = list(scope.outputs("filter", QAPair))
     return tried
 
@@ -224,12 +224,6 @@ def _shares(
         about_data = wanted // 2 if papers else wanted
         for group in in_groups(part, together) if wanted else ():
             yield group, {"about_data": about_data, "count": wanted - about_data}
-
-
-def _made(ctx: StageContext, name: str) -> Stage:
-    made = ctx.registry.get("stage", name)
-    assert isinstance(made, type) and issubclass(made, Stage)
-    return made()
 
 
 async def _stage(

@@ -10,41 +10,26 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from scirgen.core.config import Config, LimitsConfig
-from scirgen.core.errors import ConfigError, PluginError, ScirgenError, StoreError
+from scirgen.core.errors import ConfigError, ScirgenError, StoreError
 from scirgen.core.extras import require
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.base import Usage
-from scirgen.llm.cache import CachedReply, ReplyCache
+from scirgen.llm.cache import Bought, CachedReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, roles_in
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in
 
 ON_DRIVER = frozenset({"release"})
 """Stages that read or write what only the driver has: the source, the store, the run's folder."""
 
 CONNECT_S = 5.0
 """How long the head node may take to take a connection."""
-
-
-@dataclass(frozen=True)
-class Bought:
-    """A reply an actor paid for, on its way to the driver's cache."""
-
-    key: str
-    kind: Literal["chat", "score"]
-    model: str
-    request: object
-    text: str
-    finish_reason: str
-    usage: Usage
 
 
 class FerryCache(ReplyCache):
@@ -67,20 +52,10 @@ class FerryCache(ReplyCache):
                 found = self._base.peek(key)
         return found
 
-    def put(
-        self,
-        key: str,
-        request: object,
-        text: str,
-        *,
-        kind: Literal["chat", "score"] = "chat",
-        model: str = "",
-        finish_reason: str = "stop",
-        usage: Usage | None = None,
-    ) -> None:
+    def keep(self, new: Bought) -> None:
         """Keep a reply, here and for the driver."""
-        super().put(key, request, text, kind=kind, model=model, finish_reason=finish_reason, usage=usage)
-        self._new.append(Bought(key, kind, model, request, text, finish_reason, usage or Usage()))
+        super().keep(new)
+        self._new.append(new)
 
     def hand_over(self) -> tuple[Bought, ...]:
         """The replies since the last call."""
@@ -126,10 +101,7 @@ class Worker:
 
     def _stage(self, name: str) -> Stage:
         if name not in self._stages:
-            made = self._registry.get("stage", name)
-            if not (isinstance(made, type) and issubclass(made, Stage)):
-                raise PluginError(f"stage {name!r} is not a Stage subclass")
-            self._stages[name] = made()
+            self._stages[name] = made_stage(self._registry, name)
         return self._stages[name]
 
 
@@ -214,9 +186,7 @@ class RayEngine:
     def _take(self, bought: tuple[Bought, ...]) -> None:
         assert self._replies is not None and self._sessions is not None
         for b in bought:
-            self._replies.put(
-                b.key, b.request, b.text, kind=b.kind, model=b.model, finish_reason=b.finish_reason, usage=b.usage
-            )
+            self._replies.keep(b)
             self._sessions.meter.add("generator" if b.kind == "chat" else "scorer", b.usage)
 
     async def aclose(self) -> None:
