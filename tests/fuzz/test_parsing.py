@@ -74,9 +74,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 @pytest.mark.timeout(800)
-def test_mutated_pdfs_when_parsed_then_each_is_a_document_or_an_error_with_a_code(
-    originals: list[bytes], tmp_path: Path
-) -> None:
+def test_mutated_pdfs_give_a_document_or_an_error_with_a_code(originals: list[bytes], tmp_path: Path) -> None:
     pool = ParserPool(size=2, memory_mb=1024, files_per_worker=100)
     me = psutil.Process()
     outcomes: dict[str, int] = {}

@@ -63,7 +63,7 @@ def test_config_file_with_an_unknown_key_names_file_line_and_the_near_one(tmp_pa
     assert f"{file}:3" in error.message and "'generator'" in error.hint
 
 
-def test_prompt_with_an_undefined_variable_names_file_line_and_the_near_one(tmp_path: Path) -> None:
+def test_undefined_prompt_variable_names_file_line_and_the_near_one(tmp_path: Path) -> None:
     text = "version: 1\ndescription: d\nvariables:\n  question: q\nuser: |\n  One.\n  {{ qestion }}\n"
     file = write(tmp_path / "mine" / "prompts" / "tag" / "bloom.yaml", text)
     write(tmp_path / "mine" / "prompts" / "tag" / "bloom.small.yaml", text)

@@ -58,7 +58,7 @@ def values(answers: list[object]) -> list[object]:
     return [getattr(a, "value", a) for a in answers]
 
 
-async def test_many_requests_make_one_batch_and_the_replies_are_those_of_the_live_api() -> None:
+async def test_many_requests_make_one_batch_with_the_live_replies() -> None:
     async with FakeServer() as server:
         async with opened(settings(server)) as sessions:
             batched = values(await ask(sessions, 60))
@@ -141,7 +141,7 @@ async def test_requests_that_failed_in_passing_go_into_the_next_batch(fault: str
         assert max(server.answered.values()) == 1
 
 
-async def test_a_request_that_keeps_failing_ends_with_its_own_error_after_bounded_retries() -> None:
+async def test_request_that_keeps_failing_ends_with_its_own_error() -> None:
     async with FakeServer(faults=Faults({"500": 1.0})) as server, opened(settings(server, retries=2)) as sessions:
         answers = await ask(sessions, 3)
         assert all(isinstance(a, ServerUnavailableError) and a.retryable and not a.fatal for a in answers)
@@ -179,7 +179,7 @@ async def test_an_unknown_model_is_fatal_with_one_batch() -> None:
         assert len(server.batches.made) == 1
 
 
-async def test_a_server_without_json_schema_is_asked_in_another_form_in_the_next_batch() -> None:
+async def test_server_without_json_schema_is_asked_in_another_form_next() -> None:
     async with FakeServer(json_schema=False) as server, opened(settings(server)) as sessions:
         assert all(isinstance(v, Pairs) for v in values(await ask(sessions, 4)))
         assert len(server.batches.made) == 2  # with json_schema, and with the schema in the prompt
@@ -201,7 +201,7 @@ def test_a_batch_over_the_servers_token_limit_is_a_matter_of_rate() -> None:
     assert isinstance(fault_of(None, {"status": "failed", "errors": errors}, "batch:m"), RateLimitedError)
 
 
-async def test_a_whole_run_in_batches_is_the_live_run_byte_for_byte_with_few_batches(tmp_path: Path) -> None:
+async def test_run_in_batches_equals_the_live_run_byte_for_byte(tmp_path: Path) -> None:
     async with FakeServer() as server:
         for name in ("openai", "batch"):
             flags: dict[str, object] = {

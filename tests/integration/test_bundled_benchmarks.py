@@ -51,7 +51,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "geo"
 
 
-def test_answers_with_passages_and_without_stand_beside_both_baselines_and_are_kept(release: Path) -> None:
+def test_answers_stand_beside_both_baselines_and_are_kept(release: Path) -> None:
     out = release.parent / "qa.json"
     command = ("benchmark", "qa", str(release), "--model", "bundled:smollm2-135m", "--k", "0,1", "--json", str(out))
     shown = ran(*command)

@@ -58,7 +58,7 @@ async def test_bundled_model_writes_text_and_json_chooses_and_scores() -> None:
     await sessions.aclose()
 
 
-def test_identity_of_the_bundled_model_is_known_before_its_weights_are_loaded() -> None:
+def test_bundled_models_identity_is_known_before_its_weights_load() -> None:
     from scirgen.llm.uri import ModelURI
 
     model = bundled.BundledChat(ModelURI("bundled", bundled.NAME), ModelsConfig(), LimitsConfig())

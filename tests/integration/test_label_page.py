@@ -382,7 +382,7 @@ def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path:
 
 
 @pytest.mark.browser
-def test_a_served_page_keeps_labels_on_the_server_and_here_while_it_is_away(labels: LabelSet) -> None:
+def test_served_page_keeps_labels_here_while_the_server_is_away(labels: LabelSet) -> None:
     import threading
 
     import uvicorn

@@ -283,7 +283,7 @@ def test_a_dataset_that_two_parts_did_alike_comes_once(parts: Path, tmp_path: Pa
     assert "part p0" in command("inspect", tmp_path / "m", row.id).output
 
 
-def test_a_dataset_with_different_results_is_refused_or_taken_from_the_first(parts: Path, tmp_path: Path) -> None:
+def test_dataset_with_different_results_is_refused_or_the_firsts(parts: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (parts / "records.jsonl").read_text().split("\n")][2:4]
     file = tmp_path / "other.jsonl"
     for row in rows:
@@ -365,9 +365,7 @@ def test_a_setting_that_an_older_part_did_not_know_is_that_of_the_others(copied:
     assert release_bytes(tmp_path / "m") == release_bytes(copied / "whole")
 
 
-def test_languages_are_never_mixed_and_settings_of_models_are_no_settings_of_a_merge(
-    parts: Path, tmp_path: Path
-) -> None:
+def test_merge_refuses_mixed_languages_and_settings_of_models(parts: Path, tmp_path: Path) -> None:
     small(split_file(parts / "records.jsonl", slice(1, 9, 2))[0], tmp_path / "pt", language="pt")
     given = (parts / "p0", tmp_path / "pt", "--out", tmp_path / "m", "--mixed")
     assert "language: en (p0), pt (pt)" in refused(*given).message
@@ -490,7 +488,7 @@ def test_folders_that_are_no_part_or_no_place_for_a_merge_are_refused(copied: Pa
     assert isinstance(estimate, ConfigError) and "Name one of its parts" in estimate.hint
 
 
-def test_parts_may_move_with_the_merged_run_and_one_that_is_missing_is_named(copied: Path, tmp_path: Path) -> None:
+def test_parts_may_move_with_the_merged_run_a_missing_one_is_named(copied: Path, tmp_path: Path) -> None:
     scirgen.merge(copied / "m", [copied / "p0", copied / "p1"])
     row = next(Release(copied / "m").rows())
     copied.rename(tmp_path / "moved")

@@ -129,7 +129,7 @@ async def test_scores_of_a_server_follow_the_contract_and_rise_with_the_context(
         await model.aclose()
 
 
-async def test_a_plan_with_a_model_that_cannot_score_is_refused_before_anything_runs() -> None:
+async def test_model_that_cannot_score_is_refused_before_anything_runs() -> None:
     async with FakeServer(logprobs=False) as server:
         with pytest.raises(CannotScoreError) as caught:
             await open_sessions(config_for(server.url), load_registry())
@@ -148,7 +148,7 @@ async def test_a_server_that_answers_echo_with_an_error_of_its_own_cannot_score(
             await open_scoring(f"openai:fake@{url}", Config(), load_registry())
 
 
-async def test_answers_are_found_by_their_tokens_where_a_servers_offsets_are_shifted() -> None:
+async def test_answers_are_found_by_tokens_where_offsets_are_shifted() -> None:
     text = "Question: how cold?\nAnswer: -2 °C"
     # A begin-of-text token, a character of two tokens, and one token that was generated.
     tokens = [

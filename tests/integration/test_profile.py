@@ -90,7 +90,7 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_profile_when_built_then_sentences_stand_under_their_aspect_with_page_links(run: Path) -> None:
+def test_profile_puts_sentences_under_their_aspect_with_page_links(run: Path) -> None:
     built = build_profile(run, "flow-1")
     [(name, sentences)] = built.aspects
     assert name == "Findings" and [s.page for s in sentences] == [3, 7]

@@ -134,7 +134,7 @@ def test_a_rejection_without_a_question_shows_its_reason_in_its_place(run: Path)
     assert gather(run).sample_of == 9
 
 
-def test_the_sample_has_some_of_every_type_and_reason_and_is_the_same_every_time(run: Path) -> None:
+def test_sample_has_every_type_and_reason_and_is_always_the_same(run: Path) -> None:
     with Store(run / "run.db") as store:
         common = tuple(
             QAPair(id=f"c-{n}", dataset_id="d1", question=f"Q {n}?", answer="a", question_type="example")
@@ -148,7 +148,7 @@ def test_the_sample_has_some_of_every_type_and_reason_and_is_the_same_every_time
     assert first.sample_of == 98
 
 
-def test_scores_are_counted_in_steps_that_lose_nothing_and_keep_borders_apart() -> None:
+def test_score_steps_lose_nothing_and_keep_borders_apart() -> None:
     rows = [{"value": n / 1000, "verdict": "kept" if n % 3 else "rejected"} for n in range(-200, 1001)]
     steps = binned(rows)
     assert sum(s["pairs"] for s in steps) == 1201

@@ -149,7 +149,7 @@ def test_ten_stops_leave_the_release_identical_and_ask_no_reply_again(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_stop_a_run_finishes_what_is_in_flight_says_so_and_goes_on_later(
+def test_stopped_run_finishes_what_is_in_flight_and_goes_on_later(
     server: Server, undisturbed: tuple[Path, float], tmp_path: Path, number: signal.Signals
 ) -> None:
     reference, _ = undisturbed

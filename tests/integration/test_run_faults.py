@@ -84,7 +84,7 @@ async def _finished(records: Path, out: Path) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize(("status", "says"), [(401, "access denied"), (404, "not found")])
-async def test_a_key_revoked_or_a_model_unloaded_in_mid_run_stops_it_within_seconds(
+async def test_revoked_key_or_unloaded_model_stops_the_run_within_seconds(
     tmp_path: Path, status: int, says: str
 ) -> None:
     records = write_records(tmp_path / "records.jsonl", 300)
@@ -122,7 +122,7 @@ def test_a_fatal_fault_is_one_message_on_the_command_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("fault", "code"), [("refusal", "reply_refused"), ("length", "reply_truncated")])
-async def test_a_stage_that_yields_nothing_for_every_item_is_an_error_that_says_why(
+async def test_stage_that_yields_nothing_at_all_is_an_error_that_says_why(
     tmp_path: Path, fault: str, code: str
 ) -> None:
     records = write_records(tmp_path / "records.jsonl", 6)
@@ -133,7 +133,7 @@ async def test_a_stage_that_yields_nothing_for_every_item_is_an_error_that_says_
     assert not (tmp_path / "run" / "release").exists(), "an empty release is none"
 
 
-async def test_a_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on_from_there(
+async def test_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = write_records(tmp_path / "records.jsonl", 40)
@@ -260,7 +260,7 @@ async def test_a_damaged_store_is_refused_repaired_and_finished(tmp_path: Path, 
     assert release_bytes(out) == release_bytes(tmp_path / "whole")
 
 
-async def test_a_release_of_before_is_written_anew_where_another_has_taken_its_place(tmp_path: Path) -> None:
+async def test_release_is_written_again_where_another_took_its_place(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 8)
     out = tmp_path / "run"
     async with FakeServer() as server:

@@ -46,7 +46,7 @@ def run(path: str, dies: int | None = None) -> tuple[Model, list[float]]:
     return model, asyncio.run(measured())
 
 
-def test_killed_in_a_batch_only_that_batch_and_later_ones_are_measured_again(tmp_path: Path) -> None:
+def test_killed_in_a_batch_only_it_and_later_ones_are_repeated(tmp_path: Path) -> None:
     path = tmp_path / "replies.db"
     killed = subprocess.run([sys.executable, __file__, str(path), "2"], capture_output=True, text=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr

@@ -195,9 +195,7 @@ def test_answers_that_share_no_words_agree_when_embeddings_say_so(cosine: float,
 
 @given(asked_lists, st.floats(0.0, 1.0))
 @settings(max_examples=40, deadline=None)
-def test_resolve_with_embeddings_never_merges_answers_that_contradict_each_other(
-    asked: list[Asked], threshold: float
-) -> None:
+def test_resolve_with_embeddings_never_merges_contradicting_answers(asked: list[Asked], threshold: float) -> None:
     known = {a.id: a for a in asked}
 
     def embed(texts: object) -> np.ndarray:

@@ -58,9 +58,7 @@ def test_spans_are_ordered_trimmed_and_hold_every_character_once(text: str, lang
         ("es", ["Según Pérez et al. (2018), llueve 3,5 mm.", "¿Por qué?", "El área es pequeña (véase la Fig. 2)."]),
     ],
 )
-def test_scientific_prose_when_split_then_abbreviations_do_not_end_sentences(
-    language: str, sentences: list[str]
-) -> None:
+def test_abbreviations_in_scientific_prose_do_not_end_sentences(language: str, sentences: list[str]) -> None:
     text = " ".join(sentences)
     assert [text[s:e] for s, e in sentence_spans(text, language)] == sentences
 

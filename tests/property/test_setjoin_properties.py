@@ -47,7 +47,7 @@ def test_a_similarity_of_exactly_the_threshold_is_found_for_every_size(size: int
         assert [(a, b) for a, b, _ in similar_sets([left, right], [0, 0], threshold)] == [(0, 1)]
 
 
-def test_unlike_sets_of_common_words_are_joined_in_far_fewer_steps_than_all_with_all() -> None:
+def test_unlike_sets_of_common_words_are_joined_in_few_steps() -> None:
     draw = random.Random(1)
     weights = [1 / (rank + 1) for rank in range(3000)]
     sets = [tuple(set(draw.choices(range(3000), weights, k=10))) for _ in range(6000)]

@@ -44,7 +44,7 @@ async def opened(kind: type, **options: object):
     return backend
 
 
-async def test_scores_through_the_prefix_cache_equal_prompt_logprobs_and_transformers() -> None:
+async def test_prefix_cache_scores_equal_prompt_logprobs_and_transformers() -> None:
     requests = seper_requests()
     reference = TransformersScoring(ModelURI("hf", MODEL), ModelsConfig(), LimitsConfig())
     await reference.start()

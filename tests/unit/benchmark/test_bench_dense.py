@@ -101,7 +101,7 @@ def test_a_text_is_embedded_once_a_process_however_many_retrievers_use_it(minilm
     assert sorted(t for batch in encoded for t in batch) == sorted(set(texts))
 
 
-def test_a_model_trained_with_prefixes_gets_them_for_questions_and_for_documents(monkeypatch):
+def test_model_trained_with_prefixes_gets_them_on_both_sides(monkeypatch):
     asked = []
 
     class Prefixed:
@@ -171,7 +171,7 @@ def cross_encoder(minilm, tmp_path_factory):
     return str(folder)
 
 
-def test_reranking_orders_the_first_hundred_by_the_models_score_and_leaves_the_rest(cross_encoder):
+def test_reranking_orders_the_first_hundred_and_leaves_the_rest(cross_encoder):
     from sentence_transformers import CrossEncoder
 
     documents = [f"snow record number {i} {'of the valley' * (i % 3)}" for i in range(120)]

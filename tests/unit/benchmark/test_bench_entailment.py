@@ -53,7 +53,7 @@ def judge_of(uri: str):
         ["entailment", "not_entailment"],
     ],
 )
-async def test_probabilities_are_those_of_the_classifier_whatever_the_order_of_its_labels(tmp_path, labels):
+async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labels):
     uri = classifier(tmp_path / "nli", labels)
     found = await judge_of(uri).entail(PAIRS)
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "nli").eval()
@@ -99,7 +99,7 @@ async def test_the_benchmark_measures_with_a_classifier_by_uri_at_one_half(tmp_p
         assert judged and row.accuracy == pytest.approx(sum(v >= 0.5 for v in judged) / len(judged), abs=1e-5)
 
 
-async def test_an_entailment_model_that_is_missing_is_found_out_before_anything_is_asked(tmp_path):
+async def test_missing_entailment_model_is_an_error_before_any_call(tmp_path):
     release = write(small_run(), tmp_path / "release")
     async with FakeServer() as server:
         with pytest.raises(ModelAccessError):

@@ -44,7 +44,7 @@ def test_holm_steps_down_and_never_falls():
     assert holm({"x": 0.6, "y": 0.9}) == {"x": 1.0, "y": 1.0}
 
 
-def test_intervals_hold_the_mean_and_widen_when_questions_of_a_dataset_move_together():
+def test_intervals_hold_the_mean_and_widen_with_clusters():
     random = np.random.default_rng(1)
     of = [f"d{i // 20}" for i in range(400)]
     together = np.repeat(random.integers(0, 2, 20), 20).astype(float)

@@ -70,7 +70,7 @@ def test_a_baseline_that_came_out_the_same_gets_one_line(tmp_path):
     ]  # fmt: skip
 
 
-def test_the_command_writes_markdown_and_a_page_that_loads_and_runs_nothing(tmp_path):
+def test_leaderboard_writes_markdown_and_a_page_that_loads_nothing(tmp_path):
     files = [
         retrieval(tmp_path / "a.json", release=EVIL, **{EVIL: 0.4, "bm25": 0.25}),
         answering(tmp_path / "q.json", EVIL, 0.75),

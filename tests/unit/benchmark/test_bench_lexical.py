@@ -99,7 +99,7 @@ def test_a_corpus_of_empty_texts_can_be_searched():
     assert (model.search(["snow"], 5).documents == -1).all()
 
 
-def test_equal_scores_are_ranked_in_the_order_of_the_corpus_also_at_the_cut():
+def test_equal_scores_are_ranked_in_corpus_order_also_at_the_cut():
     scores = np.asarray([[1.0, 2.0, 1.0, 1.0, 2.0]], dtype=np.float32)
     assert top(scores, 3, positive=True).documents.tolist() == [[1, 4, 0]]
     assert top(scores, 9, positive=True).documents.tolist() == [[1, 4, 0, 2, 3]]

@@ -139,7 +139,7 @@ def test_a_reply_loses_the_prompts_fence_and_nothing_else():
     assert unfenced("<data-fc43c76b>") == "<data-fc43c76b>"
 
 
-async def test_an_answer_too_long_to_judge_is_counted_and_left_out_of_the_accuracy(tmp_path):
+async def test_answer_too_long_to_judge_is_counted_outside_the_accuracy(tmp_path):
     release = write(small_run(), tmp_path / "release")
 
     class Narrow:

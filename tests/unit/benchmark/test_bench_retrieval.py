@@ -72,7 +72,7 @@ def test_a_split_without_questions_is_refused(tmp_path):
         evaluate(empty, ["bm25"], registry=load_registry(), settings=["with-paper"])
 
 
-def test_run_files_and_released_qrels_give_the_same_figures_to_somebody_elses_tool(release, tmp_path):
+def test_run_files_and_qrels_give_another_tool_the_same_figures(release, tmp_path):
     """ir_measures over the files, as its command line reads them; trec_eval's order of ties may move a figure a little."""
     import ir_measures
 
@@ -112,7 +112,7 @@ def test_an_empty_split_says_which_ones_have_questions(tmp_path):
     assert result.exception.hint == "Choose another with --split: dev (1 questions)."
 
 
-def test_a_small_release_is_told_that_its_figures_mean_little_and_a_large_one_is_not(release):
+def test_small_release_is_told_that_its_figures_mean_little(release):
     notes = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="dev").notes
     assert any("too few for intervals" in n for n in notes) and any("corpus has 30 documents" in n for n in notes)
     notes = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train").notes

@@ -14,7 +14,7 @@ def ranked(*documents: str) -> list[tuple[str, float]]:
     return [(d, float(-i)) for i, d in enumerate(documents)]
 
 
-def test_csfcube_counts_ranks_one_and_two_whole_and_looks_to_the_last_relevant():
+def test_csfcube_counts_ranks_one_and_two_whole_to_the_last_relevant():
     judged = Judged({"a": 1, "b": 3, "c": 0, "d": 2, "e": 0})
     values = profile("csfcube").measure(ranked("a", "b", "c", "d", "e"), judged)
     assert (

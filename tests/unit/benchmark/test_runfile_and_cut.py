@@ -48,7 +48,7 @@ def test_documents_younger_than_the_query_go_and_undated_ones_stay():
     assert [d for d, _ in listed(hits, DOCUMENTS, own={"a"})] == ["b", "c", "d"]
 
 
-def test_the_published_list_runs_on_when_the_hit_at_its_last_rank_is_dropped():
+def test_published_list_runs_on_when_its_last_hit_is_dropped():
     documents = {f"d{i}": TaskDocument(id=f"d{i}", searched="", year=2000 + i) for i in range(30)}
     hits = [(f"d{i}", float(-i)) for i in range(30)]
     cut = parse_cut("datafinder", 1000)

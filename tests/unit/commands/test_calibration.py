@@ -77,7 +77,7 @@ def test_thresholds_by_type_need_enough_labels_of_both_kinds() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000))
-def test_bootstrap_intervals_hold_the_point_estimate_and_do_not_depend_on_the_day(seed: int) -> None:
+def test_bootstrap_intervals_hold_the_estimate_and_are_repeatable(seed: int) -> None:
     drawn = random.Random(seed)
     found = [Judged(drawn.random() + 0.5 * good, good) for good in (drawn.random() < 0.6 for _ in range(60))]
     once = quality(found, 0.6, resamples=200)

@@ -49,7 +49,7 @@ def test_shared_items_never_shrink_and_never_grow_faster_than_the_datasets(owner
     assert 1 <= factor <= total / 4 + 1e-9
 
 
-def test_whole_catalogue_as_the_sample_gives_its_own_counts_without_a_sampling_error() -> None:
+def test_sampling_the_whole_catalogue_has_no_sampling_error() -> None:
     found = estimate([rehearsal([call(f"d{n}|t") for n in range(4)])], Known(Config(), sample(4)))
     assert (found.calls.low, found.calls.usual, found.calls.high) == (4, 4, 4)
     assert found.prompt_tokens.usual == 400

@@ -67,7 +67,7 @@ def geo_folder(root: Path) -> Path:
     return root
 
 
-def test_open_qa_when_given_geo_records_reads_types_levels_gold_and_context(tmp_path: Path) -> None:
+def test_open_qa_reads_geo_records_with_types_levels_and_context(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl.gz"
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write(json.dumps({**ONE, "split": "train"}) + "\n" + json.dumps({**TWO, "split": "dev"}) + "\n")

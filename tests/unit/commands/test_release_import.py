@@ -135,7 +135,7 @@ def test_files_named_after_splits_give_their_records_those_splits(tmp_path):
     assert {r["id"]: s for r, s in read_records(src)} == {"r0": "train", "r1": "dev", "r2": "test"}
 
 
-def test_a_record_of_full_is_not_read_again_when_its_file_is_called_otherwise(tmp_path):
+def test_record_of_full_is_not_read_again_under_another_file_name(tmp_path):
     src = released(tmp_path / "src", train=[record(1)], full=[record(2)])
     (src / "full" / "another-name.json").write_text(json.dumps(record(1)))
     assert {r["id"]: s for r, s in read_records(src)} == {"r1": "train", "r2": None}

@@ -68,9 +68,7 @@ def test_prompt_when_broken_then_the_finding_names_file_and_fault(
         ("", "expected 'key: value' lines, found nothing"),
     ],
 )  # fmt: skip
-def test_taxonomy_when_broken_then_it_is_said_once_with_the_entrys_own_line(
-    tmp_path: Path, content: str, says: str
-) -> None:
+def test_broken_taxonomy_is_reported_once_with_the_entrys_line(tmp_path: Path, content: str, says: str) -> None:
     (found,) = findings(written(tmp_path, "taxonomies/graesser.yaml", content))
     assert found.startswith("taxonomies: ") and says in found
 
@@ -92,7 +90,7 @@ def test_override_when_nothing_would_read_it_then_it_is_refused(
     assert says in caught.value.message and hint in caught.value.hint
 
 
-def test_prompt_of_a_domain_when_it_replaces_none_then_the_near_one_is_named(tmp_path: Path) -> None:
+def test_domain_prompt_that_replaces_none_names_the_near_one(tmp_path: Path) -> None:
     """A domain may bring prompts for a stage of its own, so that this is a warning."""
     resources = Resources(Domain("mine", "Mine", written(tmp_path, "prompts/generate/jont.yaml", JOINT)))
     found = [f for f in lint(PromptLibrary(resources), Taxonomies(resources)) if f.where == "prompts/generate/jont"]

@@ -108,7 +108,7 @@ async def test_match_when_small_model_says_yes_then_the_rules_have_the_last_word
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_extract_when_model_obeys_then_only_spans_of_the_paper_and_no_system_text(attack: str) -> None:
+async def test_extract_from_an_obeying_model_gives_only_the_papers_spans(attack: str) -> None:
     document, result = await extract(attack, obeying)
     for aspect in result.outputs:
         assert isinstance(aspect, Aspect)
@@ -120,7 +120,7 @@ async def test_extract_when_model_obeys_then_only_spans_of_the_paper_and_no_syst
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_extract_when_reply_is_of_another_format_then_an_error_and_nothing_accepted(attack: str) -> None:
+async def test_extract_reply_of_another_format_is_an_error(attack: str) -> None:
     with pytest.raises(ReplyInvalidError):
         await extract(attack, lambda p, n: attack)
     with pytest.raises(ReplyInvalidError):

@@ -28,7 +28,7 @@ class Counting:
         pass
 
 
-async def test_callers_that_want_the_same_scores_at_the_same_time_measure_them_once() -> None:
+async def test_same_scores_wanted_at_the_same_time_are_measured_once() -> None:
     model = Counting()
     session = CachedScoreSession(model)
     first = [ScoreRequest("p", f" {n}") for n in range(5)]

@@ -64,7 +64,7 @@ def test_parse_reply_of_a_wrong_shape_names_the_field_and_not_the_text() -> None
     assert "SECRET" not in str(caught.value)
 
 
-def test_parse_reply_without_mending_does_not_pass_half_a_reply_off_as_whole() -> None:
+def test_parse_reply_without_repair_does_not_take_half_a_reply() -> None:
     half = '{"pairs": [{"question": "Why?"}, {"question": "Ho'
     assert len(parse_reply(half, Pairs).pairs) == 2
     with pytest.raises(UnparsableReply):

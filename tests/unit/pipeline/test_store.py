@@ -65,7 +65,7 @@ def test_view_shows_only_what_the_current_run_points_at(store: Store) -> None:
     assert [d.title for d in StoreView(store).datasets()] == ["New"]
 
 
-def test_funnel_counts_shared_results_once_and_items_without_result_as_to_do(store: Store) -> None:
+def test_funnel_counts_shared_results_once_and_the_rest_as_to_do(store: Store) -> None:
     store.see_datasets(["d1", "d2"], 0, 1)
     for owner in ("d1", "d2"):
         store.plan(owner, "parse", ["paper"])

@@ -83,9 +83,7 @@ def test_a_record_file_that_is_a_link_out_of_the_input_is_not_read(link: str, tm
 
 
 @pytest.mark.parametrize("named", ["../secret.md", "{absolute}", "x:../secret.md:md", "papers/../../secret.md"])
-def test_a_file_that_a_bibliography_names_outside_of_its_folder_is_not_read(
-    named: str, papers: Path, tmp_path: Path
-) -> None:
+def test_bibliographys_file_outside_of_its_folder_is_not_read(named: str, papers: Path, tmp_path: Path) -> None:
     pytest.importorskip("bibtexparser")
     named = named.replace("{absolute}", str(tmp_path / "secret.md"))
     (papers / "mine.bib").write_text(f"@article{{a, title={{A}}, doi={{10.1/a}}, file={{{named}}}}}\n")

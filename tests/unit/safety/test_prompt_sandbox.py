@@ -129,7 +129,7 @@ def test_marked_text_stays_marked_whatever_is_done_to_it() -> None:
         assert isinstance(made, Untrusted)
 
 
-def test_the_sandbox_refuses_a_marked_text_that_reading_the_template_missed(tmp_path: Path) -> None:
+def test_sandbox_refuses_a_marked_text_that_reading_missed(tmp_path: Path) -> None:
     found = prompt(tmp_path, "{{ question | fence }}")
     # As if the check had a hole: the file is changed after it was read.
     hole = Prompt(found.id, found.origin, found.path, found.file.model_copy(update={"user": "{{ question }}"}))

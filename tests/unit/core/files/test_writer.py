@@ -38,9 +38,7 @@ def test_alone_each_transaction_is_committed_at_once(writer: Writer, tmp_path: P
     assert on_disk(tmp_path) == [1]
 
 
-def test_in_a_group_what_cannot_wait_is_committed_at_once_and_all_before_it_with_it(
-    writer: Writer, tmp_path: Path
-) -> None:
+def test_what_cannot_wait_is_committed_at_once_with_all_before_it(writer: Writer, tmp_path: Path) -> None:
     async def main() -> None:
         with writer.grouped():
             add(writer, 1)
@@ -88,9 +86,7 @@ def test_a_failure_in_a_group_ends_all_writing(writer: Writer, tmp_path: Path) -
     assert on_disk(tmp_path) == [1]
 
 
-def test_a_commit_that_fails_when_nobody_waits_for_it_is_told_to_the_next_who_writes(
-    writer: Writer, tmp_path: Path
-) -> None:
+def test_failed_commit_is_reported_to_the_next_writer(writer: Writer, tmp_path: Path) -> None:
     # A reference that is checked at the commit stands for a disk that is full then.
     writer.db.execute("PRAGMA foreign_keys=1")
     writer.db.execute("CREATE TABLE u(x INTEGER REFERENCES t DEFERRABLE INITIALLY DEFERRED)")

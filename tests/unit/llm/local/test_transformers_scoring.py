@@ -36,7 +36,7 @@ def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
     assert tok.decode(encoded.ids[encoded.first :]) == " dataset holds daily"
 
 
-def test_chat_prompts_use_the_template_and_the_continuation_follows_directly() -> None:
+def test_chat_prompts_use_the_template_and_the_answer_follows() -> None:
     tok = tokenizer()
     encoded = JointEncoder(tok).encode(ScoreRequest((Message("user", "which period?"),), "Yes"))
     assert tok.decode(encoded.ids) == "<|im_start|>user\nwhich period?<|im_end|>\n<|im_start|>assistant\nYes"

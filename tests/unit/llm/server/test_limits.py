@@ -95,7 +95,7 @@ async def test_a_failing_endpoint_is_left_alone_and_the_other_serves() -> None:
     assert FAILURES_IN_A_ROW <= asked["bad"] <= FAILURES_IN_A_ROW + 8
 
 
-async def test_when_no_server_answers_for_a_minute_the_run_stops_with_one_message() -> None:
+async def test_run_stops_with_one_message_when_no_server_answers() -> None:
     time = Time()
 
     async def call(client: str) -> str:
@@ -195,7 +195,7 @@ def test_backoff_grows_within_its_cap() -> None:
     assert waits[0] <= 0.25 and waits[4] > 2.0 and max(waits) <= 30.0
 
 
-async def test_a_draining_pool_lets_calls_on_their_way_come_back_and_tries_nothing_again() -> None:
+async def test_draining_pool_lets_calls_come_back_and_retries_nothing() -> None:
     settings = LimitsConfig(retries=3, requests_per_minute=60)
     servers = EndpointPool(["a"], settings, "openai:m")  # a real clock: the waits are cut short
     answer, asked = asyncio.Event(), 0
@@ -320,7 +320,7 @@ async def test_a_run_stops_after_a_minute_of_refused_calls(
     assert caught.value.fatal and GIVE_UP_S + (asked or 0) <= time.now < GIVE_UP_S + 40 + 3 * (asked or 0)
 
 
-async def test_one_call_that_is_refused_while_others_are_served_fails_after_its_retries() -> None:
+async def test_one_refused_call_fails_after_its_retries() -> None:
     time, attempts = Time(), 0
     servers = pool(time, ["a"], retries=2)
 

@@ -134,7 +134,7 @@ def test_ckan_says_what_the_portal_said_when_it_refuses(setup: Setup) -> None:
         datasets(CkanSource(setup(server)))
 
 
-def test_ckan_a_package_without_a_title_uses_its_name_and_without_both_is_set_aside(setup: Setup) -> None:
+def test_ckan_package_without_a_title_uses_its_name(setup: Setup) -> None:
     packages = [package(1, title=""), package(2, title="", name="")]
     with LoopbackServer({"/": shapes.ckan(packages)}) as server:
         entries = list(CkanSource(setup(server)).datasets())
@@ -204,7 +204,7 @@ def test_oaipmh_records_follow_resumption_tokens_and_the_contract_holds(setup: S
     assert (first.id, first.doi, first.licence) == ("oai:x:0", "10.5555/oai.0", "cc-by-4.0")
 
 
-def test_oaipmh_only_the_types_asked_for_and_records_without_title_set_aside(setup: Setup) -> None:
+def test_oaipmh_gives_the_types_asked_for_and_rejects_untitled_records(setup: Setup) -> None:
     records = [shapes.oai_record(1), shapes.oai_record(2, type="article"), shapes.oai_record(3, title="")]
     with LoopbackServer({"/": shapes.oaipmh(records, 9)}) as server:
         entries = list(OaiSource(setup(server, types=["Dataset"])).datasets())
@@ -212,7 +212,7 @@ def test_oaipmh_only_the_types_asked_for_and_records_without_title_set_aside(set
     assert [(e.code, e.record_id) for e in entries if isinstance(e, Rejection)] == [("no_title", "oai:x:3")]
 
 
-def test_oaipmh_an_empty_repository_has_no_datasets_and_a_forgotten_token_is_refused(setup: Setup) -> None:
+def test_oaipmh_empty_repository_and_a_forgotten_token(setup: Setup) -> None:
     with LoopbackServer({"/": shapes.oaipmh([], 9)}) as server:
         assert list(OaiSource(setup(server)).datasets()) == []
         with pytest.raises(SourceRefusedError) as raised:

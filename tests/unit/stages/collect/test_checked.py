@@ -88,9 +88,7 @@ def offline(self: object, cursor: str | None = None) -> Iterator[object]:
         (offline, "datasets() raised ConnectError", "open_http"),
     ],
 )
-async def test_datasets_when_wrong_then_the_error_names_the_member_and_what_to_do(
-    datasets: object, says: str, hint: str
-) -> None:
+async def test_wrong_datasets_error_names_the_member_and_what_to_do(datasets: object, says: str, hint: str) -> None:
     with pytest.raises(SourceError) as caught:
         await walk(with_member("datasets", datasets))
     assert "source 'mine'" in caught.value.message and says in caught.value.message
@@ -183,7 +181,7 @@ async def test_papers_that_raise_cost_one_dataset_which_is_tried_again(
     assert again.outcome is not None and again.outcome.status == "success"
 
 
-async def test_run_when_the_source_raises_in_mid_way_then_the_pages_before_are_kept(tmp_path: Path) -> None:
+async def test_pages_before_a_raising_source_are_kept(tmp_path: Path) -> None:
     class Mine(Plain):
         broken = True
 
@@ -218,7 +216,7 @@ async def test_a_dataset_whose_id_would_break_a_table_is_set_aside() -> None:
         await check_source_async(type("Mine", (Plain,), {"datasets": lambda self, cursor=None: iter(given)})())
 
 
-async def test_dataset_when_its_texts_hold_terminal_codes_then_they_are_taken_out() -> None:
+async def test_terminal_codes_are_taken_out_of_a_datasets_texts() -> None:
     title = "\x1b]0;owned\x07\x1b[31mSnow\x1b[0m \u202edepth"
     given = dataset("a").model_copy(update={"title": title, "fields": (("Place\x1b[1m", "Al\x00ps"),)})
     (found,) = await walk(with_member("datasets", lambda self, cursor=None: iter([given])))

@@ -58,7 +58,7 @@ def test_all_released_records_are_read_and_the_contract_holds(realdata: Path) ->
 
 
 @pytest.mark.realdata
-def test_the_whole_catalogue_loses_only_the_records_without_an_english_title(realdata: Path) -> None:
+def test_whole_catalogue_loses_only_records_without_an_english_title(realdata: Path) -> None:
     report = check_source(geo(realdata / "geo" / "records.jsonl.gz"), datasets=5000, resume_at=1)
     assert (report.datasets, report.rejections) == (3346, 8)
 

@@ -75,7 +75,7 @@ def test_429_waits_as_long_as_the_service_says(http: Make, slept: list[float], f
     assert waited == [7.0] if form == "seconds" else 50 < waited[0] <= 60
 
 
-def test_a_wait_longer_than_allowed_gives_up_at_once_with_a_retryable_error(http: Make) -> None:
+def test_wait_longer_than_allowed_is_a_retryable_error_at_once(http: Make) -> None:
     with LoopbackServer({"/": lambda _: Answer({}, 429, {"Retry-After": "9999"})}) as server:
         with pytest.raises(SourceError) as raised:
             http().json(server.url)

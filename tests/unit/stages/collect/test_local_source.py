@@ -39,7 +39,7 @@ def test_papers_are_matched_by_column_and_by_a_doi_in_the_file_name(catalogue: P
     assert found(source, "river-q") == []
 
 
-def test_a_paper_that_the_record_names_and_the_folder_lacks_is_set_aside_by_name(tmp_path: Path, local: Open) -> None:
+def test_named_paper_that_the_folder_lacks_is_set_aside_by_name(tmp_path: Path, local: Open) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "Here.md").write_text("# A study\n\nText.")
     (tmp_path / "secret.md").write_text("not a paper")
@@ -66,7 +66,7 @@ def test_datasets_with_a_paper_come_first_so_that_a_limit_keeps_them(catalogue: 
     assert [d.id for d in in_order] == ["first-by-name", "lake-ice", "soil-temp", "river-q"]
 
 
-def test_a_paper_of_no_dataset_is_a_candidate_of_all_while_such_papers_are_few(catalogue: Path, local: Open) -> None:
+def test_paper_of_no_dataset_is_a_candidate_of_all_while_few(catalogue: Path, local: Open) -> None:
     (catalogue / "papers" / "anything.md").write_text("# A paper\n\nNothing in particular.")
     assert ("anything.md", "folder") in found(local(catalogue), "river-q")
     assert found(local(catalogue, folder_candidates=0), "river-q") == []
@@ -93,7 +93,7 @@ def test_a_paper_that_cites_the_records_own_literature_is_found(tmp_path: Path, 
     assert found(local(tmp_path), "d1") == [("p.md", "cites_related")]
 
 
-def test_a_table_in_the_paper_folder_gives_files_their_doi_licence_and_datasets(catalogue: Path, local: Open) -> None:
+def test_table_in_the_paper_folder_gives_doi_licence_and_datasets(catalogue: Path, local: Open) -> None:
     (catalogue / "papers" / "papers.csv").write_text(
         "file,doi,licence,year,datasets\nsoil.md,10.5555/SOIL,CC0,2020,river-q;lake-ice\n"
     )
@@ -104,7 +104,7 @@ def test_a_table_in_the_paper_folder_gives_files_their_doi_licence_and_datasets(
     assert (paper.doi, paper.licence, paper.year) == ("10.5555/soil", "cc0-1.0", 2020)
 
 
-def test_malformed_lines_are_set_aside_with_file_and_line_and_the_others_go_on(tmp_path: Path, local: Open) -> None:
+def test_malformed_lines_are_set_aside_with_file_and_line(tmp_path: Path, local: Open) -> None:
     (tmp_path / "r.jsonl").write_text(
         '{"id": "a", "title": "A"}\n{"id": "b", "title": \n[1]\n{"id": "c", "title": "C"}\n'
     )

@@ -64,7 +64,7 @@ _SUFFIX = st.text("abcdefghijklmnopqrstuvwxyz0123456789.-", min_size=1, max_size
 
 
 @given(_SUFFIX, st.integers(1000, 99999), st.data())
-def test_a_doi_broken_anywhere_by_white_space_is_found_and_a_longer_one_is_not(
+def test_doi_broken_by_white_space_is_found_and_a_longer_one_is_not(
     suffix: str, prefix: int, data: st.DataObject
 ) -> None:
     doi = f"10.{prefix}/{suffix}"

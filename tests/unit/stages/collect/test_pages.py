@@ -89,14 +89,14 @@ async def test_a_limit_ends_the_walk_without_asking_for_more(file: Path) -> None
     assert [(p.key, p.cursor_next) for p in found] == [("start#first4", "3"), ("3#first1", None)]
 
 
-async def test_a_paper_with_a_doi_is_known_by_it_in_lower_case_and_has_its_files_hash(file: Path) -> None:
+async def test_paper_is_known_by_its_lower_case_doi_and_files_hash(file: Path) -> None:
     (first, *_), *_ = [p.items for p in await walk(Plain(file), limit=1, papers_per_dataset=2)]
     assert [p.id for p in first.papers] == ["10.5555/p0", "10.5555/p1"]
     assert {p.sha256 for p in first.papers} == {hashlib.sha256(b"a paper").hexdigest()}
     assert [link.id for link in first.links] == ["d0|10.5555/p0", "d0|10.5555/p1"]
 
 
-async def test_a_file_that_cannot_be_had_is_a_rejection_and_one_that_failed_is_tried_again(file: Path) -> None:
+async def test_missing_file_is_a_rejection_and_a_failed_one_is_retried(file: Path) -> None:
     (page,) = await walk(Async(file), limit=1)
     (item,) = page.items
     assert [(r.record_id, r.code) for r in item.rejections] == [("p0", "not_open")]
@@ -128,7 +128,7 @@ async def test_a_repeated_id_is_set_aside_across_pages_and_across_runs(file: Pat
     assert ids(again) == []
 
 
-async def test_an_unreadable_catalogue_is_an_error_after_the_pages_that_are_whole(file: Path) -> None:
+async def test_unreadable_catalogue_is_an_error_after_its_whole_pages(file: Path) -> None:
     class Breaks(Plain):
         def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
             yield Dataset(id="d1", title="First")

@@ -164,7 +164,7 @@ def test_semantic_scholar_follows_the_offsets(setup: Setup, monkeypatch: pytest.
     assert got == [("s0", "cites"), ("10.5555/p1", "cites"), ("10.5555/p2", "cites"), ("10.5555/p3", "cites")]
 
 
-def test_semantic_scholar_knows_no_such_dataset_and_finds_open_copies_by_doi(setup: Setup) -> None:
+def test_semantic_scholar_finds_open_copies_by_doi(setup: Setup) -> None:
     with LoopbackServer({"/x.pdf": lambda _: PDF}) as server:
         server.routes["/graph/v1/paper/DOI:10.5555/p"] = lambda _: Answer(
             {"openAccessPdf": {"url": server.url + "/x.pdf"}}
@@ -182,7 +182,7 @@ ENTRY = """<entry><id>http://arxiv.org/abs/{n}</id><published>2023-05-01T00:00:0
   soil</title><summary>{s}</summary><author><name>A. Uthor</name></author></entry>"""
 
 
-def test_arxiv_finds_preprints_of_the_record_and_by_search_and_fetches_their_files(setup: Setup) -> None:
+def test_arxiv_finds_preprints_and_fetches_their_files(setup: Setup) -> None:
     feed = Answer(FEED.format(ENTRY.format(n="2305.00001v2", s="") + ENTRY.format(n="2305.00002v1", s="")))
     with LoopbackServer({"/api/query": lambda _: feed, "/pdf/2305.00001": lambda _: PDF}) as server:
         service = ArxivService(setup(server, pdf_url=server.url))
@@ -268,7 +268,7 @@ def test_a_bibliography_or_folder_that_is_not_there_is_an_input_error(setup: Set
 # -- together ----------------------------------------------------------------------------------------------------------
 
 
-def test_services_beside_a_source_add_papers_and_files_and_the_contract_holds(setup: Setup, catalogue: Path) -> None:
+def test_services_beside_a_source_add_papers_and_files(setup: Setup, catalogue: Path) -> None:
     with LoopbackServer({"/v2/10.5555/paper.7": lambda _: Answer({"best_oa_location": None})}) as server:
         server.routes["/v2/10.5555/paper.7"] = lambda _: Answer(
             {"best_oa_location": {"url_for_pdf": server.url + "/ok.pdf"}}

@@ -31,7 +31,7 @@ async def run(rule: Rule, pack: str = "standard", **settings: object) -> tuple[S
     return result, [p.messages[-1][1] for p in chat.prompts]
 
 
-async def test_a_number_is_the_whole_sentence_with_its_place_and_may_be_of_several_kinds() -> None:
+async def test_number_is_the_whole_sentence_and_may_be_of_several_kinds() -> None:
     result, _ = await run(lambda p, n: {**EMPTY, "methods": [2], "dataset": [2]})
     assert [a.category.value for a in result.outputs if isinstance(a, Aspect)] == ["dataset", "methods"]
     for aspect in result.outputs:
@@ -66,7 +66,7 @@ async def test_the_datasets_of_the_paper_are_shown_and_all_share_the_item() -> N
     assert "Flow of a. Variables: streamflow\nFlow of b" in shown and "GB" not in shown
 
 
-async def test_process_when_section_is_long_then_cut_between_sentences_and_all_are_shown_once() -> None:
+async def test_long_section_is_cut_between_sentences_and_shown_once() -> None:
     document, labels = make_paper(
         [
             (
@@ -101,7 +101,7 @@ def test_section_sentences_when_formula_then_left_out() -> None:
     assert len(texts) == 4 and not any("mc2" in t for t in texts)
 
 
-async def test_small_pack_when_cues_are_clear_then_no_question_and_open_ones_are_bounded() -> None:
+async def test_small_pack_asks_only_where_cues_are_unclear() -> None:
     result, prompts = await run(lambda p, n: "none", "small", extract={"calls_per_section": 1})
     kept = {a.category: a.span.text for a in result.outputs if isinstance(a, Aspect)}
     assert kept[AspectCategory.METHODS].startswith(("Streamflow was", "Trends were"))
@@ -113,7 +113,7 @@ async def test_small_pack_when_model_chooses_without_any_cue_then_not_taken() ->
     assert all(a.category is not AspectCategory.OBJECTIVE for a in result.outputs if isinstance(a, Aspect))
 
 
-def test_items_when_two_datasets_share_a_paper_then_the_same_keys_and_no_unlabelled_sections() -> None:
+def test_items_of_a_shared_paper_have_the_same_keys() -> None:
     document, labels = make_paper(
         [
             ("Methods", SectionClass.METHOD, METHODS),

@@ -76,13 +76,13 @@ def test_every_form_is_zero_without_a_change_and_grows_with_belief(alone: list[f
         assert form(better, alone) > 0 > form(alone, better) - 1e-12
 
 
-async def test_contexts_are_asked_together_so_that_what_they_share_is_computed_once(make_ctx: MakeCtx) -> None:
+async def test_contexts_are_asked_together_to_compute_what_they_share_once(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(believes_the_context)
     await ShiftScorer().score([pair(), pair(answer="No idea at all.")], MATERIAL, ctx)
     assert isinstance(ctx.scorer, ScriptedScorer) and [len(c) for c in ctx.scorer.calls] == [4]
 
 
-async def test_chat_framing_sends_messages_and_the_answer_without_a_leading_space(make_ctx: MakeCtx) -> None:
+async def test_chat_framing_sends_messages_and_an_unpadded_answer(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(believes_the_context, framing="chat")
     await ShiftScorer().score([pair()], MATERIAL, ctx)
     assert isinstance(ctx.scorer, ScriptedScorer)

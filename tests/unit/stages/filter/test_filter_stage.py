@@ -130,7 +130,7 @@ async def test_process_in_a_later_round_judges_only_that_rounds_candidates(make_
     assert [(r.code, r.record_id) for r in result.rejections] == [("duplicate", "qa-again")]
 
 
-async def test_process_without_a_scorer_configured_accepts_what_the_gates_let_pass(make_ctx: Make) -> None:
+async def test_process_without_a_scorer_accepts_what_the_gates_let_pass(make_ctx: Make) -> None:
     result = await run(make_ctx(faithfulness=[]), WHY)
     assert len(result.outputs) == 1
 

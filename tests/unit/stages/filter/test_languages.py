@@ -171,7 +171,7 @@ CROSSED = [
 
 @pytest.mark.parametrize(("language", "kind", "question", "answer"), CROSSED)
 @pytest.mark.parametrize("gate", [NotSupportedGate, UnknownNameGate])
-def test_question_about_a_text_in_another_language_is_not_compared_word_by_word(
+def test_question_in_another_language_is_not_compared_word_by_word(
     gate: type[Gate], language: str, kind: str, question: str, answer: str, tmp_path: Path
 ) -> None:
     evidence = "The inventory of the glaciers in the Karakoram lists area, slope and elevation for all 2,400 of them."

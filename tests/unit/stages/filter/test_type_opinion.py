@@ -50,7 +50,7 @@ async def test_the_opinion_counts_only_against_a_type_the_classifier_knows(
         assert "reads like a question of type" in found.reason
 
 
-async def test_a_higher_threshold_lets_more_pass_and_none_rejects_without_a_classifier(
+async def test_higher_threshold_lets_more_pass_and_no_classifier_all(
     make_ctx: Callable[..., StageContext], folder: str
 ) -> None:
     wrong = pair(question="Why is hail missed by satellites?", kind="quantification")
@@ -66,7 +66,7 @@ async def test_a_tagger_of_levels_is_refused(make_ctx: Callable[..., StageContex
         await TypeOpinionGate().check([pair()], MATERIAL, make_ctx(type_tagger=str(tmp_path / "levels")))
 
 
-def test_another_classifier_redoes_the_filter_and_the_same_one_elsewhere_does_not(
+def test_another_classifier_redoes_the_filter_a_moved_one_does_not(
     make_ctx: Callable[..., StageContext], folder: str, tmp_path: Path
 ) -> None:
     class Scope:

@@ -135,7 +135,7 @@ def test_marks_that_lead_out_of_a_sentence_are_not_shown(sentence, shown):
         ("Is the snow cover of 14 sites lower in winter?", "lower"),
     ],
 )
-def test_a_question_departs_from_its_sentence_by_number_negation_or_opposite(question, why):
+def test_question_departs_from_its_sentence_by_number_or_negation(question, why):
     sentence = "In winter the snow cover of 14 sites is higher."
     assert alterations.departure(question, sentence, [("higher", "lower")]) == why
 
@@ -217,7 +217,7 @@ SHARES = "The area where all groups grow had the largest share (39.12%), followe
         (SHARES, "35.01%", {"follow", "dominat", "forb"}),
     ],
 )
-def test_values_of_one_unit_are_told_apart_by_the_words_of_their_own_clause(sentence, value, apart):
+def test_values_of_one_unit_are_told_apart_by_their_clauses_words(sentence, value, apart):
     found = facts.numbers(sentence)
     (fact,) = [f for f in found if f.text == value]
     got = facts.telling_apart(sentence, fact, found)

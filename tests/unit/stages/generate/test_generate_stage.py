@@ -260,7 +260,7 @@ class Louder:
         return []
 
 
-def test_raising_a_strategy_s_version_or_editing_its_prompts_redoes_its_items(monkeypatch):
+def test_new_strategy_version_or_edited_prompt_redoes_its_items(monkeypatch):
     def salts():
         ctx, _ = make_context(generate={"strategy": "louder", "types": ("definition",)})
         monkeypatch.setattr(ctx.registry, "get", lambda kind, name: Louder)

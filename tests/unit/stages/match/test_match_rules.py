@@ -79,7 +79,7 @@ async def test_mention_when_only_in_related_work_then_mentioned_only() -> None:
     assert (said.used, said.code) == (False, "mentioned_only")
 
 
-async def test_mention_when_introduction_names_it_without_use_then_mentioned_only() -> None:
+async def test_dataset_named_in_the_introduction_is_mentioned_only() -> None:
     intro = ("Introduction", INTRO, ["Several precipitation products such as TPHiPr (1979 to 2020) exist."])
     assert (await judge("mention", RAIN, intro)).code == "mentioned_only"
     intro = ("Abstract", INTRO, ["Here the TPHiPr precipitation product (1979 to 2020) is used to force a model."])
@@ -126,7 +126,7 @@ async def test_datafinder_when_cited_and_named_twice_then_used_else_not() -> Non
     assert not (await judge("datafinder", RAIN, once, related, references=(reference,))).used
 
 
-async def test_datafinder_counts_below_experiments_and_not_in_pretraining_sentences() -> None:
+async def test_datafinder_counts_below_experiments_not_in_pretraining() -> None:
     reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
     said = ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."]
     for heading, used in (("Results", True), ("Site", False), ("Discussion of results", True), ("Conclusions", False)):
@@ -156,7 +156,7 @@ def test_names_when_title_has_concept_acronym_then_it_is_no_name() -> None:
     assert [n.text for n in DatasetNames(package).names] == ["neonDivData"]
 
 
-async def test_mention_when_numbers_are_decimals_or_units_then_they_are_no_citations() -> None:
+async def test_decimals_and_units_are_not_taken_for_citations() -> None:
     text = ["Rain fell on 8.3 days over 214 km3 at a rate of 1.3, and the level3 product was drawn."]
     related = ("Related work", RELATED, ["Others used [1], [2] and [4]."])
     said = await judge("mention", RAIN, ("Data", METHOD, text), related, references=(OWN_REFERENCE,))

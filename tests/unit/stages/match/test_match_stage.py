@@ -115,7 +115,7 @@ class _Scope:
         return tuple(r for r in self._outputs.get(stage, ()) if isinstance(r, kind))
 
 
-def test_items_when_candidate_has_no_document_then_no_item_and_two_finds_are_one() -> None:
+def test_match_items_need_a_document_and_two_finds_are_one_item() -> None:
     document, labels = make_paper([("Data", SectionClass.METHOD, [SENTENCE])])
     links = tuple(
         Link(dataset_id="ice", paper_id=p, found_by=by)

@@ -40,7 +40,7 @@ def parse(path: Path) -> Document:
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("names", HEADINGS)
-def test_paper_when_laid_out_then_sentences_and_headings_come_back_in_order(
+def test_laid_out_papers_sentences_and_headings_come_back_in_order(
     tmp_path: Path, columns: int, style: str, names: str
 ) -> None:
     document = parse(made_pdf(tmp_path / "paper.pdf", columns, HEADINGS[names], style=STYLES[style]))
@@ -55,7 +55,7 @@ def test_paper_when_laid_out_then_sentences_and_headings_come_back_in_order(
     assert sum(b.kind is BlockKind.REFERENCE for b in document.blocks) >= 10
 
 
-def test_sentences_when_mapped_back_then_the_page_holds_their_words_within_the_box(tmp_path: Path) -> None:
+def test_page_holds_a_sentences_words_within_its_box(tmp_path: Path) -> None:
     path = made_pdf(tmp_path / "paper.pdf", columns=2)
     document = parse(path)
     with pymupdf.open(path) as pdf:
@@ -68,7 +68,7 @@ def test_sentences_when_mapped_back_then_the_page_holds_their_words_within_the_b
             assert span.text.split()[0] in found
 
 
-def test_paragraph_when_it_crosses_a_column_then_it_is_one_block_with_lines_in_both(tmp_path: Path) -> None:
+def test_paragraph_across_columns_is_one_block_with_lines_in_both(tmp_path: Path) -> None:
     document = parse(made_pdf(tmp_path / "paper.pdf", columns=2))
     crossing = [
         b for b in document.blocks if b.kind is BlockKind.PARAGRAPH and len({ln.bbox[0] > 250 for ln in b.lines}) == 2

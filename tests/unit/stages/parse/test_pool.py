@@ -68,7 +68,7 @@ def test_worker_when_it_parsed_a_file_then_it_is_used_again(pool: ParserPool) ->
     assert ask(pool, "Good").title == ask(pool, "Good").title
 
 
-def test_worker_when_it_hangs_then_it_is_killed_and_the_next_file_is_parsed(pool: ParserPool) -> None:
+def test_hanging_worker_is_killed_and_the_next_file_is_parsed(pool: ParserPool) -> None:
     ask(pool, "Good")
     worker = pool.pids()[0]
     with pytest.raises(PaperError) as raised:

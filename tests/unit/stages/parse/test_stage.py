@@ -69,7 +69,7 @@ async def test_hard_file_when_parsed_then_it_is_set_aside_with_its_reason(name: 
 
 @realdata
 @pytest.mark.realdata
-async def test_encrypted_pdf_when_the_password_is_in_the_environment_then_it_is_parsed(
+async def test_encrypted_pdf_is_parsed_with_the_environments_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MY_PASSWORDS", "wrong\nuser-pw\n")

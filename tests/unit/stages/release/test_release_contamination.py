@@ -41,7 +41,7 @@ def test_thirteen_words_in_a_row_are_an_overlap_and_twelve_are_not(tmp_path):
     assert Benchmarks([file], 12).overlap(asked("Tell me, " + " ".join(words[2:14]) + " please?")) is not None
 
 
-def test_a_short_question_overlaps_only_when_it_is_the_same_and_short_answers_never(tmp_path):
+def test_short_question_overlaps_only_when_it_is_the_same(tmp_path):
     file = lines(tmp_path / "bench.jsonl", {"question": "What is snow depth?", "answer": "By stations"})
     found = Benchmarks([file], 13)
     assert found.overlap(asked("what is SNOW-depth")) is not None

@@ -35,7 +35,7 @@ def hub(monkeypatch, tmp_path):
     return datasets
 
 
-def test_datasets_loads_every_configuration_offline_with_the_columns_of_the_card(release, hub, tmp_path):
+def test_datasets_loads_every_configuration_with_the_cards_columns(release, hub, tmp_path):
     folder, cache = str(release.folder), str(tmp_path / "cache")
     names = hub.get_dataset_config_names(folder)
     assert names[0] == "questions"
@@ -139,7 +139,7 @@ def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
         register(other)
 
 
-def test_the_rag_samples_have_each_answer_with_the_passages_that_hold_its_evidence(formatted):
+def test_rag_samples_have_each_answer_with_its_evidences_passages(formatted):
     """Their own readers are in tests/integration/rag (make test-rag): they bring a hundred packages."""
     folder = formatted.folder / "rag"
     rows = {r.question: r for r in formatted.rows("test")}

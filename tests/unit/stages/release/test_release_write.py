@@ -78,7 +78,7 @@ def test_the_same_results_give_the_same_bytes_whatever_order_they_come_in(tmp_pa
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
 
 
-def test_evidence_keeps_its_licence_and_points_at_the_passages_that_hold_it(tmp_path):
+def test_evidence_keeps_its_licence_and_points_at_its_passages(tmp_path):
     release = write(small_run(), tmp_path / "release")
     passages = {p.id: p for p in release.passages()}
     assert all(len(p.text.split()) <= 100 for p in passages.values())
@@ -139,7 +139,7 @@ def test_release_json_lists_every_file_with_its_hash_and_no_clock_time(tmp_path)
 
 
 @pytest.mark.parametrize("datasets", [1, 2, 3, 5])
-def test_a_tiny_run_gives_sensible_splits_and_the_card_says_which_are_empty(tmp_path, datasets):
+def test_tiny_run_has_sensible_splits_and_the_card_names_empty_ones(tmp_path, datasets):
     run = small_run(datasets=max(datasets, 4), pairs_each=8)
     keep = {f"ds-{i:03}" for i in range(4 - datasets, 4)} if datasets < 4 else {d.id for d in run.all_datasets}
     run.all_datasets = [d for d in run.all_datasets if d.id in keep]
@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_the_release_that_was_there(tmp_path):
     assert tree(tmp_path) == before
 
 
-def test_what_a_killed_writer_left_behind_is_cleared_and_not_taken_for_a_release(tmp_path):
+def test_leavings_of_a_killed_writer_are_cleared(tmp_path):
     (tmp_path / ".release.making" / "corpus").mkdir(parents=True)
     (tmp_path / ".release.making" / "corpus" / "old.jsonl").write_text("{}")
     release = write(small_run(), tmp_path / "release")
@@ -282,7 +282,7 @@ def test_the_card_says_the_known_limits_in_figures_of_this_release(tmp_path):
     assert "licences |" not in card and "\n\n| licence, as the source states it | passages |\n|---|---:|\n| CC" in card
 
 
-def test_an_imported_card_claims_no_evidence_and_says_what_the_published_splits_leak(tmp_path):
+def test_imported_card_claims_no_evidence_and_says_what_leaks(tmp_path):
     content = from_run(small_run(), ReleaseInfo(name="x", origin="Somebody's data", scirgen="1", domain="geo"))
     ids = list(content.datasets)
     content.splits = {d: "train" if n != 1 else "test" for n, d in enumerate(ids)}

@@ -69,7 +69,7 @@ def test_alpaca_rows_have_question_passages_and_answer(
     assert any(e.text.split()[0] in found[0]["input"] for e in first.evidence) or not first.evidence
 
 
-def test_preference_pairs_have_an_unfaithful_side_of_the_same_dataset_and_type(
+def test_preference_pairs_have_an_unfaithful_side_of_the_same_type(
     formatted: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("trl")

@@ -59,7 +59,7 @@ def test_heading_when_topical_then_it_is_left_open() -> None:
     assert rules().label("Ocean fronts as decadal thermostats", "en") is None
 
 
-def test_subheading_when_the_main_heading_names_a_class_then_it_inherits_it() -> None:
+def test_subheading_inherits_the_class_that_its_main_heading_names() -> None:
     assert rules().label_path(("3 Results", "3.1 Data"), "en") is SectionClass.EXPERIMENT
     assert rules().label_path(("Snow in the Andes", "Methods"), "en") is SectionClass.METHOD
 
@@ -88,13 +88,13 @@ def test_runs_when_listed_then_they_cover_the_whole_text_without_gaps() -> None:
     assert all(a.end == b.start for a, b in pairwise(runs))
 
 
-def test_summary_when_first_then_introduction_and_when_last_then_conclusion() -> None:
+def test_first_summary_is_introduction_and_last_is_conclusion() -> None:
     made = document((1, "Summary"), (1, "Methods"), (1, "Results"), (1, "Summary"))
     labels = label_by_rules(made, heading_runs(made), rules())
     assert labels[1] is SectionClass.INTRODUCTION and labels[-1] is SectionClass.CONCLUSION
 
 
-def test_fallback_when_topical_sections_follow_the_introduction_then_experiment() -> None:
+def test_topical_sections_after_the_introduction_are_experiment() -> None:
     made = document((1, "Introduction"), (1, "Fronts and hiatus"), (1, "Conclusions"))
     runs = heading_runs(made)
     labels = label_by_rules(made, runs, rules())

@@ -22,7 +22,7 @@ async def tag(rule, pack="standard", size=10, pairs=PAIRS):
     return outputs, chat
 
 
-async def test_a_batch_is_tagged_in_one_call_and_only_bloom_and_provenance_change():
+async def test_batch_is_tagged_in_one_call_and_only_bloom_changes():
     outputs, chat = await tag(lambda p, n: {f"q{i}": f"C{i}" for i in range(1, 6)})
     assert len(chat.prompts) == 1
     assert [p.bloom for p in outputs] == ["C1", "C2", "C3", "C4", "C5"]

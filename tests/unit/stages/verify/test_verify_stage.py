@@ -129,5 +129,5 @@ def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None
         "It was also found in the second of the two valleys.",
     ],
 )
-def test_incomplete_when_part_is_missing_or_it_points_elsewhere_then_says_why(text: str) -> None:
+def test_incomplete_or_pointing_sentence_is_rejected_with_why(text: str) -> None:
     assert incomplete(text)
