@@ -101,7 +101,11 @@ def test_the_same_pair_twice_stays_two_rows_with_ids_of_their_own(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [('{"id": "a"', "x.json: not JSON"), ("[1]", "not a record but a list"), ('{"query": {}}', "without an id")],
+    [
+        ('{"id": "a"', "x.json: not valid JSON"),
+        ("[1]", "expected an object, found int"),
+        ('{"query": {}}', "without an id"),
+    ],
 )
 def test_bad_input_is_named(tmp_path, content, message):
     (tmp_path / "x.json").write_text(content)
@@ -119,11 +123,11 @@ def test_a_missing_or_empty_folder_is_refused(tmp_path):
 def test_a_damaged_gzip_and_a_bad_line_are_named(tmp_path):
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(gzip.compress(json.dumps(record(1)).encode() * 500)[:60])
-    with pytest.raises(InputError, match=r"damaged|not JSON"):
+    with pytest.raises(InputError, match=r"cannot be read|not valid JSON"):
         scirgen_geo(cut)
     lines = tmp_path / "l.jsonl"
     lines.write_text(json.dumps(record(1)) + "\n{oops\n")
-    with pytest.raises(InputError, match="line 2"):
+    with pytest.raises(InputError, match=r"l\.jsonl:2"):
         scirgen_geo(lines)
 
 

@@ -93,7 +93,7 @@ async def test_messages_for_a_model_without_a_template_are_an_error_with_a_hint(
     loaded = tiny("gpt2")
     loaded.tokenizer.chat_template = None
     reply = (await TransformersScoring.of(loaded).score([ScoreRequest((Message("user", "Is it?"),), "Yes")]))[0]
-    assert isinstance(reply, ModelError) and "plain" in reply.hint
+    assert isinstance(reply, ModelError) and "instruction-tuned" in reply.hint
 
 
 async def test_a_folder_is_opened_through_the_registry_like_any_backend(tmp_path: Path) -> None:
