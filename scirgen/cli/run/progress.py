@@ -91,7 +91,8 @@ class ScreenObserver(Silent):
         if left := self._left():
             line += f"; about {left} left for what is known so far"
         if now - self._finished_at >= _HEARTBEAT_S:
-            line += f"; working, the last item finished {spoken(now - self._finished_at)} ago"
+            ago = f"the last item finished {spoken(now - self._finished_at)} ago"
+            line += f"; working, {ago if any(c.done for c in self._counts.values()) else 'nothing has finished yet'}"
         print(line, file=sys.stderr, flush=True)
 
     def _left(self) -> str:

@@ -19,6 +19,16 @@ class Result:
     n_rejections: int = 0
 
 
+def said_twice(text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is printed until the text has come twice; after 30 s the test fails."""
+    said, end = "", time.monotonic() + 30
+    while said.count(text) < 2:
+        assert time.monotonic() < end, said
+        time.sleep(0.02)
+        said += capsys.readouterr().err
+    return said
+
+
 def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -27,10 +37,17 @@ def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(
         observer.planned("generate", 36)
         for _ in range(18):
             observer.finished(Result(), reused=False, seconds=30.0)  # type: ignore[arg-type]
-        time.sleep(0.7)
-    said = capsys.readouterr().err
-    assert said.count("generate 18/36") >= 2
+        said = said_twice("generate 18/36", capsys)
     assert "left for what is known so far; working, the last item finished" in said
+
+
+def test_line_says_that_nothing_has_finished_yet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_HEARTBEAT_S", 0.05)
+    with ScreenObserver(live=False):
+        said = said_twice("reading the catalogue", capsys)
+    assert "reading the catalogue; working, nothing has finished yet" in said
 
 
 def test_time_left_counts_items_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
