@@ -1,7 +1,7 @@
 """Does the score tell faithful answers from unfaithful ones? ROC-AUC and pairwise accuracy on constructed corruptions.
 
-Every configuration (framing, window) is measured once; the forms of the shift are computed from the same log-probabilities.
-``auc`` and ``pairwise`` at the top of the JSON are those of the filter's defaults, or of ``--framings``, ``--windows`` and
+Every window is measured once; the forms of the shift are computed from the same log-probabilities.
+``auc`` and ``pairwise`` at the top of the JSON are those of the filter's defaults, or of ``--windows`` and
 ``--forms`` when each names one. With ``--cache`` a run that was cut short goes on where it stopped.
 """
 
@@ -52,7 +52,6 @@ def main() -> None:
         "--first", type=int, help="score the answers of so many of them only; corruptions stay the same"
     )
     parser.add_argument("--per-dataset", type=int, default=4)
-    parser.add_argument("--framings", default="plain", help="plain,chat")
     parser.add_argument("--windows", default="full", help="full,evidence,max")
     parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--seed", type=int, default=0)
@@ -81,32 +80,28 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     model = await open_scoring(arguments.model, base, load_registry())
     session = CachedScoreSession(model, cache=ReplyCache.open(arguments.cache or ":memory:"))
     default = Config().filter
-    wanted = (default.framing, default.window, default.shift_form)
-    every: dict[tuple[str, str, str], list[float | None]] = {}
-    for framing, window in itertools.product(arguments.framings.split(","), arguments.windows.split(",")):
-        config = base.model_copy(
-            update={"filter": base.filter.model_copy(update={"framing": framing, "window": window})}
-        )
+    wanted = (default.window, default.shift_form)
+    every: dict[tuple[str, str], list[float | None]] = {}
+    for window in arguments.windows.split(","):
+        config = base.model_copy(update={"filter": base.filter.model_copy(update={"window": window})})
         start = time.perf_counter()
         scores = [s async for s in _scores(chosen, items, config, session)]
         seconds = time.perf_counter() - start
         for form in arguments.forms.split(","):
             values = [None if s is None else FORMS[form](s.logprobs_with, s.logprobs_without) for s in scores]
-            every[framing, window, form] = values
-            rows.append(
-                {"framing": framing, "window": window, "form": form, **judge(items, values), "seconds": seconds}
-            )
-        print(f"  {framing}, {window}: {seconds:.0f} s, {sum(s is None for s in scores)} not scored", flush=True)
+            every[window, form] = values
+            rows.append({"window": window, "form": form, **judge(items, values), "seconds": seconds})
+        print(f"  {window}: {seconds:.0f} s, {sum(s is None for s in scores)} not scored", flush=True)
     await session.aclose()
-    shown = next((r for r in rows if (r["framing"], r["window"], r["form"]) == wanted), rows[0])
-    base_values = every[shown["framing"], shown["window"], shown["form"]]
+    shown = next((r for r in rows if (r["window"], r["form"]) == wanted), rows[0])
+    base_values = every[shown["window"], shown["form"]]
     for row in rows:
-        row["over_default"] = differences(items, every[row["framing"], row["window"], row["form"]], base_values)
+        row["over_default"] = differences(items, every[row["window"], row["form"]], base_values)
     if arguments.labels:
         write_labels(arguments.labels, chosen, items, base_values)
     return {
         "model": str(model.identity), "split": arguments.split, "datasets": len({i.entry for i in items}), "counts": counts,
-        "configuration": {k: shown[k] for k in ("framing", "window", "form")},
+        "configuration": {k: shown[k] for k in ("window", "form")},
         "auc": shown["auc"], "pairwise": shown["pairwise"], "kept": kept(items, base_values), "ablation": rows,
     }  # fmt: skip
 
@@ -205,23 +200,23 @@ def write_labels(path: Path, chosen: Sequence[Entry], items: Sequence[Item], val
 
 def print_tables(result: dict[str, Any]) -> None:
     """Markdown."""
-    print("\n| framing | window | form | " + " | ".join(f"{k} AUC / pairs" for k in KINDS) + " |")
-    print("|---" * (3 + len(KINDS)) + "|")
+    print("\n| window | form | " + " | ".join(f"{k} AUC / pairs" for k in KINDS) + " |")
+    print("|---" * (2 + len(KINDS)) + "|")
     for row in result["ablation"]:
         cells = [f"{_share(row['auc'][k])} / {_share(row['pairwise'][k])}" for k in KINDS]
-        print(f"| {row['framing']} | {row['window']} | {row['form']} | " + " | ".join(cells) + " |")
+        print(f"| {row['window']} | {row['form']} | " + " | ".join(cells) + " |")
     chosen = result["configuration"]
-    print(f"\nShare kept above a threshold ({chosen['framing']}, {chosen['window']}, {chosen['form']}):\n")
+    print(f"\nShare kept above a threshold ({chosen['window']}, {chosen['form']}):\n")
     print("| threshold | faithful | " + " | ".join(KINDS) + " |\n" + "|---" * (2 + len(KINDS)) + "|")
     for threshold, shares in result["kept"].items():
         print(f"| {threshold} | " + " | ".join(_share(shares[k]) for k in ("faithful", *KINDS)) + " |")
     others = [r for r in result["ablation"] if r["form"] == chosen["form"] and r["auc"] != result["auc"]]
     if others:
-        print(f"\nAUC less that of {chosen['framing']}, {chosen['window']}, 95 % intervals (datasets drawn again):\n")
-        print("| framing | window | " + " | ".join(KINDS) + " |\n" + "|---" * (2 + len(KINDS)) + "|")
+        print(f"\nAUC less that of {chosen['window']}, 95 % intervals (datasets drawn again):\n")
+        print("| window | " + " | ".join(KINDS) + " |\n" + "|---" * (1 + len(KINDS)) + "|")
     for row in others:
         cells = [_ends(row["over_default"]["auc"][k]) for k in KINDS]
-        print(f"| {row['framing']} | {row['window']} | " + " | ".join(cells) + " |")
+        print(f"| {row['window']} | " + " | ".join(cells) + " |")
 
 
 def _ends(ends: list[float] | None) -> str:

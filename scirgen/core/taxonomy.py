@@ -195,6 +195,9 @@ class LanguageWording(_Strict):
     contrasts: tuple[tuple[str, str], ...] = Field(
         default=(), description="further pairs that answers are compared by; looser than `opposites`"
     )
+    antonyms: tuple[tuple[str, str], ...] = Field(
+        default=(), description="further pairs, compared only where the evidence has the other word of a pair"
+    )
     negations: tuple[tuple[str, str], ...] = Field(
         default=(), description="(plain, negated) words: exchanging them turns what a sentence says round"
     )

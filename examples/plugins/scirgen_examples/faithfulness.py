@@ -10,7 +10,7 @@ class OverlapScorer:
     """Share of the answer's words that stand in its evidence."""
 
     name: ClassVar[str] = "overlap"
-    needs_logprobs: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
     default_threshold: ClassVar[float] = 0.5
 

@@ -7,6 +7,7 @@ class ById:
     """It does where it says the dataset's id."""
 
     name = "by-id"
+    needs = ()  # ("generator",) for one that asks a model
 
     async def judge(self, pair: MatchPair, ctx: StageContext) -> Judgement:
         at = pair.document.text.find(pair.dataset.id)

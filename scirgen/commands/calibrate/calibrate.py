@@ -190,7 +190,7 @@ async def calibrate(
     found = Calibrated(len(rows), sum(r.faithful for r in rows))
     found.types = tuple(t.id for t in Taxonomies(resources).graesser.types)
     found.settings = {
-        "faithfulness": list(names), "framing": config.filter.framing, "window": config.filter.window,
+        "faithfulness": list(names), "window": config.filter.window,
         "shift_form": config.filter.shift_form,
     }  # fmt: skip
     everything = [Judged(0.0, r.faithful, weight=r.weight, cluster=r.cluster, part=r.part) for r in rows]
@@ -328,7 +328,7 @@ async def fit_ensemble(
         found = [m for m in await measure(pairs, labels, materials, ctx) if not isinstance(m, Exception)]
         fitted = fit(
             found, ctx.scorer.identity, description=description, precision=precision, rejected=rejected,
-            framing=config.filter.framing, prior=config.filter.contrast_prior,
+            prior=config.filter.contrast_prior,
         )  # fmt: skip
     return fitted, fitted.summary(found)
 

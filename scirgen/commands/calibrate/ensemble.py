@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TEXT: Final = (
     "discounted", "worst", "known", "added", "unknown", "missing_numbers", "missing_names", "absolute", "negations", "linked", "inference",
+    "number", "opposite", "negation", "exchanged", "other", "worst_gain", "unknown_gain", "unknown_loss", "worst_unknown", "antonyms",
 )  # fmt: skip
 POLAR: Final = ("claim", "claim_known", "claim_numbers", "yes")
 RIVAL: Final = ("unknown", "uncovered", "in_rival", "over_rival", "absolute", "linked", "missing_numbers", "inference")
@@ -133,7 +134,6 @@ def fit(
     precision: float | None = None,
     rejected: float = 0.04,
     typical: Collection[str] = (),
-    framing: str = "plain",
     prior: float = 0.5,
 ) -> Fitted:
     """Fit each group that has labels of both kinds in at least two folds.
@@ -145,7 +145,7 @@ def fit(
         precision: what the thresholds must reach on answers of left-out folds; None: they reject the share ``rejected`` of the true.
         rejected: at most this share of the true answers is rejected, on left-out folds.
         typical: folds whose true answers set that threshold, where others are harder than what will be filtered; empty: all.
-        framing, prior: the settings that the scores were measured with.
+        prior: ``filter.contrast_prior`` that the scores were measured with.
 
     Raises:
         InputError: no group has enough labels.
@@ -180,7 +180,7 @@ def fit(
         description=description,
     )
     made = EnsembleFile(
-        scorer=f"{identity.backend}:{identity.name}", revision=identity.revision, framing=framing, contrast_prior=prior,
+        scorer=f"{identity.backend}:{identity.name}", revision=identity.revision, contrast_prior=prior,
         labels=labels, groups=groups,
     )  # fmt: skip
     return Fitted(made, tuple(outside))

@@ -242,22 +242,13 @@ class FilterConfig(Section):
         description="scorers, in order; empty: none; auto: the ensemble where one fits the scorer, else shift; contrast; "
         "and llm_judge on what passes where the generator follows the standard prompts",
     )
-    combine: Literal["all", "any", "weighted"] = Field(
-        default="all",
-        description="how several scorers decide together; weighted: sum of weight x (score - threshold) > 0",
-    )
-    weights: dict[str, float] = Field(
-        default={}, description="scorer -> weight, for combine: weighted; 1 where not given"
-    )
-    framing: Literal["plain", "chat"] = Field(
-        default="plain", description="prompt of the scorer: text or chat template"
-    )
+    combine: Literal["all", "any"] = Field(default="all", description="how several scorers decide together")
     window: Literal["full", "evidence", "max"] = Field(
         default="evidence",
         description="score against the pair's evidence (the whole context where it has none), the whole context, or the best of "
         "several passages",
     )
-    shift_form: Literal["mean", "sum", "p_ratio", "relative", "discounted"] = Field(
+    shift_form: Literal["mean", "relative", "discounted"] = Field(
         default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
     contrast_most: int = Field(default=8, ge=1, description="alternatives of an answer that contrast compares it with")

@@ -144,7 +144,7 @@ class OpenAIScoring(ScoringModel):
         if not isinstance(request.prompt, str):
             raise RefusedRequestError(
                 "an OpenAI-compatible server cannot score a continuation of chat messages",
-                hint="Use the plain framing (filter.framing: plain), or start vLLM with --enable-scale-out.",
+                hint="Start vLLM with --enable-scale-out, or use a scorer in process (hf:).",
             )
         text = request.prompt + request.continuation
         body: dict[str, Any] = {"model": self.uri.name, "prompt": text, "max_tokens": 1, "temperature": 0.0}

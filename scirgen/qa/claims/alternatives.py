@@ -232,7 +232,8 @@ def _exchanged(answer: str, a: tuple[int, int], b: tuple[int, int]) -> Alternati
 
 
 def _opposites(answer: str, evidence: str, wording: LanguageWording, loose: bool) -> Iterator[Alternative]:
-    yield from _exchanged_words(answer, evidence, (*wording.opposites, *wording.contrasts), "opposite", loose)
+    further = () if loose else wording.antonyms
+    yield from _exchanged_words(answer, evidence, (*wording.opposites, *wording.contrasts, *further), "opposite", loose)
 
 
 def _degrees(answer: str, evidence: str, wording: LanguageWording, loose: bool) -> Iterator[Alternative]:
@@ -254,14 +255,15 @@ def _exchanged_words(
 
 
 def _negations(answer: str, evidence: str, wording: LanguageWording, loose: bool) -> Iterator[Alternative]:
-    """A plain statement negated, where the evidence negates something; a negated one plain, where it negates nothing."""
+    """A negated statement plain, always; a plain one negated, where the evidence negates something."""
     denies = bool(set(words(evidence)) & set(wording.negating))
-    both = [way for pair in wording.negations for way in (pair, pair[::-1])]
+    both = [way for pair in wording.negations for way in ((pair, pair[::-1]) if loose else (pair[::-1], pair))]
     for said, instead in both:
         plain, negated = sorted((said, instead), key=len)
-        if not loose and (said == plain) != denies:
+        if not said or (said == plain and not denies and not loose):
             continue
-        for match in re.finditer(rf"(?<![\w-]){re.escape(said)}(?![\w-])", answer, re.IGNORECASE):
+        tail = r"\s+" if not instead else r"(?![\w-])"
+        for match in re.finditer(rf"(?<![\w-]){re.escape(said)}{tail}", answer, re.IGNORECASE):
             doubled = negated.startswith(plain) and answer[match.end() :].lower().startswith(
                 negated[len(plain) :].lower()
             )

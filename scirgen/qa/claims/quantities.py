@@ -18,7 +18,7 @@ _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑"
 """Character for character, so that offsets stay."""
 
 _UNIT = (
-    r"%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
+    r"%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
     r"|ppmv?|ppbv?|DU|[mkμµn]?g|t|ha|mu|[kcmdμµn]?m(?:[23²³]|\^[23])?|[mμµ]?mol|[mμµ]?[lL]|K|s|h|d)(?![A-Za-z0-9_°])"
     r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|hour|day|week|month|year|decade|degree"
     r"|gram|kilogram|hectare|litre|liter)s?\b|min\b"
@@ -159,7 +159,7 @@ class Stated:
 
     def _derives(self, claimed: Quantity) -> bool:
         """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m."""
-        if not claimed.unit:
+        if not claimed.unit or claimed.signed:
             return False
         span = claimed.unit in ("year", "years")
         like = [q for q in self.found if q.unit == claimed.unit or (span and q.year)][:12]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +19,8 @@ from scirgen.qa.claims.quantities import Quantity, missing, quantities, stated
 
 _NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*[A-Z0-9][\w/-]*")
 _FARTHEST = 40
+_FEWEST_COUNTED = 2
+_LETTERS_COUNTED = 4
 _NEAR = 4
 """Two words that an answer puts side by side count as linked in the evidence up to this many words apart."""
 
@@ -37,6 +39,7 @@ class Support:
         names: abbreviations and product names that neither has.
         absolute: words that allow no exception and that neither has ("all", "never", "prove").
         negations: negating words that neither has.
+        antonyms: words that neither has, each with the opposite that one of them has.
         linked: share of the answer's neighbouring words that stand near each other in the evidence or the question too.
         distance: mean logarithm of the distance there, in words, of neighbours that both occur.
         reversed: share of the pairs of known words whose order differs from that of their first places.
@@ -51,6 +54,7 @@ class Support:
     names: tuple[str, ...]
     absolute: tuple[str, ...]
     negations: tuple[str, ...]
+    antonyms: tuple[tuple[str, str], ...]
     linked: float
     distance: float
     reversed: float
@@ -131,15 +135,46 @@ def support(answer: str, question: str, evidence: Sequence[str], wording: Langua
         names=tuple(unnamed(answer, f"{whole}\n{question}")),
         absolute=tuple(w for w in told if w in wording.absolute and w not in every),
         negations=tuple(w for w in told if w in wording.negating and w not in every),
+        antonyms=tuple(_turned(answer, f"{whole}\n{question}", wording)),
         linked=linked,
         distance=distance,
         reversed=turned,
     )
 
 
+def _turned(answer: str, text: str, wording: LanguageWording) -> Iterator[tuple[str, str]]:
+    said, stood = (f" {' '.join(words(t))} " for t in (answer, text))
+    for pair in (*wording.opposites, *wording.contrasts, *wording.antonyms):
+        for mine, other in (pair, pair[::-1]):
+            if f" {mine} " in said and f" {mine} " not in stood and f" {other} " in stood:
+                yield mine, other
+
+
 def unstated(answer: str, text: str, wording: LanguageWording) -> list[Quantity]:
-    """The answer's numbers that a text does not state; counts of things up to 20 are not looked for."""
-    return [q for q in missing(quantities(answer), stated(text, wording.number_words)) if not q.count]
+    """The answer's numbers that a text does not state; of counts up to 20 only those of things that the text counts otherwise."""
+    return [q for q in missing(quantities(answer), stated(text, wording.number_words)) if not q.count] + _miscounted(
+        answer, text, wording.number_words
+    )
+
+
+def _miscounted(answer: str, text: str, number_words: Mapping[str, float]) -> list[Quantity]:
+    """Counts of the answer ("five plots") that a text nowhere states, where it counts the same thing ("three mosquito plots")."""
+    told, stood = words(answer), words(text)
+    known = {_count(w, number_words) for w in stood}
+    found = []
+    for at, word in enumerate(told[:-1]):
+        number = _count(word, number_words)
+        if number is None or number in known or number < _FEWEST_COUNTED or len(told[at + 1]) < _LETTERS_COUNTED:
+            continue
+        things = [i for i, w in enumerate(stood) if stem(w) == stem(told[at + 1])]
+        if any(_count(w, number_words) is not None for i in things for w in stood[max(0, i - _NEAR) : i]):
+            start = answer.lower().find(word)
+            found.append(Quantity(word, start, start + len(word), start + len(word), number))
+    return found
+
+
+def _count(word: str, number_words: Mapping[str, float]) -> float | None:
+    return float(word) if word.isdecimal() and len(word) < _LETTERS_COUNTED else number_words.get(word)
 
 
 def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[Quantity, str]]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, QAPair, Score
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.base import StageContext
+
+Need = Literal["generator", "scorer", "judge", "entailment"]
+"""A model: that of ``models.generator``; one that gives log-probabilities; ``models.judge``, else the generator; ``filter.entailment``."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,15 @@ class Faithfulness(Protocol):
 
     A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
     both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it
-    (else `usual_threshold` decides); ``asks_generator = True`` where it asks a chat model; and ``only_passed = True`` where it costs so much that, with
+    (else `usual_threshold` decides); and ``only_passed = True`` where it costs so much that, with
     ``combine: all``, it is asked only about pairs that passed the scorers before it. Pairs carry the scores of the scorers before it.
+
+    Attributes:
+        needs: the models it asks: a model that no gate and no scorer in force needs is not opened.
     """
 
     name: ClassVar[str]
-    needs_logprobs: ClassVar[bool]
+    needs: ClassVar[tuple[Need, ...]]
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         """One score a pair, in order, higher is more faithful; an exception where none could be had, never a default.

@@ -101,9 +101,6 @@ def reason_against(pair: QAPair, kind: QuestionType | None, config: Config) -> s
     """Why the scores together reject a pair, in one sentence; "" where they accept it, or where nothing was measured."""
     scores = deciding(pair, kind)
     failing = [s for s in scores if not s.passed]
-    if config.filter.combine == "weighted" and scores:
-        margin = sum(config.filter.weights.get(s.name, 1.0) * (s.value - (s.threshold or 0.0)) for s in scores)
-        return "" if margin > 0 else f"the weighted sum of scores less thresholds is {margin:.4f}"
     if not failing or (config.filter.combine == "any" and len(failing) < len(scores)):
         return ""
     return sentence(failing[0])

@@ -11,10 +11,10 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, context_text
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, load_registry
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.filter.base import Gate, Material
+from scirgen.stages.filter.base import Gate, Material, Need
 from scirgen.stages.filter.deciding import (
     deciding,
     possible_names,
@@ -26,9 +26,6 @@ from scirgen.stages.filter.deciding import (
 from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
 from scirgen.stages.filter.gates.opinion import type_tagger
 
-_WITHOUT_LOGPROBS = frozenset({"nli", "llm_judge"})
-_WITH_GENERATOR = frozenset({"semantic", "semantic_hard", "rival", "llm_judge"})
-
 
 class FilterStage(Stage):
     """Accepted pairs with their scores; a `Rejection` for each other one; a `Failure` where no verdict could be had."""
@@ -38,12 +35,17 @@ class FilterStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""
-        chosen = set(possible_names(config))
-        asks_scorer = "nli" in chosen and config.filter.entailment.startswith("score:")
-        roles: list[Role] = ["scorer"] if asks_scorer or chosen - _WITHOUT_LOGPROBS else []
-        roles += ["generator"] if _WITH_GENERATOR & chosen else []
-        roles += ["judge"] if "llm_judge" in chosen and config.models.judge else []
-        return Uses(config=("filter", "language"), taxonomies=("graesser", "wording"), roles=tuple(roles))
+        needs = _needed(config, load_registry())
+        if "entailment" in needs and config.filter.entailment.startswith("score:"):
+            needs.add("scorer")
+        if "judge" in needs and not config.models.judge:
+            needs = needs - {"judge"} | {"generator"}
+        roles: tuple[Role, ...] = ("scorer", "generator", "judge")
+        return Uses(
+            config=("filter", "language"),
+            taxonomies=("graesser", "wording"),
+            roles=tuple(r for r in roles if r in needs),
+        )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item: this round's candidates, with what earlier rounds accepted."""
@@ -87,6 +89,12 @@ class FilterStage(Stage):
         accepted = await _faithful(candidates, material, found)
         # Accepted pairs keep the provenance of their generation: the store knows which item of this stage let them pass.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
+
+
+def _needed(config: Config, registry: Registry) -> set[Need]:
+    """The models that the gates and scorers in force ask."""
+    needs: set[Need] = {need for s in select_scorers(possible_names(config), registry) for need in s.needs}
+    return needs | ({"generator"} if any(g.needs_model for g in select_gates(config, registry)) else set())
 
 
 def select_gates(config: Config, registry: Registry) -> list[Gate]:
@@ -177,14 +185,14 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
 
 
 def check_thresholds(ctx: StageContext) -> None:
-    """Refuse thresholds and weights that would be read by nobody.
+    """Refuse thresholds that would be read by nobody.
 
     Raises:
         PluginError: they are for a scorer that does not exist ("did you mean").
         ResourceError: they are for a question type that the taxonomy does not have.
     """
     config = ctx.config.filter
-    for name in (*config.thresholds, *config.weights):
+    for name in config.thresholds:
         ctx.registry.get("faithfulness", name)
     for kinds in config.thresholds.values():
         ctx.taxonomies.question_types([kind for kind in kinds if kind != "*"])

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol
 
 from scirgen.core.records import Dataset, Document, SectionClass, SectionLabel
 from scirgen.core.text.sentences import document_sentences
@@ -106,6 +106,8 @@ class MatchStrategy(Protocol):
     """
 
     name: str
+    needs: tuple[Literal["generator"], ...]
+    """Whether it asks the generator; () for a rule."""
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """The judgement on one pair.

@@ -60,6 +60,7 @@ class ModelStrategy:
     """``model``: the sentences nearest to the metadata and those that name the dataset are judged by the generator."""
 
     name = "model"
+    needs = ("generator",)
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """By the model, within the guards."""
@@ -76,6 +77,7 @@ class AutoStrategy:
     """
 
     name = "auto"
+    needs = ("generator",)
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """By rule first."""

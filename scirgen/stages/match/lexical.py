@@ -77,6 +77,7 @@ class LexicalStrategy:
     """``lexical``: used, when the paper describes using data in most of the words that tell the dataset apart. No model."""
 
     name = "lexical"
+    needs = ()
     LEAST_COVERAGE = 0.75
     LEAST_WORDS = 4
 

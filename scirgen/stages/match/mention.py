@@ -83,6 +83,7 @@ class MentionStrategy:
     """
 
     name = "mention"
+    needs = ()
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """By rule."""
@@ -117,6 +118,7 @@ class DataFinderStrategy:
     """
 
     name = "datafinder"
+    needs = ()
     LEAST_NAMED = 2
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:

@@ -12,10 +12,9 @@ from typing import cast
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.records import Dataset, Document, Link, SectionLabel
+from scirgen.core.registry import Registry, load_registry
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
-
-_BY_RULE = frozenset({"mention", "datafinder", "lexical"})
 
 
 class MatchStage(Stage):
@@ -25,10 +24,9 @@ class MatchStage(Stage):
     version = 3
 
     def uses(self, config: Config) -> Uses:
-        """The model too, unless the strategy is one of the built-in rules."""
-        by_rule = config.match.strategy in _BY_RULE
-        roles: tuple[Role, ...] = () if by_rule else ("generator",)
-        return Uses(config=("match",), prompts=() if by_rule else ("match/judge",), roles=roles)
+        """The model too, where the strategy asks it."""
+        needs: tuple[Role, ...] = _found(config.match.strategy, load_registry()).needs
+        return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Each candidate link of the dataset whose paper has a document."""
@@ -79,7 +77,11 @@ def strategy(name: str, ctx: StageContext) -> MatchStrategy:
     Raises:
         PluginError: there is none, or it is not one.
     """
-    made = ctx.registry.get("match_strategy", name)
+    return _found(name, ctx.registry)
+
+
+def _found(name: str, registry: Registry) -> MatchStrategy:
+    made = registry.get("match_strategy", name)
     instance = made() if callable(made) else made
     if not hasattr(instance, "judge"):
         raise PluginError(f"match strategy {name!r} has no method judge", hint="See docs/profiles.md for the contract.")

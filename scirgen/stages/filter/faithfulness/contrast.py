@@ -17,7 +17,7 @@ from scirgen.llm.base import ScoreReply, ScoreRequest
 from scirgen.qa.claims.alternatives import Alternative, alternatives
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.windows import Window, chosen_window
 
@@ -92,10 +92,11 @@ class ContrastScorer:
     """
 
     name: ClassVar[str] = "contrast"
-    needs_logprobs: ClassVar[bool] = True
-    default_threshold: ClassVar[float] = -1.0
+    needs: ClassVar[tuple[Need, ...]] = ("scorer",)
+    # With the ensemble, which has its margins, it decides alone only where they are clear (docs/benchmarks/faithfulness.md).
+    default_threshold: ClassVar[float] = -2.0
     prompts: ClassVar[tuple[str, ...]] = (*PROMPTS, "claim")
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         return [

@@ -1,6 +1,6 @@
 """One probability of being faithful from several measurements: the shift, the contrast, and the words that the evidence holds.
 
-A logistic combination, fitted by ``scirgen calibrate --ensemble`` and kept as JSON. Coefficients belong to one scorer, window and framing:
+A logistic combination, fitted by ``scirgen calibrate --ensemble`` and kept as JSON. Coefficients belong to one scorer and window:
 a file made for another scorer is refused. One for the bundled scorer ships in ``weights/``.
 """
 
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -22,7 +24,7 @@ from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity
 from scirgen.qa.claims.support import Support, support
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.contrast import Contrast, ContrastScorer, contrasts, type_of
 from scirgen.stages.filter.faithfulness.shift import relative_shift
 
@@ -68,10 +70,9 @@ class EnsembleFile(BaseModel):
     """A fitted ensemble, as it is stored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     scorer: str = Field(description="backend:name of the scorer whose log-probabilities were used")
     revision: str = Field(default="", description="of the scorer; empty where it has none")
-    framing: str = "plain"
     contrast_prior: float = 0.5
     labels: Labels
     groups: dict[Group, Logistic]
@@ -90,7 +91,7 @@ def ensemble_for(config: Config, identity: ModelIdentity) -> EnsembleFile | None
     """The configured ensemble, or the one that ships for this scorer; None where there is none.
 
     Raises:
-        ConfigError: the configured file cannot be read, or was made for another scorer, framing or share of the prior.
+        ConfigError: the configured file cannot be read, or was made for another scorer or share of the prior.
     """
     if config.filter.ensemble:
         made = read_ensemble(Path(config.filter.ensemble).expanduser())
@@ -99,16 +100,14 @@ def ensemble_for(config: Config, identity: ModelIdentity) -> EnsembleFile | None
                 f"filter.ensemble: {config.filter.ensemble} was fitted for {made.scorer}, and the scorer is {identity}",
                 hint="Fit one for this scorer: scirgen calibrate --labels FILE --ensemble OUT.json",
             )
-        if (made.framing, made.contrast_prior) != (config.filter.framing, config.filter.contrast_prior):
+        if made.contrast_prior != config.filter.contrast_prior:
             raise ConfigError(
-                f"filter.ensemble: {config.filter.ensemble} was fitted with framing {made.framing} and contrast_prior "
-                f"{made.contrast_prior:g}",
-                hint="Use these settings, or fit it again with yours.",
+                f"filter.ensemble: {config.filter.ensemble} was fitted with contrast_prior {made.contrast_prior:g}",
+                hint="Use this setting, or fit it again with yours.",
             )
         return made
-    default = (config.filter.framing, config.filter.contrast_prior) == ("plain", 0.5)
-    shipped = [read_ensemble(path) for path in sorted(SHIPPED.glob("*.json"))] if default else []
-    return next((one for one in shipped if one.fits(identity)), None)
+    shipped = (read_ensemble(path) for path in sorted(SHIPPED.glob("*.json")))
+    return next((s for s in shipped if s.fits(identity) and s.contrast_prior == config.filter.contrast_prior), None)
 
 
 @cache
@@ -134,7 +133,9 @@ def features(
 
     From the scorer: ``shift`` (relative), ``mean`` (mean log p with the evidence), ``discounted``, ``worst`` (mean of the three least likely
     tokens), ``segment`` (least mean of five neighbouring tokens), ``unlikely`` (share of tokens below -6 nats).
-    From the contrast, margins in nats a token: ``number``, ``turned`` (opposites and negations), ``exchanged``, ``other`` (all other kinds), ``claim``
+    ``worst_gain`` (mean of the three tokens that the evidence helps least), ``unknown_gain`` and ``unknown_loss`` (mean gain, and sum of losses, of tokens
+    of words that neither evidence nor question has), ``worst_unknown`` (the least likely of them).
+    From the contrast, margins in nats a token within [-3, 1]: ``number``, ``opposite``, ``negation``, ``exchanged``, ``other`` (all other kinds), ``claim``
     (for answers by yes or no: of the question's claim; like ``claim_known``, ``claim_numbers`` and ``yes`` with the sign of the answer). From the words (`Support`): the rest. With a rival: ``over_rival`` (relative shift less the
     rival's), ``uncovered`` (words that evidence, question and rival lack, as a logarithm), ``in_rival`` (share of words that question or rival have),
     ``agrees``. ``inference``: whether the type's answers go beyond the words of their evidence.
@@ -150,10 +151,12 @@ def features(
         "worst": sum(ordered[:3]) / len(ordered[:3]),
         "segment": min(sum(given[i : i + size]) / size for i in range(len(given) - size + 1)),
         "unlikely": sum(v < -6.0 for v in given) / len(given),
-        "number": min(_WORTH, found.least("number", "unit")),
-        "turned": min(_WORTH, found.least("opposite", "negation")),
-        "exchanged": min(_WORTH, found.least("exchange")),
-        "other": min(_WORTH, found.least("name", "option", "degree")),
+        "number": _margin(found, "number", "unit"),
+        "opposite": _margin(found, "opposite"),
+        "negation": _margin(found, "negation"),
+        "exchanged": _margin(found, "exchange"),
+        "other": _margin(found, "name", "option", "degree"),
+        **_gains(found, said.unknown),
         "claim": max(-_WORTH, min(_WORTH, value)) if found.claim and value is not None else 0.0,
         "claim_known": found.claim * said.known,
         "claim_numbers": found.claim * float(min(2, len(said.numbers))),
@@ -165,6 +168,7 @@ def features(
         "missing_names": float(min(2, len(said.names))),
         "absolute": float(min(3, len(said.absolute))),
         "negations": float(min(1, len(said.negations))),
+        "antonyms": float(min(2, len(said.antonyms))),
         "linked": said.linked,
         "distance": said.distance,
         "reversed": said.reversed,
@@ -181,6 +185,30 @@ def features(
     return shown
 
 
+def _margin(found: Contrast, *kinds: str) -> float:
+    return max(-_WORTH, min(1.0, found.least(*kinds)))
+
+
+def _gains(found: Contrast, unknown: Sequence[str]) -> dict[str, float]:
+    """What the evidence does to the least helped tokens, and to those of unknown words."""
+    gain = [a - b for a, b in zip(found.given.logprobs, found.alone.logprobs, strict=False)]
+    least = sorted(gain)[:3]
+    text = "".join(found.given.tokens).lower()
+    places = [m.span() for w in unknown for m in re.finditer(rf"(?<!\w){re.escape(w)}(?!\w)", text)]
+    ends = list(accumulate(len(t) for t in found.given.tokens))
+    inside = [
+        i
+        for i, (end, token) in enumerate(zip(ends, found.given.tokens, strict=True))
+        if i < len(gain) and any(end - len(token) < b and a < end for a, b in places)
+    ]
+    return {
+        "worst_gain": sum(least) / max(1, len(least)),
+        "unknown_gain": sum(gain[i] for i in inside) / max(1, len(inside)),
+        "unknown_loss": sum(min(0.0, gain[i]) for i in inside),
+        "worst_unknown": min((found.given.logprobs[i] for i in inside), default=0.0),
+    }
+
+
 _WORTH: Final = 3.0
 """Margins beyond this many nats a token are equally good."""
 
@@ -193,10 +221,10 @@ class EnsembleScorer:
     """
 
     name: ClassVar[str] = "ensemble"
-    needs_logprobs: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         made = ensemble_for(ctx.config, ctx.scorer.identity)
@@ -266,8 +294,10 @@ def explain(weights: Mapping[str, float], found: Contrast, said: Support) -> str
     worst = min(weights, key=lambda name: weights[name])
     if said.numbers and worst in {"missing_numbers", "number"}:
         return f"{said.numbers[0].text.strip()} is not in the evidence"
-    if worst in {"number", "turned", "exchanged", "other", "claim"} and found.margins:
+    if worst in {"number", "opposite", "negation", "exchanged", "other", "claim"} and found.margins:
         return found.sentence
+    if worst == "antonyms" and said.antonyms:
+        return f"the evidence says {said.antonyms[0][1]!r}, not {said.antonyms[0][0]!r}"
     if worst == "absolute" and said.absolute:
         return f"the evidence does not say {said.absolute[0]!r}"
     if worst == "missing_names" and said.names:

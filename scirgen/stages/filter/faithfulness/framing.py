@@ -1,4 +1,4 @@
-"""How a question, a context and an answer become score requests: plain text or a chat message."""
+"""How a question, a context and an answer become score requests."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import math
 
 from scirgen.core.errors import ModelError
 from scirgen.core.prompts import Prompt
-from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.base import ScoreReply, ScoreRequest
 from scirgen.stages.base import StageContext
 
-PROMPTS = ("shift", "shift_chat")
+PROMPTS = ("shift",)
 
 
 class Framing:
-    """The configured framing of the answer's score.
+    """Plain text before the answer, which owns the space before it.
 
-    In plain framing the answer owns the space before it; in chat framing it follows the generation prompt directly.
+    The model's chat template orders answers worse in every respect (docs/benchmarks/faithfulness.md).
     """
 
     def __init__(self, ctx: StageContext) -> None:
-        self.chat = ctx.config.filter.framing == "chat"
-        self.prompt: Prompt = ctx.prompt("shift_chat" if self.chat else "shift")
+        self.prompt: Prompt = ctx.prompt("shift")
 
     def request(self, question: str, answer: str, context: str) -> ScoreRequest:
         """Measure log p(answer | question, context); ``context`` "" for the measurement without it."""
         rendered = self.prompt.render(question=question, context=context)
-        if self.chat:
-            return ScoreRequest(tuple(Message(role, text) for role, text in rendered.messages), answer.strip())
         return ScoreRequest("\n\n".join(text for _, text in rendered.messages), " " + answer.strip())
 
 

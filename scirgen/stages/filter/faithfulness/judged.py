@@ -12,7 +12,7 @@ from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows
 
@@ -27,7 +27,7 @@ class EntailmentScorer:
     """
 
     name: ClassVar[str] = "nli"
-    needs_logprobs: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = ("entailment",)
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
@@ -83,8 +83,7 @@ class JudgeScorer:
     """
 
     name: ClassVar[str] = "llm_judge"
-    needs_logprobs: ClassVar[bool] = False
-    asks_generator: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("judge",)
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)

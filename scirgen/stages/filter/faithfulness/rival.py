@@ -19,7 +19,7 @@ from scirgen.qa.claims.support import content, share_known, worded
 from scirgen.qa.conformance import polarity
 from scirgen.qa.neardup import answers_agree
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.shift import relative_shift
@@ -66,8 +66,7 @@ class RivalScorer:
     """
 
     name: ClassVar[str] = "rival"
-    needs_logprobs: ClassVar[bool] = True
-    asks_generator: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("generator", "scorer")
     default_threshold: ClassVar[float] = -0.3
     prompts: ClassVar[tuple[str, ...]] = (*PROMPTS, "rival")
     version: ClassVar[int] = 1

@@ -11,7 +11,7 @@ from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 
@@ -38,7 +38,7 @@ class SemanticScorer:
 
     name: ClassVar[str] = "semantic"
     hard: ClassVar[bool] = False
-    needs_logprobs: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("generator", "scorer", "entailment")
     prompts: ClassVar[tuple[str, ...]] = ("respond", "entail")
     version: ClassVar[int] = 2
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ScoreReply
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.windows import Window, WindowKind, chosen_window, max_windows
 
@@ -19,19 +18,6 @@ Form = Callable[[Sequence[float], Sequence[float]], float]
 def mean_shift(given: Sequence[float], alone: Sequence[float]) -> float:
     """``mean log p(a | q, c) - mean log p(a | q)``, in nats a token: ScIRGen, section 2.3, equations 1-2."""
     return sum(given) / len(given) - sum(alone) / len(alone)
-
-
-def sum_shift(given: Sequence[float], alone: Sequence[float]) -> float:
-    """``log p(a | q, c) - log p(a | q)``, in nats: the pointwise mutual information of answer and context given q."""
-    return sum(given) - sum(alone)
-
-
-def probability_ratio(given: Sequence[float], alone: Sequence[float]) -> float:
-    """``P(a | q, c) / P(a | q) - 1`` with P the geometric mean of the tokens' probabilities; 0 where nothing changes.
-
-    The order is that of the mean shift; the scale is that of probabilities.
-    """
-    return math.exp(min(50.0, mean_shift(given, alone))) - 1.0
 
 
 def relative_shift(given: Sequence[float], alone: Sequence[float]) -> float:
@@ -54,21 +40,20 @@ def discounted_shift(given: Sequence[float], alone: Sequence[float]) -> float:
 
 
 FORMS: Final[Mapping[str, Form]] = {
-    "mean": mean_shift, "sum": sum_shift, "p_ratio": probability_ratio, "relative": relative_shift,
-    "discounted": discounted_shift,
+    "mean": mean_shift, "relative": relative_shift, "discounted": discounted_shift,
 }  # fmt: skip
 """``config.filter.shift_form`` -> formula. All but the last are above 0 where the context speaks for the answer."""
 
 
 class ShiftScorer:
-    """The shift, in the configured form, framing and window.
+    """The shift, in the configured form and window.
 
     In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the sentences of the pair's
     spans. Both say so in the score's ``detail``. What does not fit the scorer's window is an error.
     """
 
     name: ClassVar[str] = "shift"
-    needs_logprobs: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     prompts: ClassVar[tuple[str, ...]] = PROMPTS
     version: ClassVar[int] = 3
 
@@ -115,7 +100,7 @@ class ShiftScorer:
             tokens=given.tokens,
             logprobs_with=given.logprobs,
             logprobs_without=alone.logprobs,
-            detail=f"{config.shift_form} shift, {config.framing} framing, window {config.window}{part}",
+            detail=f"{config.shift_form} shift, window {config.window}{part}",
         )
 
 

@@ -110,7 +110,7 @@ async def test_a_pair_that_was_answered_twice_alike_says_so(make_ctx: MakeCtx) -
 
 def fitted(scorer: str = "scripted:scorer") -> EnsembleFile:
     model = Logistic(
-        features=("known", "number"), mean=(0.5, 3.0), scale=(0.5, 1.0), coefficients=(2.0, 1.0), intercept=0.0, threshold=0.6
+        features=("known", "number"), mean=(0.5, 1.0), scale=(0.5, 1.0), coefficients=(2.0, 1.0), intercept=0.0, threshold=0.6
     )  # fmt: skip
     labels = Labels(sha256="0" * 64, rows=20, faithful=10, description="made up")
     return EnsembleFile(scorer=scorer, revision="1", labels=labels, groups={"text": model, "polar": model})
@@ -135,11 +135,11 @@ def test_an_ensemble_is_refused_for_another_scorer_or_setting(make_ctx: MakeCtx,
     path.write_text(fitted("bundled:other").model_dump_json(), encoding="utf-8")
     with pytest.raises(ConfigError, match="fitted for bundled:other"):
         ensemble_for(make_ctx(reads, ensemble=str(path)).config, ModelIdentity("scripted", "scorer", "1"))
-    with pytest.raises(ConfigError, match="framing plain"):
+    with pytest.raises(ConfigError, match="contrast_prior"):
         own = tmp_path / "own.json"
         own.write_text(json.dumps(fitted().model_dump()), encoding="utf-8")
         ensemble_for(
-            make_ctx(reads, ensemble=str(own), framing="chat").config, ModelIdentity("scripted", "scorer", "1")
+            make_ctx(reads, ensemble=str(own), contrast_prior=0.2).config, ModelIdentity("scripted", "scorer", "1")
         )
     with pytest.raises(ConfigError, match="not an ensemble"):
         wrong = tmp_path / "wrong.json"
