@@ -87,7 +87,8 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
         "generate.types": ["quantification"],
         "generate.pairs_per_type": 3,
         "filter.gates": ["schema", "not_verbatim", "shouting"],
-        "filter.faithfulness": ["overlap"],
+        "filter.faithfulness": ["overlap", "shift"],
+        "filter.thresholds": {"shift": {"*": -100.0}},  # the scorer is asked, and decides nothing
         "tag.tagger": str(tagger_in(tmp_path)),
         "query.recipes": ["titles"],
         "release.formats": ["csv"],
