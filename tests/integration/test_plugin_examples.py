@@ -149,6 +149,7 @@ class NotAsync:
 
 class TooFew:
     name = "mine"
+    needs = ()
 
     async def judge(self, pair):  # type: ignore[no-untyped-def]
         return None
