@@ -305,7 +305,7 @@ class Runner:
         self._before_release(view)
         self._ctx.run = view
         stored = await write_release(stage, self._store, self._ctx, self._observer, self._execute, current)
-        if stored.status != "done":
+        if stored is not None and stored.status != "done":
             self._failed[stage.name, stored.key] = stored.fingerprint
 
 
@@ -316,10 +316,12 @@ async def write_release(
     observer: Observer,
     execute: Callable[[Stage, WorkItem, str], Awaitable[StageResult]],
     *state: str,
-) -> StoredResult:
+) -> StoredResult | None:
     """Write the release of the context's view, unless the folder has it already. ``state`` stands for the view in its fingerprint."""
     scope = DatasetScope(RUN)
-    (item,) = stage.items(scope, ctx.at(stage.name, "release", ""))
+    item = next(iter(stage.items(scope, ctx.at(stage.name, "release", ""))), None)
+    if item is None:  # an estimate's rehearsal releases nothing
+        return None
     salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, *state))
     fingerprint = scope.fingerprint(salted, stage_fingerprint(stage, ctx))
     store.plan(RUN, stage.name, [item.key])

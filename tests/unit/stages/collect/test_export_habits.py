@@ -33,7 +33,7 @@ def test_doi_of_a_cited_paper_is_taken_before_its_name() -> None:
     assert found.related == ("10.1002/2015jc011", "Another paper")
 
 
-def test_ckan_extras_in_json_and_the_own_doi_are_not_taken_for_text_and_papers() -> None:
+def test_ckan_extras_in_json_and_the_own_doi_are_left_out() -> None:
     extras = [{"key": "spatial", "value": '{"type": "Polygon"}'}, {"key": "doi", "value": "10.1234/nsn"}]
     found = ckan.dataset_of({"id": "a", "title": "Nitrate", "notes": "See 10.1234/paper.", "extras": extras})
     assert isinstance(found, Dataset)
