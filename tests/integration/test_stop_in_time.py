@@ -19,8 +19,9 @@ from scirgen.testing.server import FakeServer
 from scirgen.testing.web import Answer, LoopbackServer
 from tests.support.small_runs import write_records
 
-END_S = 150
-"""What each phase waits for takes ten minutes at least, so that a run which ends within this was ended."""
+pytestmark = pytest.mark.timeout(1800)
+END_S = 1500
+"""What each phase waits for takes an hour at least, so that a run which ends within this was ended, however busy the machine is."""
 CHILD = """
 import sys
 from scirgen.pipeline import run
