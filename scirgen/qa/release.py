@@ -23,6 +23,7 @@ from typing import Final, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.jsonl import read_records
 from scirgen.core.records import Id, Ids, Record
 
 R = TypeVar("R", bound=Record)
@@ -353,12 +354,4 @@ class Release:
         return table
 
     def _read(self, name: str, kind: type[R]) -> Iterator[R]:
-        path = self.folder / name
-        if not path.is_file():
-            raise InputError(f"{path} is missing", hint="Write the release again.")
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    yield kind.model_validate_json(line)
-                except ValidationError as error:
-                    raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error
+        return read_records(self.folder / name, kind)

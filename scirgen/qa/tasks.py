@@ -15,17 +15,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
-from typing import Literal, TypeVar
+from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.files.jsonl import write_rows
+from scirgen.core.files.jsonl import read_records, write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
 from scirgen.qa.release import SPLITS, Release, Split, TaskInfo
-
-R = TypeVar("R", bound=Record)
 
 QUESTIONS = "questions"
 """The name that a release's own questions go by where a task is asked for."""
@@ -93,13 +91,13 @@ class Task:
 
     def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
         """Queries of a split, or of all."""
-        found = read_lines(self.folder / "queries.jsonl", TaskQuery)
+        found = read_records(self.folder / "queries.jsonl", TaskQuery)
         return (q for q in found if split is None or q.split == split)
 
     def grades(self) -> Iterator[Grade]:
         """All grades, judge by judge; nothing where nobody judged."""
         path = self.folder / "grades.jsonl"
-        return read_lines(path, Grade) if path.is_file() else iter(())
+        return read_records(path, Grade) if path.is_file() else iter(())
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
         """query id -> document id -> grade."""
@@ -138,7 +136,7 @@ class Task:
                 f"the task {self.name} searches abstracts, and {self.release.folder} has no corpus/abstracts.jsonl",
                 hint="The papers' licences admit no abstracts, or the release is incomplete. Write it again.",
             )
-        return read_lines(path, AbstractRow)
+        return read_records(path, AbstractRow)
 
 
 class Questions(Task):
@@ -206,7 +204,7 @@ def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
         info = PoolInfo.model_validate_json(marker.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ConfigError(f"{marker} is damaged: {error}", hint="Pool again.") from error
-    return info, list(read_lines(folder / "grades.jsonl", Grade))
+    return info, list(read_records(folder / "grades.jsonl", Grade))
 
 
 def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Grade], set[str]]:
@@ -293,22 +291,6 @@ def read_qrels(file: Path) -> dict[str, dict[str, int]]:
             raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
         table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
     return table
-
-
-def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
-    """The records of a JSON Lines file, one at a time.
-
-    Raises:
-        InputError: the file is missing, or a line is damaged (it is named).
-    """
-    if not path.is_file():
-        raise InputError(f"{path} is missing", hint="Write the release again.")
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield kind.model_validate_json(line)
-            except ValidationError as error:
-                raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error
 
 
 def write_task(

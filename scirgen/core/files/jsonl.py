@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import jsonlines
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.inflate import open_maybe_gzipped
+
+R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,22 @@ def objects_in(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, obj
         if not isinstance(item, dict):
             raise InputError(f"{path}: expected an object, found {type(item).__name__}", hint=hint)
         yield number, item
+
+
+def read_records(path: Path, kind: type[R]) -> Iterator[R]:
+    """The records of a release's JSON Lines file, one at a time.
+
+    Raises:
+        InputError: the file is missing, or a line is damaged (it is named).
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is missing", hint="Write the release again.")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield kind.model_validate_json(line)
+            except ValidationError as error:
+                raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error
 
 
 @contextmanager
