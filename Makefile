@@ -53,5 +53,5 @@ nightly: setup  ## what takes too long for every commit: kills, large catalogues
 	SCIRGEN_FUZZ_SEEDS=500 $(BIN)/pytest -q tests/fuzz
 
 .PHONY: fuzz
-fuzz: setup  ## 500 broken PDFs (SCIRGEN_FUZZ_SEEDS=N for more); a part of make test too
-	$(BIN)/pytest -q -s tests/fuzz
+fuzz: setup  ## 500 broken PDFs (SCIRGEN_FUZZ_SEEDS=N for more); make test tries 50 of them
+	SCIRGEN_FUZZ_SEEDS=$${SCIRGEN_FUZZ_SEEDS:-500} $(BIN)/pytest -q -s tests/fuzz

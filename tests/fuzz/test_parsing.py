@@ -19,7 +19,7 @@ from tests.support.made_papers import made_pdf, real_pdfs
 
 pytest.importorskip("pymupdf")
 
-SEEDS = int(os.environ.get("SCIRGEN_FUZZ_SEEDS", "500"))
+SEEDS = int(os.environ.get("SCIRGEN_FUZZ_SEEDS", "50"))
 CODES = {
     "no_text",
     "unreadable_text",
