@@ -150,6 +150,14 @@ def _turned(answer: str, text: str, wording: LanguageWording) -> Iterator[tuple[
                 yield mine, other
 
 
+def added(answer: str, question: str, evidence: Sequence[str], wording: LanguageWording) -> tuple[int, float]:
+    """`Support.additions` and `Support.added` alone: what a gate needs of each of many pairs."""
+    stop = wording.unclaiming
+    asked = _by_letter(frozenset(content(question, stop)))
+    adds = [w for w in dict.fromkeys(content(worded(answer), stop)) if _nearest(w, asked) < 0.7]
+    return len(adds), share_known(adds, frozenset(content("\n".join(evidence), stop)))
+
+
 def unstated(answer: str, text: str, wording: LanguageWording) -> list[Quantity]:
     """The answer's numbers that a text does not state; of counts up to 20 only those of things that the text counts otherwise."""
     return [q for q in missing(quantities(answer), stated(text, wording.number_words)) if not q.count] + _miscounted(
@@ -159,7 +167,10 @@ def unstated(answer: str, text: str, wording: LanguageWording) -> list[Quantity]
 
 def _miscounted(answer: str, text: str, number_words: Mapping[str, float]) -> list[Quantity]:
     """Counts of the answer ("five plots") that a text nowhere states, where it counts the same thing ("three mosquito plots")."""
-    told, stood = words(answer), words(text)
+    told = words(answer)
+    if not any(_count(w, number_words) for w in told[:-1]):
+        return []
+    stood = words(text)
     known = {_count(w, number_words) for w in stood}
     found = []
     for at, word in enumerate(told[:-1]):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
 from scirgen.qa.claims.quantities import quantities
-from scirgen.qa.claims.support import content, share_known, spelled_out, support, unnamed, unstated, worded, wrong_signs
+from scirgen.qa.claims.support import added, content, share_known, spelled_out, unnamed, unstated, worded, wrong_signs
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
@@ -94,9 +94,8 @@ class NotSupportedGate(PairGate):
             counted = len(quantities(pair.answer))  # all of them are stated: "0.25 deg." is half known
             known = share_known(said, frozenset(content(text, wording.stop))) * len(said)
             share = (known + counted) / (len(said) + counted) if said or counted else 1.0
-            compared = support(pair.answer, pair.question, evidence, wording)
-            if pair.evidence and compared.additions >= _MANY_ADDED and compared.added < _ADDED_SHARE:
-                found = compared.added
+            many, found = added(pair.answer, pair.question, evidence, wording) if pair.evidence else (0, 1.0)
+            if many >= _MANY_ADDED and found < _ADDED_SHARE:
                 return Verdict(False, f"only {found:.0%} of the words the answer adds are in its evidence", found)
         if share < self.threshold(ctx.config):
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
