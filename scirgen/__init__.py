@@ -121,7 +121,7 @@ __all__ = [*_EXPORTS, "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    # Lazy, so that `scirgen --help` and plugin manifests import nothing heavy.
+    # Imported lazily, so `scirgen --help` and plugin manifests import nothing heavy.
     if name in _EXPORTS:
         import importlib
 

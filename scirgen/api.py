@@ -1,4 +1,5 @@
-"""The public Python API: `generate` runs the pipeline, `merge` makes one release of several runs, `Run` reads what they left."""
+"""The public Python API: `generate` runs the pipeline, `merge` makes one release from several runs, `Run` reads their
+results."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder (a text or a path), for reading, also while the run goes on. ``outcome`` is set when this process made it."""
+    """Reads a run's folder (a string or a path), also while the run goes on. ``outcome`` is set when this process made
+    it."""
 
     folder: Path
     outcome: Outcome | None = None
@@ -61,7 +63,7 @@ class Run:
             view.close()
 
     def released(self) -> dict[str, int]:
-        """Rows of the release by split; fewer than `rows` where a target or near-duplicates left some out."""
+        """Rows of the release by split; fewer than `rows` if a target or near-duplicates left some out."""
         view = open_view(self.folder)
         try:
             files = {Path(f.path): f.rows or 0 for f in view.records("release", ReleaseFile)}
@@ -93,27 +95,27 @@ def generate(
     settings: Mapping[str, object] | None = None,
     observer: Observer | None = None,
 ) -> Run:
-    """Make a dataset: records and papers in, a release out. Calling it again goes on where it stopped.
+    """Make a dataset from records and papers. Call it again with the same folder to resume.
 
     Args:
         out: the run's folder.
-        domain: a domain's name; its prompts, taxonomies and sample are used.
-        input: folder or file of records; without one, the domain's sample.
-        papers: folder of papers, when they are not beside the records.
+        domain: name of the domain whose prompts, taxonomies and sample are used.
+        input: folder or file of records; by default the domain's sample.
+        papers: folder of papers, if they are not beside the records.
         model: URI of the generator (``openai:NAME@URL``, ``hf:DIR``, ``bundled:smollm2-135m``).
         scorer: URI of the model that measures log-probabilities; by default the generator.
-        source: a source object of your own, instead of a registered one.
+        source: your own source object, instead of a registered one.
         limit: at most this many datasets.
-        seed: of sampling and splitting.
+        seed: random seed for sampling and splits.
         config_file: a YAML file of settings.
-        settings: dotted setting -> value, over everything else.
+        settings: dotted setting -> value; these override all other layers.
         observer: told what happens while it happens.
 
     Returns:
         The run; ``run.outcome`` says how it ended.
 
     Raises:
-        ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
+        ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
     return blocking(
         agenerate(
@@ -149,8 +151,8 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
 async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:
     """`agenerate`, giving each accepted and tagged pair as soon as there is one; those of an earlier run come first.
 
-    A pair may still be left out of the release, where another dataset's question says the same. Leaving the loop stops the run;
-    the next call goes on.
+    The release may still leave a pair out, if another dataset's question says the same. Leaving the loop stops the run;
+    the next call resumes it.
 
     Args:
         out: the run's folder.
@@ -172,7 +174,7 @@ async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[Q
 
 
 class _Pairs(Silent):
-    """Passes on the pairs that stage tag gives."""
+    """Passes on the pairs that the tag stage produces."""
 
     def __init__(self, to: asyncio.Queue[QAPair | None]) -> None:
         self._to = to
@@ -222,24 +224,25 @@ def merge(
     report: bool = True,
     observer: Observer | None = None,
 ) -> Run:
-    """Make one release of several finished runs, as if they had been one. No model is asked; the parts are only read.
+    """Make one release from several finished runs, as if they had been one. It calls no model and only reads the parts.
 
     Args:
-        out: the merged run's folder: release, manifest, report; what is in the parts stays there.
+        out: the merged run's folder (release, manifest, report); the parts stay where they are.
         parts: folders of runs, or of merged runs, which stand for their parts.
         mixed: allow parts that were made with different models, prompts, settings or seeds; the card says so.
-        partial: allow parts that are unfinished or have failed items; the card says so.
-        first_wins: take a dataset that several parts have with different results from the part named first.
-        config_file: a YAML file of settings; those of the release count.
+        partial: allow parts that are unfinished or have failed items; the card reports it.
+        first_wins: if several parts have different results for a dataset, take those of the part named first.
+        config_file: a YAML file of settings; only those of the release are used.
         settings: dotted setting -> value, of the release (``release.*``, ``generate.quota.*``, ``seed``, ``overrides``).
-        report: write report.html too.
+        report: also write report.html.
         observer: told what happens while it happens.
 
     Returns:
-        The merged run; everything that reads a run's folder reads it too, as long as the parts are where they were.
+        The merged run. Everything that reads a run's folder can read it, as long as the parts stay where they are.
 
     Raises:
-        ScirgenError: parts that cannot be one release, or only with one of the permissions above; nothing is written then.
+        ScirgenError: the parts cannot become one release, or only with one of the permissions above; nothing is
+            written.
     """
     permitted = Permitted(mixed=mixed, partial=partial, first_wins=first_wins)
     file, folder = Path(config_file) if config_file else None, Path(out)
@@ -257,10 +260,10 @@ def estimate(
     tokens_per_second: float | None = None,
     **given: Unpack[Options],
 ) -> Estimate:
-    """Predict calls, tokens, cost and hours of `generate` with the same arguments. No model is asked.
+    """Predict calls, tokens, cost and hours of `generate` with the same arguments. It calls no model.
 
     Args:
-        out: the run's folder; downloaded papers are kept in it for the run.
+        out: the run's folder; it keeps downloaded papers for the run.
         sample: datasets to rehearse on.
         history: folder of an earlier run with the same model, for its reply lengths and speed.
         tokens_per_second: new tokens a second that the server gives in all.
@@ -295,7 +298,7 @@ async def aestimate(
 
 
 def inspect(run: str | Path, id: str) -> list[Record]:
-    """All records of a run with this id (or whose id begins with it), accepted and rejected, in the order of the stages."""
+    """All records of a run whose id is or starts with ``id``, accepted and rejected, in the order of the stages."""
     view = open_view(Path(run))
     try:
         return [
@@ -315,7 +318,8 @@ def audit(
     domain: str | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Audit:
-    """Find the defects of a question-answer set by the gates that need no model: a run, a release, ScIRGen-Geo, BEIR, JSON Lines.
+    """Find defects in a question-answer set (a run, a release, ScIRGen-Geo, BEIR, JSON Lines) with the gates that need
+    no model.
 
     Raises:
         InputError: the file is none of these.
@@ -328,7 +332,7 @@ def audit(
 
 
 def profile(run: str | Path, dataset: str) -> Profile:
-    """What the papers of a dataset say about it; ``dataset`` is its id, the beginning of its id, or its DOI."""
+    """What the papers of a dataset say about it; ``dataset`` is its id, the start of its id, or its DOI."""
     from scirgen.report.profile import build_profile
 
     return build_profile(Path(run), dataset)
@@ -342,7 +346,8 @@ def benchmark_retrieval(
     split: str = "test",
     limit: int | None = None,
 ) -> RetrievalReport:
-    """Which dataset was a question asked about? Recall, MRR, NDCG and more of each retriever, with intervals and tests."""
+    """Measure whether retrievers find the dataset that a question is about: recall, MRR, NDCG and more, with intervals
+    and tests."""
     from scirgen.benchmark.retrieval import evaluate
 
     opened = release if isinstance(release, Release) else Release(release)
@@ -360,7 +365,8 @@ async def abenchmark_qa(
     split: str = "test",
     limit: int | None = None,
 ) -> QAReport:
-    """How well a model answers the questions of a release, with 0, 1, 5 ... retrieved passages; replies are kept in ``out``."""
+    """Measure how well a model answers the questions of a release with 0, 1, 5 ... retrieved passages; ``out`` keeps
+    the replies."""
     from scirgen.benchmark.qa import QASettings, run_qa
 
     opened = release if isinstance(release, Release) else Release(release)
@@ -377,19 +383,19 @@ def benchmark_qa(
     split: str = "test",
     limit: int | None = None,
 ) -> QAReport:
-    """`abenchmark_qa` for synchronous code."""
+    """The same as `abenchmark_qa`, for synchronous code."""
     return blocking(abenchmark_qa(release, model, out, ks=ks, split=split, limit=limit))
 
 
 def labels(folder: str | Path) -> LabelSet:
-    """A folder of labels that people give, as ``scirgen label draw`` makes it, for reading."""
+    """Read a folder of labels by people, as ``scirgen label draw`` makes it."""
     from scirgen.qa.labels import LabelSet
 
     return LabelSet(Path(folder))
 
 
 def agreement(folder: str | Path) -> dict[str, Any]:
-    """How far the people who labelled a folder agree, as ``scirgen label agree`` measures it."""
+    """Measure how well the people who labelled a folder agree, as ``scirgen label agree`` does."""
     from scirgen.commands.label.agree import measure
 
     return measure(labels(folder))

@@ -1,4 +1,5 @@
-"""scirgen's own plugin manifest: built-ins register as every other plugin does. This module imports nothing heavy."""
+"""scirgen's own plugin manifest: built-ins register in the same way as other plugins. This module imports nothing
+heavy."""
 
 from __future__ import annotations
 
@@ -214,7 +215,9 @@ QUERY_RECIPES = (
         "scirgen.stages.query.recommend:RecommendRecipe",
         "datasets for a need (DataFinder)",
     ),
-    Provided("query_recipe", "facets", "scirgen.stages.query.facets:FacetsRecipe", "papers alike in a facet (CSFCube)"),
+    Provided(
+        "query_recipe", "facets", "scirgen.stages.query.facets:FacetsRecipe", "papers similar in a facet (CSFCube)"
+    ),
     Provided(
         "query_recipe",
         "aspects",
@@ -228,7 +231,7 @@ MATCH_STRATEGIES = (
         "match_strategy",
         "auto",
         "scirgen.stages.match.judge:AutoStrategy",
-        "rules first, the model for what they leave open",
+        "rules first, the model for undecided cases",
     ),
     Provided(
         "match_strategy",
@@ -262,7 +265,7 @@ FORMATS = (
         "release_format",
         "parquet",
         "scirgen.stages.release.formats.parquet:ParquetFormat",
-        "one Parquet file a table",
+        "one Parquet file per table",
         "release",
     ),
     Provided(

@@ -1,1 +1,1 @@
-"""The command line: one thin file a command; the work is done behind `scirgen.api`."""
+"""The command line: one thin file per command; the code behind `scirgen.api` does the work."""

@@ -1,4 +1,4 @@
-"""The ``scirgen`` command: lazy sub-commands, and one place where errors become messages and exit codes.
+"""The ``scirgen`` command: lazy subcommands, and one place where errors become messages and exit codes.
 
 Exit codes: 0 success; 1 error; 2 wrong input or settings; 3 partial (some items failed, run again to retry them);
 4 stopped at a budget; 130 interrupted.
@@ -15,42 +15,45 @@ import click
 from scirgen.core.errors import ScirgenError
 from scirgen.core.version import __version__
 
-# name -> (module:attribute, one line for --help); the module is imported only when its command runs.
+# name -> (module:attribute, one line for --help); a module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "generate": ("scirgen.cli.run.generate:generate", "Make a dataset: records and papers in, a release out."),
+    "generate": ("scirgen.cli.run.generate:generate", "Make a dataset from records and papers."),
     "estimate": (
         "scirgen.cli.run.estimate:estimate",
-        "Predict calls, tokens, cost and hours before anything is spent.",
+        "Predict calls, tokens, cost and hours of a run.",
     ),
-    "merge": ("scirgen.cli.run.merge:merge", "Make one release of several runs."),
+    "merge": ("scirgen.cli.run.merge:merge", "Make one release from several runs."),
     "status": ("scirgen.cli.run.status:status", "Show a run stage by stage."),
     "profile": ("scirgen.cli.run.profile:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.run.inspect:inspect", "Show where one row of a run came from."),
     "report": ("scirgen.cli.run.report:report", "Regenerate a run's report.html."),
-    "doctor": ("scirgen.cli.run.doctor:doctor", "Check a run's store, and salvage a damaged one."),
-    "audit": ("scirgen.cli.measure.audit:audit", "Find the defects of a question-answer set, ours or another's."),
+    "doctor": ("scirgen.cli.run.doctor:doctor", "Check a run's store and repair a damaged one."),
+    "audit": ("scirgen.cli.measure.audit:audit", "Find defects in any question-answer set."),
     "gates": ("scirgen.cli.adapt.gates:gates", "Show the gates that candidates must pass."),
-    "label": ("scirgen.cli.measure.label:label", "Ask people: draw, label, merge, agree; test judges."),
+    "label": (
+        "scirgen.cli.measure.label:label",
+        "Collect labels from people: draw, label, merge, measure agreement; test judges.",
+    ),
     "calibrate": (
         "scirgen.cli.measure.calibrate:calibrate",
-        "Judge faithfulness scores by labelled answers; find thresholds.",
+        "Measure faithfulness scores on labelled answers and find thresholds.",
     ),
     "config": ("scirgen.cli.adapt.config:config", "Show the resolved settings."),
-    "domains": ("scirgen.cli.adapt.domains:domains", "List the domains, or show what one brings."),
+    "domains": ("scirgen.cli.adapt.domains:domains", "List the domains, or show what one provides."),
     "init": ("scirgen.cli.adapt.init:init", "Write a plugin package for a new domain."),
     "prompts": ("scirgen.cli.adapt.prompts:prompts", "List, show, render, check, try and compare prompts."),
     "taxonomy": ("scirgen.cli.adapt.taxonomy:taxonomy", "List, show and copy question types, levels and wording."),
-    "tagger": ("scirgen.cli.measure.tagger:tagger", "Train a light local tagger of Bloom levels or question types."),
+    "tagger": ("scirgen.cli.measure.tagger:tagger", "Train a fast local tagger of Bloom levels or question types."),
     "retriever": (
         "scirgen.cli.measure.retriever:retriever",
         "Train an embedding model for retrieval on a release.",
     ),
-    "plugins": ("scirgen.cli.adapt.plugins:plugins", "List what is plugged in."),
-    "import": ("scirgen.cli.measure.import_:import_", "Turn a published dataset into a release."),
+    "plugins": ("scirgen.cli.adapt.plugins:plugins", "List the installed plugins."),
+    "import": ("scirgen.cli.measure.import_:import_", "Import a published dataset as a release."),
     "benchmark": ("scirgen.cli.measure.benchmark:benchmark", "Measure retrievers and models on a release."),
     "leaderboard": (
         "scirgen.cli.measure.leaderboard:leaderboard",
-        "Put benchmark results side by side, as Markdown and HTML.",
+        "Compare benchmark results in a Markdown and an HTML table.",
     ),
     "analyze": ("scirgen.cli.measure.analyze:analyze", "Compare question sets: types, Bloom levels, papers, words."),
     "push": ("scirgen.cli.run.push:push", "Publish a release on the Hugging Face Hub."),
@@ -58,7 +61,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used, so that --help stays fast."""
+    """A group that imports a command only when it is used, so --help stays fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the table above."""
@@ -75,7 +78,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with "did you mean" for an unknown command."""
+        """Find the command as click does, with "did you mean" for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from scirgen.core.registry import suggest
 
@@ -83,7 +86,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does; interrupted, it ends with 130 instead of 1."""
+        """Run the command as click does, but exit with 130 instead of 1 after an interrupt."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):
@@ -91,7 +94,7 @@ class LazyGroup(click.Group):
             ctx.exit(130)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table of commands, without importing any."""
+        """Write the table of commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -103,7 +106,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point: run the command; a `ScirgenError` becomes one message with a hint and its exit code."""
+    """Run the command (entry point); print a `ScirgenError` as one message with a hint and exit with its code."""
     try:
         cli(standalone_mode=True)
     except ScirgenError as error:

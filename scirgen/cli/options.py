@@ -1,4 +1,4 @@
-"""The options that say what a run reads and makes; `generate` and `estimate` take the same ones."""
+"""The options that say what a run reads and makes, shared by `generate` and `estimate`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--domain", help="Domain pack: prompts, taxonomies and a sample corpus.  [default: geo]"),
+    click.option("--domain", help="Domain: prompts, taxonomies and a sample corpus. [default: geo]"),
     click.option(
-        "--input", "input_", type=click.Path(), help="Folder or file of dataset records. Without: the domain's sample."
+        "--input", "input_", type=click.Path(), help="Folder or file of dataset records. [default: the domain's sample]"
     ),
-    click.option("--papers", type=click.Path(), help="Folder of papers, when it is not inside the input."),
+    click.option("--papers", type=click.Path(), help="Folder of papers, if it is not inside the input."),
     click.option("--source", help="Registered source adapter (see: scirgen plugins list)."),
     click.option(
         "--model",
@@ -29,19 +29,29 @@ _OPTIONS = (
         show_default=True,
         help="The run's folder.",
     ),
-    click.option("--limit", type=click.IntRange(min=1), help="At most this many datasets."),
-    click.option("--refresh", is_flag=True, default=None, help="Read the catalogue again, though it looks unchanged."),
-    click.option("--ids", multiple=True, metavar="ID", help="Only the dataset with this id or DOI; may be repeated."),
-    click.option("--licences", metavar="NAMES", help="Only what may be redistributed, e.g. cc-by,cc0.  [default: all]"),
-    click.option("--query", help="What to search the catalogue for, where the source searches."),
+    click.option("--limit", type=click.IntRange(min=1), help="Largest number of datasets."),
+    click.option("--refresh", is_flag=True, default=None, help="Read the catalogue again even if it looks unchanged."),
+    click.option(
+        "--ids", multiple=True, metavar="ID", help="Use only the dataset with this id or DOI; may be repeated."
+    ),
+    click.option(
+        "--licences",
+        metavar="NAMES",
+        help="Keep only datasets and papers under these licences, e.g. cc-by,cc0. [default: all]",
+    ),
+    click.option("--query", help="Search terms, for sources that can search their catalogue."),
     click.option("--papers-from", metavar="NAMES", help="Paper services, e.g. openalex,unpaywall."),
-    click.option("--recipes", metavar="NAMES", help="Retrieval tasks too: recommend,facets,aspects (docs/recipes.md)."),
-    click.option("--seed", type=int, help="Of sampling and splitting.  [default: 0]"),
+    click.option(
+        "--recipes", metavar="NAMES", help="Also make retrieval tasks: recommend,facets,aspects (docs/recipes.md)."
+    ),
+    click.option("--seed", type=int, help="Random seed for sampling and splits. [default: 0]"),
     click.option("--language", help="Language of questions and answers (en, zh, ...)."),
-    click.option("--overrides", type=click.Path(), help="Your own folder of prompts and taxonomies."),
-    click.option("--engine", help="Where items run: local, ray."),
-    click.option("--ray-address", help="Address of a running Ray cluster (engine ray); without: Ray on this machine."),
-    click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly once this many tokens were used."),
+    click.option("--overrides", type=click.Path(), help="Folder with your own prompts and taxonomies."),
+    click.option("--engine", help="Where items run: local or ray."),
+    click.option(
+        "--ray-address", help="Address of a running Ray cluster, for the engine ray. [default: Ray on this machine]"
+    ),
+    click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly after this many tokens."),
     click.option(
         "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
     ),
@@ -54,14 +64,14 @@ _OPTIONS = (
 
 
 def run_options(command: F) -> F:
-    """Add all of them; `settings_of` reads them back."""
+    """Add all of these options to a command; `settings_of` reads them."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, object]:
-    """Dotted setting -> value from the options' values; None where an option was not given."""
+    """Convert the options' values to dotted setting -> value; None if an option was not given."""
     return {
         "input": given["input_"],
         "papers": given["papers"],
@@ -105,7 +115,7 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
             problem = getattr(error, "problem", None) or str(error)
             raise ConfigError(
                 f"--set {text}: not a YAML value: {problem}",
-                hint="Put it in quotation marks, twice: --set 'KEY=\"VALUE\"'.",
+                hint="Use two pairs of quotation marks: --set 'KEY=\"VALUE\"'.",
             ) from error
     return found
 

@@ -1,7 +1,7 @@
 """For tests and plugin authors: a fake OpenAI-compatible server with deterministic, well-formed replies, and
 `check_source`, the conformance suite of source adapters.
 
-Nothing in scirgen imports this package.
+No other scirgen package imports this one.
 """
 
 from __future__ import annotations

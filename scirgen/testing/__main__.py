@@ -25,13 +25,13 @@ def main() -> None:
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=0, show_default=True, help="0: any free port; the address is printed.")
-@click.option("--latency-ms", default=30.0, show_default=True, help="Time until each reply.")
+@click.option("--latency-ms", default=30.0, show_default=True, help="Delay of each reply.")
 @click.option("--model", default="fake", show_default=True, help="Name of the model it serves.")
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help=f"Repeatable. Names: {', '.join(FAULTS)}.")
-@click.option("--fault-seed", default=0, show_default=True, help="Decides which requests fail.")
-@click.option("--retry-after", default=0.2, show_default=True, help="Seconds, in the header of fault 429.")
-@click.option("--batch-s", default=1.0, show_default=True, help="Seconds until a batch of its Batch API has ended.")
-@click.option("--die-after", type=int, help="From this many answers on, refuse everything.")
+@click.option("--fault-seed", default=0, show_default=True, help="Random seed that decides which requests fail.")
+@click.option("--retry-after", default=0.2, show_default=True, help="Seconds in the Retry-After header of fault 429.")
+@click.option("--batch-s", default=1.0, show_default=True, help="Seconds until a batch of the Batch API ends.")
+@click.option("--die-after", type=int, help="Refuse every request after this many answers.")
 @click.option("--die-with", default=401, show_default=True, help="HTTP status of those refusals.")
 def serve(
     host: str,

@@ -22,7 +22,7 @@ class Batches:
         seconds: from creation to the end.
         ends: how the first batches end ("expired", "cancelled": after half of their requests; "failed": before any);
             those after them are completed.
-        lose_answers: so many answers to ``POST /batches`` are lost on their way, although the batch is made.
+        lose_answers: number of answers to ``POST /batches`` that are lost, although the batch is made.
     """
 
     seconds: float = 0.05

@@ -1,4 +1,4 @@
-"""Faults for the fake server: which request fails how is decided by a seed, so that a failing test fails again."""
+"""Faults for the fake server. A seed decides which request fails and how, so failures are reproducible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp import web
 
 Body = dict[str, Any]
 Fault = Callable[["Faults", web.Request, Body], Awaitable[web.StreamResponse | None]]
-"""Makes the faulty answer from a good one; None: the connection is gone."""
+"""Makes the faulty answer from a good one; None breaks the connection."""
 
 
 def _status(status: int, message: str, headers: Mapping[str, str] | None = None) -> Fault:
@@ -79,7 +79,7 @@ async def _broken_json(faults: Faults, request: web.Request, good: Body) -> web.
 
 
 def _message(**changes: Any) -> Fault:
-    """A well-formed answer whose message is useless; values are taken as they are, or made from the good text."""
+    """A well-formed answer with a useless message; values are given, or made from the good text."""
 
     async def answer(faults: Faults, request: web.Request, good: Body) -> web.StreamResponse:
         bad = json.loads(json.dumps(good))
@@ -128,7 +128,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
 BATCH_FAULTS: Final = frozenset(FAULTS) - {
     "reset_before", "reset_in_body", "reset_after_body", "slow_first_byte", "slow_body", "broken_json",
 }  # fmt: skip
-"""Those that a request inside a batch can meet: they need no connection."""
+"""The faults that can occur inside a batch, since they need no connection."""
 
 
 @dataclass
@@ -140,8 +140,8 @@ class Faults:
         seed: decides, with the request and the number of its attempt, which one fails.
         retry_after_s: in the Retry-After header of "429".
         slow_s: how long the slow faults take.
-        die_after: from this many answers on, every request gets ``die_with`` (401: the key was revoked, 404: the model was
-            unloaded, 503: the server is going down).
+        die_after: after this many answers, every request gets ``die_with`` (401: the key was revoked, 404: the model
+            was unloaded, 503: the server is going down).
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class Faults:
             raise ValueError(f"unknown faults {sorted(unknown)}; known: {', '.join(FAULTS)}; rates add up to at most 1")
 
     def dead(self, answered: int) -> web.Response | None:
-        """The answer to everything, once the server has died."""
+        """The answer to every request after the server has died."""
         if self.die_after is None or answered < self.die_after:
             return None
         self.injected["dead"] += 1

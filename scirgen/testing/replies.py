@@ -1,5 +1,5 @@
 """Deterministic, well-formed and plausible replies: valid instances of any JSON schema, quotes taken verbatim from the prompt's
-fenced data, log-probabilities that are higher for words the context holds.
+fenced data, log-probabilities that are higher for words that occur in the context.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def chat_completion(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def reply_text(body: dict[str, Any]) -> str:
-    """What the assistant says: an instance of the asked-for schema, or a sentence of the data."""
+    """The assistant's text: an instance of the requested schema, or a sentence of the data."""
     rng = random.Random(_hash(body))
     prompt = _prompt_text(body["messages"])
     reply = Plausible(prompt, rng)
@@ -44,8 +44,8 @@ def reply_text(body: dict[str, Any]) -> str:
 def completion(body: dict[str, Any]) -> dict[str, Any]:
     """The answer to ``POST /v1/completions``; with ``echo`` and ``logprobs``, log-probabilities of the prompt's tokens.
 
-    Tokens are words with the space before them. A word is the likelier the more often it occurred before it, so that a
-    context that holds an answer's words raises its score.
+    Tokens are words with the space before them. A word is more likely the more often it occurred before, so a context
+    that contains an answer's words raises its score.
     """
     prompts = body["prompt"] if isinstance(body["prompt"], list) else [body["prompt"]]
     choices = []
@@ -76,7 +76,7 @@ def completion(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema_in(text: str) -> dict[str, Any] | None:
-    """The schema at the end of a prompt, for clients that put it there."""
+    """The schema at the end of a prompt, if the client puts it there."""
     at = text.rfind("\n{")
     if at < 0:
         return None

@@ -1,4 +1,4 @@
-"""A fake OpenAI-compatible server on loopback. What it replies is made in `replies`; this is the HTTP around it."""
+"""A fake OpenAI-compatible server on loopback. `replies` makes the replies; this module serves them over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scirgen.testing.faults import BATCH_FAULTS, FAULTS, Faults
 class FakeServer:
     """Use as an async context manager; `url` is the base URL to give to a client.
 
-    ``GET /stats`` (beside ``/v1``) tells how often each request was answered, by the SHA-256 of its canonical JSON.
+    ``GET /stats`` (beside ``/v1``) counts the answers to each request, by the SHA-256 of its canonical JSON.
 
     Args:
         host, port: where to listen; port 0 takes any free one.
@@ -29,7 +29,7 @@ class FakeServer:
         model: the only model it knows; others get 404.
         json_schema: False refuses ``response_format`` of that type, as some servers do.
         logprobs: False refuses ``echo``.
-        faults: what goes wrong; None: nothing.
+        faults: which requests fail; None for no faults.
         reply: makes the answer to a chat request from its body.
         batches: how its Batch API behaves.
     """
@@ -157,7 +157,7 @@ class FakeServer:
             fault = self.faults.draw(name)
             if self.latency_s:
                 await asyncio.sleep(self.latency_s)
-            if request.transport is None:  # the client has gone: nobody gets this answer, so it is not counted as given
+            if request.transport is None:  # the client has gone and will not get this answer, so do not count it
                 raise ConnectionResetError
             good = make()
             if fault is not None:
@@ -174,11 +174,13 @@ class FakeServer:
 
 
 _LOG = logging.getLogger("scirgen.testing")
-_LOG.addFilter(lambda record: not (record.exc_info and record.exc_info[0] is ConnectionResetError))  # our own faults
+_LOG.addFilter(
+    lambda record: not (record.exc_info and record.exc_info[0] is ConnectionResetError)
+)  # faults injected on purpose
 
 
 def request_hash(body: dict[str, Any]) -> str:
-    """Names a request in ``/stats``; equal requests have equal hashes."""
+    """The name of a request in ``/stats``; equal requests have equal hashes."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 

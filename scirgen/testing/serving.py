@@ -1,4 +1,4 @@
-"""The fake server for synchronous code and notebooks: it runs in a thread of its own."""
+"""The fake server for synchronous code and notebooks: it runs in its own thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def serving(model: str = "fake") -> Iterator[str]:
         model: the name of the model that is served.
 
     Yields:
-        The model's URI, for ``scirgen.generate(model=...)``.
+        The model's URI for ``scirgen.generate(model=...)``.
     """
     from scirgen.testing.server import FakeServer  # needs the extra "testing"
 

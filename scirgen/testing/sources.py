@@ -1,4 +1,4 @@
-"""The conformance suite of sources: what docs/sources.md promises of an adapter, checked against a real one."""
+"""The conformance suite of sources: checks an adapter against the contract in docs/sources.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SourceContractError(AssertionError):
 
 @dataclass
 class SourceReport:
-    """What a check saw."""
+    """The result of a check."""
 
     datasets: int = 0
     rejections: int = 0
@@ -38,13 +38,13 @@ def check_source(source: object, *, datasets: int = 1000, papers_of: int = 20, r
     """Check a source against the contract.
 
     Args:
-        source: an opened source, plain or async; it is walked several times and must give the same each time.
-        datasets: look at most at this many datasets.
+        source: an opened source, plain or async; the check reads it several times and expects the same each time.
+        datasets: check at most this many datasets.
         papers_of: look up the papers of this many datasets, and fetch each paper once.
         resume_at: try this many of its cursors.
 
     Returns:
-        What was seen, so that a test can also assert that it was not empty.
+        What the check saw, so a test can also assert that it was not empty.
 
     Raises:
         SourceContractError: the contract is broken; every breach is listed.
@@ -55,7 +55,7 @@ def check_source(source: object, *, datasets: int = 1000, papers_of: int = 20, r
 async def check_source_async(
     source: object, *, datasets: int = 1000, papers_of: int = 20, resume_at: int = 3
 ) -> SourceReport:
-    """`check_source`, for tests that run in an event loop."""
+    """The same as `check_source`, for tests that run in an event loop."""
     report = SourceReport()
     missing = [m for m in _METHODS if not callable(getattr(source, m, None))]
     if missing or not isinstance(source, Source):

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that came in."""
+    """A request that the server received."""
 
     path: str
     query: Mapping[str, str]
@@ -22,7 +22,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What to reply. ``body`` is sent as JSON unless it is bytes or text; ``cut``: the connection ends half-way through it."""
+    """What to reply. ``body`` is sent as JSON unless it is bytes or text; with ``cut``, the connection ends half-way
+    through it."""
 
     body: object = b""
     status: int = 200
@@ -69,7 +70,7 @@ class LoopbackServer:
         return [a.path for a in self.asked]
 
     def answer(self, asked: Asked) -> Answer:
-        """The reply to one request; 404 where there is no route."""
+        """The reply to one request; 404 without a route."""
         self.asked.append(asked)
         for prefix in sorted(self.routes, key=len, reverse=True):
             if asked.path.startswith(prefix):

@@ -255,7 +255,7 @@ def test_merging_again_does_nothing_until_a_part_has_changed(copied: Path, tmp_p
     assert command(*given).exit_code == 0
     assert (tmp_path / "m/release/release.json").stat().st_mtime_ns == before
     small(split_file(copied / "records.jsonl", slice(0, 9, 2), slice(3, 9, 2))[1], copied / "p1")
-    assert "p1 changed after being merged" in command("status", tmp_path / "m").output
+    assert "p1 changed after the merge" in command("status", tmp_path / "m").output
     assert command(*given).exit_code == 0
     assert "changed" not in command("status", tmp_path / "m").output
     assert Release(tmp_path / "m").info.counts["datasets"] == 8

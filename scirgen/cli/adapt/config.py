@@ -1,4 +1,4 @@
-"""``scirgen config show``: the resolved settings and where each came from."""
+"""``scirgen config show``: shows the resolved settings and where each comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scirgen domains``: lists the domains and shows what each brings."""
+"""``scirgen domains``: lists the domains and shows what each provides."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scirgen.core.resources import Domain, Resources
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def domains() -> None:
-    """List the domains, or show what one brings."""
+    """List the domains, or show what one provides."""
 
 
 @domains.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(as_json: bool) -> None:
-    """One line each: name, plugin, title."""
+    """List the domains, one per line: name, plugin, title."""
     registry = load_registry()
     entries = registry.entries()
     rows = [
@@ -35,11 +35,11 @@ def list_(as_json: bool) -> None:
         click.echo(f"{row['name']:20} {row['plugin']:24} {row['title']}")
 
 
-@domains.command(short_help="What a domain brings, and what it replaces.")
+@domains.command(short_help="Show what a domain provides and replaces.")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def show(name: str, as_json: bool) -> None:
-    """What domain NAME brings: sources, settings, and the files that replace built-in ones."""
+    """Show what domain NAME provides: sources, settings, and the files that replace built-in ones."""
     registry = load_registry()
     domain = find_domain(name, registry)
     entries = registry.entries()
@@ -75,7 +75,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def _files(domain: Domain) -> list[dict[str, str]]:
-    """The domain's prompts and taxonomies, each with what it does to the built-in of that id."""
+    """The domain's prompts and taxonomies, each with its effect on the built-in file with the same id."""
     found = []
     for folder in ("prompts", "taxonomies"):
         builtin = Resources().find(folder)

@@ -24,7 +24,7 @@ def gates() -> None:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """One line a gate, in the order they run.
+    """List the gates in the order they run.
 
     Code, whether it is on, threshold, what it rejects.
     """

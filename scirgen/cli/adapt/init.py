@@ -17,11 +17,11 @@ from scirgen.core.registry import load_registry
 )
 @click.option(
     "--pack", type=click.Choice(list(OVERRIDES)), default="standard", show_default=True,
-    help="Class of model whose prompts are copied: small is for models below about 1.5B parameters.",
+    help="Size of model whose prompts are copied: small is for models below about 1.5B parameters.",
 )  # fmt: skip
 @click.option(
     "--override", "overrides", multiple=True, metavar="ID",
-    help="Built-in file to begin with a copy of, as 'prompts list' and 'taxonomy list' print it.  [default: by --pack]",
+    help="Built-in file to copy, as 'prompts list' and 'taxonomy list' print it. [default: by --pack]",
 )  # fmt: skip
 def init(domain: str, into: Path, pack: str, overrides: tuple[str, ...]) -> None:
     """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""

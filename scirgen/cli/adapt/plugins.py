@@ -11,14 +11,14 @@ from scirgen.core.registry import load_registry
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def plugins() -> None:
-    """List what is plugged in."""
+    """List the installed plugins."""
 
 
 @plugins.command("list")
 @click.option("--kind", help="Only this kind (source, gate, domain, ...).")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(kind: str | None, as_json: bool) -> None:
-    """One line each: kind, name, plugin, what it is."""
+    """List the plugins, one per line: kind, name, plugin package, description."""
     rows = [
         {"kind": k, "name": name, "plugin": plugin, "summary": item.summary, "extra": item.extra}
         for (k, name), (plugin, item) in sorted(load_registry().entries().items())

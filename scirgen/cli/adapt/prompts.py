@@ -1,4 +1,4 @@
-"""``scirgen prompts``: for people who edit YAML. The work is in core (lint) and pipeline (try, diff)."""
+"""``scirgen prompts``: tools for people who edit YAML. The work is done in core (lint) and pipeline (try, diff)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
-_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain pack whose overrides are in force.")
+_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
 
 
@@ -31,7 +31,7 @@ def prompts() -> None:
 @_OVERRIDES
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
-    """One line a prompt: id, version, where it comes from, what it does."""
+    """List the prompts, one per line: id, version, where it comes from, what it does."""
     library = PromptLibrary(Resources(find_domain(domain), overrides))
     found = [library.get(id) for id in library.ids()]
     if as_json:
@@ -78,9 +78,9 @@ def copy(prompt: str, domain: str, into: Path) -> None:
 def render(
     prompt: str, domain: str, overrides: Path | None, kind: str, variables: tuple[str, ...], language: str
 ) -> None:
-    """Print the messages as they are sent.
+    """Print the messages as they are sent to the model.
 
-    What no taxonomy knows is shown as <name>.
+    A value that no taxonomy gives is shown as <name>.
     """
     from scirgen.commands.prompts.lint import sample_variables
 
@@ -91,16 +91,16 @@ def render(
     _show_messages(found.render(**{**values, **parse_settings(variables)}))
 
 
-@prompts.command(short_help="Find faults that loading does not show; exits with 2 on an error.")
+@prompts.command(short_help="Find mistakes that loading does not detect; exits with 2 on an error.")
 @_DOMAIN
 @_OVERRIDES
 @click.option("--language", default="en", show_default=True, help="Language of the examples.")
 @click.option("--context", type=click.IntRange(min=256), help="The model's context, in tokens.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def lint(domain: str, overrides: Path | None, language: str, context: int | None, as_json: bool) -> None:
-    """Find undefined variables, missing examples, examples that break their own type, over-long prompts.
+    """Find undefined variables, missing examples, examples that violate their own type, and prompts that are too long.
 
-    Exits with 2 when there is an error; warnings alone do not change the exit code.
+    The exit code is 2 if there is an error; warnings alone do not change it.
     """
     from scirgen.commands.prompts.lint import lint as check
 
@@ -120,14 +120,12 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 
 @prompts.command("try")
 @click.argument("prompt")
-@click.option("--dataset", required=True, help="Id of a dataset, or its beginning.")
-@click.option("--input", "input_", type=click.Path(), help="Records to look in.  [default: the domain's sample]")
+@click.option("--dataset", required=True, help="Id of a dataset, or the start of one.")
+@click.option("--input", "input_", type=click.Path(), help="Records to search. [default: the domain's sample]")
 @click.option("--run", type=click.Path(path_type=Path), help="A run to take the dataset and its kept aspects from.")
-@click.option(
-    "--type", "types", multiple=True, help="Question type; may be given several times.  [default: all in turn]"
-)
+@click.option("--type", "types", multiple=True, help="Question type; may be repeated. [default: all in turn]")
 @click.option("--model", help="Generator.")
-@click.option("--n", "count", type=click.IntRange(min=1), default=5, show_default=True, help="How many pairs.")
+@click.option("--n", "count", type=click.IntRange(min=1), default=5, show_default=True, help="Number of pairs.")
 @_DOMAIN
 @_OVERRIDES
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
@@ -135,9 +133,10 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, **given: object) -> None:
-    """Ask for a few pairs and show which gates they pass; of match, section, extract, verify and tag show what they make.
+    """Request a few pairs and show which gates they pass. For match, section, extract, verify and tag, show their
+    output.
 
-    Without --run only the metadata is asked about, and prompts that read papers cannot be tried.
+    Without --run, only the metadata is used, and you cannot try prompts that read papers.
     """
     from scirgen.commands.prompts import tryout
 
@@ -178,7 +177,7 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
 @prompts.command()
 @click.argument("run_a", type=click.Path(path_type=Path))
 @click.argument("run_b", type=click.Path(path_type=Path))
-@click.option("--samples", type=click.IntRange(min=0), default=5, show_default=True, help="Cells of pairs to show.")
+@click.option("--samples", type=click.IntRange(min=0), default=5, show_default=True, help="Number of pairs to show.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def diff(run_a: Path, run_b: Path, samples: int, as_json: bool) -> None:
     """Compare two runs' funnels and pairs side by side."""

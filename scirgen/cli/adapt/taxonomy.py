@@ -1,4 +1,4 @@
-"""``scirgen taxonomy``: the files that say what question types, levels, aspects, sections and words there are."""
+"""``scirgen taxonomy``: shows the files that define question types, levels, aspects, sections and wording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scirgen.api import find_domain
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
-_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain pack whose overrides are in force.")
+_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
 
 
@@ -26,7 +26,7 @@ def taxonomy() -> None:
 @_OVERRIDES
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
-    """One line a file: id, where it comes from, the ids of its entries."""
+    """List the files, one per line: id, where it comes from, the ids of its entries."""
     resources = Resources(find_domain(domain), overrides)
     rows = [{"id": r.id, "origin": r.origin, "path": str(r.path)} for r in resources.find("taxonomies").values()]
     entries = _entries(Taxonomies(resources))
@@ -54,7 +54,7 @@ def _entries(taxonomies: Taxonomies) -> dict[str, list[str]]:
 @_OVERRIDES
 @click.option("--language", default="en", show_default=True, help="Language of a question type's wording.")
 def show(name: str, entry: str | None, domain: str, overrides: Path | None, language: str) -> None:
-    """Print a taxonomy's file, or one question type as it is in force (all layers merged)."""
+    """Print a taxonomy's file, or one question type with all layers merged."""
     resources = Resources(find_domain(domain), overrides)
     if entry is None:
         found = resources.get("taxonomies", name)
@@ -68,7 +68,7 @@ def show(name: str, entry: str | None, domain: str, overrides: Path | None, lang
         record = taxonomies.bloom_level(entry)  # type: ignore[assignment]
     else:
         raise click.BadParameter(
-            "entries are shown of graesser and bloom; leave it out for the file", param_hint="ENTRY"
+            "only graesser and bloom show single entries; leave the entry out to see the file", param_hint="ENTRY"
         )
     plain = record.model_dump(mode="json", exclude_defaults=True)
     click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120), nl=False)

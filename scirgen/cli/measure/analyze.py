@@ -1,4 +1,4 @@
-"""``scirgen analyze``: what question sets are made of, side by side."""
+"""``scirgen analyze``: compares what question sets contain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import click
     help="A labelled release to learn types and Bloom levels from, for sets that have none.",
 )
 def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
-    """Types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo, JSONL."""
+    """Compare types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo,
+    JSONL."""
     from scirgen.benchmark.compare.labelling import Labeller
     from scirgen.benchmark.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
     from scirgen.benchmark.compare.question_sets import read_question_set
@@ -65,7 +66,7 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
     click.echo(markdown(["level", *names], [*shares_side_by_side(profiles), index]))
     click.echo(
         f"\nA word is {WORD}.\nEvenness: {DIVERSITY}. ScIRGen's figure 5 prints a diversity index whose formula is not "
-        "in the text we have; evenness stands in its place."
+        "in the text we have; evenness replaces it here."
     )
     for note in notes:
         click.echo(f"note: {note}")

@@ -1,4 +1,4 @@
-"""``scirgen audit FILE|RUN``: defect rates of a question-answer set, by the gates that need no model."""
+"""``scirgen audit FILE|RUN``: measures the defect rates of a question-answer set with the gates that need no model."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scirgen.qa.qafiles import open_qa
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), help="Only this split.")
-@click.option("--domain", help="Domain pack whose taxonomies and examples are used.")
+@click.option("--split", type=click.Choice(["train", "dev", "test"]), help="Use only this split.")
+@click.option("--domain", help="Domain whose taxonomies and examples are used.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. a gate's threshold.")
 @click.option("--examples", default=2, show_default=True, help="Rows shown per defect, up to 5.")
@@ -33,7 +33,7 @@ def audit(
     examples: int,
     json_file: Path | None,
 ) -> None:
-    """Find the defects of a question-answer set, ours or another's.
+    """Find defects in any question-answer set.
 
     FILE is a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder, or JSON Lines with
     'question' and 'answer'. A row may have several defects.

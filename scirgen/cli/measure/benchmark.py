@@ -1,4 +1,4 @@
-"""``scirgen benchmark``: measure retrievers and models on a release."""
+"""``scirgen benchmark``: measures retrievers and models on a release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def benchmark() -> None:
     """Measure retrievers and models on a release."""
 
 
-@benchmark.command(short_help="Find the dataset that a question was asked about.")
+@benchmark.command(short_help="Measure how well retrievers find the dataset that a question is about.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option(
     "--retrievers",
@@ -29,10 +29,10 @@ def benchmark() -> None:
     "settings",
     default="without-paper,with-paper",
     show_default=True,
-    help="Comma-separated: what of a dataset is indexed; with-paper-json has the extracts as JSON, as the published BM25 row had them.",
+    help="Comma-separated settings that say what is indexed; with-paper-json has the extracts as JSON, as in the published BM25 row.",
 )
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), help="Ask at most this many questions, spread over the split.")
+@click.option("--limit", type=click.IntRange(min=1), help="Largest number of questions, spread over the split.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all figures to this file.")
 @click.option("--runs", type=click.Path(path_type=Path), help="Folder for TREC run files.")
 @click.option(
@@ -43,14 +43,14 @@ def benchmark() -> None:
 @click.option(
     "--by",
     type=click.Choice(["question_type", "bloom", "hops", "has_paper"]),
-    help="Show a table broken down by this too (the file of --json has all of them).",
+    help="Also show a table broken down by this (the --json file has all breakdowns).",
 )
-@click.option("--task", help="Measure on this retrieval task of the release instead of its questions.")
-@click.option("--profile", help="With --task: whose conventions, trec, csfcube or doris.  [default: the task's]")
+@click.option("--task", help="Measure on this retrieval task instead of the questions.")
+@click.option("--profile", help="With --task: evaluation conventions: trec, csfcube or doris. [default: the task's]")
 @click.option(
     "--form",
     type=click.Choice(["sentence", "keyphrases", "complex", "sub_query", "facet"]),
-    help="With --task: only queries of this form.",
+    help="With --task: use only queries of this form.",
 )
 @click.option(
     "--query-text",
@@ -62,12 +62,13 @@ def benchmark() -> None:
 @click.option(
     "--not-after-query",
     is_flag=True,
-    help="With --task: leave out documents younger than the query; undated ones stay.",
+    help="With --task: leave out documents published after the query; undated ones stay.",
 )
 @click.option(
-    "--cut", help="With --task: measure only the first N documents, or DataFinder's published list: N, datafinder[:N]."
+    "--cut",
+    help="With --task: measure only the first N documents (N), or DataFinder's published list (datafinder[:N]).",
 )
-@click.option("--quiet", is_flag=True, help="Only the table.")
+@click.option("--quiet", is_flag=True, help="Print only the table.")
 def retrieval(
     release: Path,
     retrievers: str,
@@ -86,7 +87,8 @@ def retrieval(
     cut: str | None,
     quiet: bool,
 ) -> None:
-    """Which dataset was a question asked about? Recall, MRR, NDCG and more, with intervals and tests."""
+    """Measure whether retrievers find the dataset that a question is about: recall, MRR, NDCG and more, with intervals
+    and tests."""
     if task:
         from scirgen.benchmark.tasks.cut import parse_cut
         from scirgen.benchmark.tasks.evaluate import DEPTH, TaskSettings
@@ -153,7 +155,7 @@ def retrieval(
     "--retrievers",
     default="bm25,tfidf",
     show_default=True,
-    help="Whose first documents are pooled: bm25, tfidf, st:MODEL_OR_DIR, ...",
+    help="Retrievers whose first documents are pooled: bm25, tfidf, st:MODEL_OR_DIR, ...",
 )
 @click.option("--task", help="Pool the queries of this retrieval task instead of the questions (docs/recipes.md).")
 @click.option("--adjudicator", help="A model that settles facet pairs on which two judges differ.")
@@ -161,7 +163,7 @@ def retrieval(
     "--exclude-sources/--include-sources",
     default=True,
     show_default=True,
-    help="With --task: leave out the papers that a query was written from.",
+    help="With --task: leave out the papers that a query was made from.",
 )
 @click.option(
     "--reviewed",
@@ -198,7 +200,7 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
     grade(release, task, PoolOptions(**given))
 
 
-@benchmark.command(short_help="How far the judges of a task agree.")
+@benchmark.command(short_help="Measure how well the judges of a task agree.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--task", required=True, help="A retrieval task of the release.")
 @click.option(
@@ -207,24 +209,23 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
     help="Folder of: benchmark pool --task.  [default: the release's grades]",
 )
 def agreement(release: Path, task: str, grades: Path | None) -> None:
-    """Spearman, Krippendorff's alpha, Cohen's kappa and exact agreement, medians over queries, before and after adjudication."""
+    """Measure agreement: Spearman, Krippendorff's alpha, Cohen's kappa and exact agreement, as medians over queries,
+    before and after adjudication."""
     from scirgen.cli.measure.tasks import show_agreement
 
     show_agreement(release, task, grades)
 
 
 def beside(release: Release, name: str) -> Path:
-    """Where results about a release go by default: next to it, since a release holds nothing but what it lists."""
+    """Default folder for results about a release: next to it, since a release contains only the files it lists."""
     place = release.folder.resolve()
     return place.with_name(f"{place.name}-{name}")
 
 
 @benchmark.command(short_help="Answer the questions, without and with passages.")
 @click.argument("release", type=click.Path(path_type=Path))
-@click.option(
-    "--model", required=True, help="Who answers, as a URI: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:..."
-)
-@click.option("--retriever", default="bm25", show_default=True, help="Finds the passages.")
+@click.option("--model", required=True, help="URI of the model: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:...")
+@click.option("--retriever", default="bm25", show_default=True, help="Retriever that finds the passages.")
 @click.option("--k", "depths", default="0,1,5", show_default=True, help="Numbers of passages; 0 is closed-book.")
 @click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
 @click.option(
@@ -234,12 +235,12 @@ def beside(release: Release, name: str) -> Path:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for replies, so that a second run asks nothing again.  [default: RELEASE-qa, beside the release]",
+    help="Folder for replies, so a second run repeats no request. [default: RELEASE-qa, beside the release]",
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write all answers and figures to this file."
 )
-@click.option("--by", help="Comma-separated: form, bloom, question_type. Show tables broken down by these, too.")
+@click.option("--by", help="Also show tables broken down by these, comma-separated: form, bloom, question_type.")
 def qa(
     release: Path,
     model: str,
@@ -252,7 +253,7 @@ def qa(
     json_file: Path | None,
     by: str | None,
 ) -> None:
-    """Closed-book and retrieval-augmented answers, beside always-Yes and copy-the-context."""
+    """Measure closed-book and retrieval-augmented answers, beside the baselines always-Yes and copy-the-context."""
     import asyncio
 
     from scirgen.benchmark.qa import BREAKDOWNS, QASettings, run_qa
@@ -287,7 +288,7 @@ def qa(
         click.echo(f"\n{qa_cells_table(report.cells, name)}")
     if entailment.startswith("lexical"):
         click.echo(
-            "note: lexical:words counts shared words; give an NLI model to --entailment for figures worth quoting."
+            "note: lexical:words only counts shared words; for figures worth quoting, give --entailment an NLI model."
         )
     for row in report.rows:
         if row.unjudged:

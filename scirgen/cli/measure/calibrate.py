@@ -33,12 +33,14 @@ from scirgen.core.resources import Resources
 @click.option("--model", help="Generator, for llm_judge and semantic.")
 @click.option("--scorer", help="Scorer, for shift.")
 @click.option("--precision", default=0.95, show_default=True, type=click.FloatRange(0.0, 1.0), help="Wanted precision.")
-@click.option("--domain", help="Domain pack whose prompts are used.")
+@click.option("--domain", help="Domain whose prompts are used.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.window=evidence.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the thresholds for `generate --config`.")
 @click.option(
-    "--ensemble", type=click.Path(path_type=Path), help="Fit one probability from all measurements and write it here."
+    "--ensemble",
+    type=click.Path(path_type=Path),
+    help="Fit an ensemble of all scores (one probability) and write it to this file.",
 )
 @click.option(
     "--rejected",
@@ -47,7 +49,7 @@ from scirgen.core.resources import Resources
     type=click.FloatRange(0.0, 1.0),
     help="Share of true answers that the ensemble may reject.",
 )
-@click.option("--describe", default="", help="What the labels are, in words; stored with the ensemble.")
+@click.option("--describe", default="", help="Description of the labels; stored with the ensemble.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a page with reliability plots.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write everything found to this file.")
 def calibrate(
@@ -66,7 +68,7 @@ def calibrate(
     report: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Judge faithfulness scores by labelled answers.
+    """Measure faithfulness scores on labelled answers and find thresholds.
 
     Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC, and the
     threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each kind.
@@ -102,7 +104,7 @@ def calibrate(
 
 
 def ensemble_as_text(outside: Mapping[str, object]) -> str:
-    """What the ensemble does on datasets that it was not fitted on, by group."""
+    """Results of the ensemble on datasets that it was not fitted on, by group."""
     lines = ["on datasets that were left out:"]
     for group, value in outside.items():
         found: Any = value
@@ -146,7 +148,7 @@ def as_text(found: Calibrated, precision: float) -> str:
             kind for kind, g in scorer.by_type.items() if carries(g) and g["threshold_wanted"] is None and scorer.wanted
         ]
         if hopeless:
-            lines.append(f"  out of reach for {', '.join(hopeless)}, which fall back on the threshold for all")
+            lines.append(f" not reached for {', '.join(hopeless)}, which use the threshold for all types")
         unknown = sorted(set(scorer.thresholds) - {"*"} - set(found.types))
         if unknown:
             lines.append(f"  not in the taxonomy, so --save leaves them out: {', '.join(unknown)}")
@@ -154,7 +156,7 @@ def as_text(found: Calibrated, precision: float) -> str:
 
 
 def carries(group: Mapping[str, object]) -> bool:
-    """Whether a type has the labels for a threshold of its own."""
+    """Whether a type has enough labels for its own threshold."""
     rows, good = group["rows"], group["faithful"]
     return isinstance(rows, int) and isinstance(good, int) and min(good, rows - good) >= FEWEST
 

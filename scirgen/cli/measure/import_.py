@@ -1,4 +1,4 @@
-"""``scirgen import``: turns published datasets into releases."""
+"""``scirgen import``: imports published datasets as releases."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ import click
 
 @click.group("import")
 def import_() -> None:
-    """Turn a published dataset into a release."""
+    """Import a published dataset as a release."""
 
 
-@import_.command("scirgen-geo", short_help="The published ScIRGen-Geo, as a release.")
+@import_.command("scirgen-geo", short_help="Import the published ScIRGen-Geo.")
 @click.argument("src", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--formats", default="jsonl", show_default=True, help="Comma-separated release formats to write.")
-@click.option(
-    "--resplit", is_flag=True, help="Make new splits that nothing leaks across, instead of the published ones."
-)
+@click.option("--resplit", is_flag=True, help="Make new splits without leakage instead of keeping the published ones.")
 @click.option(
     "--split",
     "rest",
     type=click.Choice(["train", "dev", "test"]),
-    help="Where records go that state no split.  [default: new splits, or train where others state one]",
+    help="Split for records that state none. [default: new splits, or train if other records state one]",
 )
-@click.option("--seed", default=0, show_default=True, help="Orders the groups when new splits are made.")
+@click.option("--seed", default=0, show_default=True, help="Random seed for new splits.")
 @click.option(
     "--passages",
     type=click.Choice(["source", "document"]),
     default="source",
     show_default=True,
-    help="Cut each source into passages by itself, or one text a dataset.",
+    help="Cut each source into passages separately, or one text per dataset.",
 )
 def scirgen_geo(
     src: Path,
@@ -51,7 +49,7 @@ def scirgen_geo(
     from scirgen.stages.release.write import ReleaseSettings, write_release
 
     if resplit and rest:
-        raise click.UsageError("--resplit makes new splits; --split keeps all in one: give one of them")
+        raise click.UsageError("--resplit makes new splits and --split keeps everything in one: give only one of them")
     content = read(src, rest)
     if resplit:
         content.splits = None
@@ -70,7 +68,7 @@ def scirgen_geo(
     sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())
     click.echo(f"{release.folder}: {counts['rows']:,} questions ({sizes}) about {counts['datasets']:,} datasets")
     if content.splits is None and not resplit:
-        click.echo("note: the records state no splits; new ones were made. To keep all in one: --split test")
+        click.echo("note: the records state no splits, so new ones were made. To keep all in one, use --split test")
     for note in release.info.notes:
         click.echo(f"note: {note}")
 
@@ -115,16 +113,16 @@ def _import_task(name: str, summary: str, text: str) -> None:
 
 _import_task(
     "datafinder",
-    "DataFinder (ACL 2023), as a release with the task recommend.",
-    "Import DataFinder: SRC holds documents.jsonl[.gz] and topics.jsonl[.gz]; docs/recipes.md lists their columns.",
+    "Import DataFinder (ACL 2023) as a release with the task recommend.",
+    "Import DataFinder. SRC has documents.jsonl[.gz] and topics.jsonl[.gz]; docs/recipes.md lists their columns.",
 )
 _import_task(
     "csfcube",
-    "CSFCube (NeurIPS 2021), as a release with the task facets.",
-    "Import CSFCube: SRC holds abstracts, queries (.jsonl[.gz]) and judgements.tsv[.gz]; docs/recipes.md lists their columns.",
+    "Import CSFCube (NeurIPS 2021) as a release with the task facets.",
+    "Import CSFCube. SRC has abstracts, queries (.jsonl[.gz]) and judgements.tsv[.gz]; docs/recipes.md lists their columns.",
 )
 _import_task(
     "dorismae",
-    "DORIS-MAE (NeurIPS 2023), as a release with the task aspects.",
-    "Import DORIS-MAE: SRC holds queries, subqueries, birco_corpus (.jsonl[.gz]) and birco_qrels.tsv[.gz].",
+    "Import DORIS-MAE (NeurIPS 2023) as a release with the task aspects.",
+    "Import DORIS-MAE. SRC has queries, subqueries, birco_corpus (.jsonl[.gz]) and birco_qrels.tsv[.gz].",
 )

@@ -1,4 +1,4 @@
-"""``scirgen label``: labels by people, from the sample to the verdict on a judge."""
+"""``scirgen label``: collects labels by people, from the sample to the test of a judge."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _TASK = click.Choice(list(TASKS))
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def label() -> None:
-    """Ask people: draw a sample, label it on a page, merge, measure agreement, test a judge.
+    """Collect labels from people: draw a sample, label it on a page, merge, measure agreement, test a judge.
 
-    L/ is a folder that holds one frozen sample and all its labels.
+    L/ is a folder with one frozen sample and all its labels.
     """
 
 
@@ -77,12 +77,15 @@ def _resources(domain: str | None, overrides: Path | None) -> Resources:
 
 _from = click.argument("source", type=click.Path(path_type=Path, exists=True))
 _folder = click.argument("folder", metavar="L/", type=click.Path(path_type=Path, exists=True, file_okay=False))
-_domain = click.option("--domain", help="Domain pack whose guidelines and taxonomies are used.")
+_domain = click.option("--domain", help="Domain whose guidelines and taxonomies are used.")
 _overrides = click.option(
-    "--overrides", type=click.Path(path_type=Path), help="Your own folder of prompts and taxonomies."
+    "--overrides", type=click.Path(path_type=Path), help="Folder with your own prompts and taxonomies."
 )
 _split = click.option(
-    "--split", type=click.Choice(["train", "dev", "test"]), help="Only this split of a release or file."
+    "--split", type=click.Choice(["train", "dev", "test"]), help="Use only this split of a release or file."
+)
+_depth = click.option(
+    "--depth", default=10, show_default=True, help="For relevance: number of documents pooled for a question."
 )
 _POOLING = (
     click.option("--of", help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is the release."),
@@ -113,7 +116,7 @@ def _pooling(pool_with: str, depth: int, limit: int) -> Pooling:
     help="Largest gap a judge may have.",
 )
 @click.option(
-    "--pilot", type=click.Path(path_type=Path), help="agreement.json of a pilot: its spread and gap are used."
+    "--pilot", type=click.Path(path_type=Path), help="agreement.json of a pilot, whose spread and gap are used."
 )
 @_pooling_options
 @_split
@@ -133,22 +136,28 @@ def plan(
 @label.command()
 @_from
 @click.option("--task", required=True, type=_TASK, help="What will be asked.")
-@click.option("--n", "test", required=True, type=click.IntRange(min=1), help="Items of the test part.")
+@click.option("--n", "test", required=True, type=click.IntRange(min=1), help="Number of items in the test part.")
 @click.option(
-    "--dev", default=0, show_default=True, type=click.IntRange(min=0), help="Items of the dev part, on top of --n."
+    "--dev",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Number of items in the dev part, in addition to --n.",
 )
 @click.option(
-    "--strata", default="verdict,question_type", show_default=True, help="Stratify by these, the most important first."
+    "--strata", default="verdict,question_type", show_default=True, help="Stratify by these, most important first."
 )
-@click.option("--annotators", default="A,B", show_default=True, help="Names of the annotators; each labels all items.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder L/; made here.")
-@click.option("--seed", default=0, show_default=True, help="Of the draw.")
+@click.option(
+    "--annotators", default="A,B", show_default=True, help="Names of the annotators; each one labels all items."
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="New folder L/.")
+@click.option("--seed", default=0, show_default=True, help="Random seed for the sample.")
 @click.option(
     "--power",
     default=0.5,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="Allocation over strata: 1 by size, 0 equal.",
+    help="Allocation over strata: 1 in proportion to size, 0 equal.",
 )
 @click.option(
     "--margin",
@@ -160,7 +169,7 @@ def plan(
 @click.option(
     "--follow",
     type=click.Path(path_type=Path, exists=True),
-    help="Earlier L/: its items become dev, the test part is new.",
+    help="Earlier L/ whose items become dev; the test part is new.",
 )
 @_pooling_options
 @_split
@@ -171,7 +180,7 @@ def draw(
     margin: float, follow: Path | None, of: str | None, pool_with: str, depth: int, limit: int, split: str | None,
     domain: str | None, overrides: Path | None,
 ) -> None:  # fmt: skip
-    """Draw and freeze a sample. SOURCE is a run, or any file that `scirgen audit` reads."""
+    """Draw a sample and freeze it. SOURCE is a run, or any file that `scirgen audit` reads."""
     resources = _resources(domain, overrides)
     request = Request(
         task, test, dev, _names(strata), _names(annotators), seed, power, margin, LabelSet(follow) if follow else None
@@ -194,9 +203,9 @@ def _names(listed: str) -> tuple[str, ...]:
 
 @label.command()
 @_folder
-@click.option("--no-pictures", is_flag=True, help="Leave the pictures of PDF pages out, for a smaller file.")
+@click.option("--no-pictures", is_flag=True, help="Leave out the pictures of PDF pages, for a smaller file.")
 def page(folder: Path, no_pictures: bool) -> None:
-    """Write one self-contained page an annotator: L/A.html, L/B.html. It needs no network and can be mailed."""
+    """Write one self-contained page per annotator: L/A.html, L/B.html. A page needs no network and can be mailed."""
     labels = LabelSet(folder)
     for path in write_pages(labels, pictures=not no_pictures):
         size = path.stat().st_size
@@ -211,10 +220,10 @@ def page(folder: Path, no_pictures: bool) -> None:
 @_folder
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def merge(folder: Path, files: tuple[Path, ...]) -> None:
-    """Check and take in labels; write L/adjudicate.html with what the annotators disagree on.
+    """Check and merge labels; write L/adjudicate.html with the items on which the annotators disagree.
 
-    FILES come from the page's Download button, the adjudicator's among them. Without files, the labels that
-    `scirgen label serve` collected are taken.
+    FILES come from the page's Download button, also on the adjudicator's page. Without files, the command merges the
+    labels that `scirgen label serve` collected.
     """
     labels = LabelSet(folder)
     result = merge_files(labels, files) if files else merge_collected(labels, collected(labels))
@@ -237,7 +246,10 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     help="Judge to test: a model's URI, a score (shift), labels:FILE, or grades:POOL (the judges of a graded pool). May be repeated.",
 )
 @click.option(
-    "--test", "open_test", is_flag=True, help="Test the judges on the test part, which is opened once; else on dev."
+    "--test",
+    "open_test",
+    is_flag=True,
+    help="Test the judges on the test part, which can be opened only once. [default: dev]",
 )
 @click.option(
     "--margin",
@@ -251,7 +263,7 @@ def agree(
     folder: Path, judges: tuple[str, ...], open_test: bool, margin: float | None, settings: tuple[str, ...], domain: str | None,
     overrides: Path | None,
 ) -> None:  # fmt: skip
-    """Measure how far the annotators agree, and whether a judge agrees with them as well as they do with each other.
+    """Measure how well the annotators agree, and whether a judge agrees with them as well as they do with each other.
 
     Writes L/agreement.json, which `release.labels` and the dataset card read.
     """
@@ -273,21 +285,24 @@ def agree(
 @_folder
 @click.option("--port", default=8123, show_default=True, type=click.IntRange(1, 65535), help="Port on 127.0.0.1.")
 def serve(folder: Path, port: int) -> None:
-    """Serve the pages on this machine: one address a person, labels into L/labels.db. Stop with Ctrl-C, then merge."""
+    """Serve the pages on this machine: one address per person, with labels stored in L/labels.db. Stop with Ctrl-C,
+    then merge."""
     desk = Desk(LabelSet(folder))
     try:
         for annotator, address in addresses(desk, port).items():
             click.echo(f"{annotator:14}{address}")
     finally:
         desk.close()
-    click.echo(f"Each address is a person's own: do not share them. Ctrl-C stops; then: scirgen label merge {folder}")
+    click.echo(
+        f"Each address belongs to one person: do not share it. Stop with Ctrl-C, then run: scirgen label merge {folder}"
+    )
     serve_pages(folder, port)
 
 
 @label.command()
 @_folder
 @click.option("--to", "form", required=True, type=click.Choice(list(FILES)), help="calibrate, labelstudio or csv.")
-@click.option("--out", type=click.Path(path_type=Path), help="The file.  [default: one in L/]")
+@click.option("--out", type=click.Path(path_type=Path), help="Output file. [default: a file in L/]")
 def export(folder: Path, form: Form, out: Path | None) -> None:
     """Write the labels for `scirgen calibrate`, for Label Studio, or as a table."""
     path, count = export_labels(LabelSet(folder), form, out)
@@ -297,17 +312,17 @@ def export(folder: Path, form: Form, out: Path | None) -> None:
 @label.command("import")
 @click.argument("folder", metavar="L/", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("file", type=click.Path(path_type=Path, exists=True))
-@click.option("--annotator", help="Whose labels they are.  [Label Studio: the name in each e-mail]")
-@click.option("--contexts", type=click.Path(path_type=Path), help="JSON file: context_id to text.")
+@click.option("--annotator", help="Name of the annotator. [Label Studio: the name in each e-mail]")
+@click.option("--contexts", type=click.Path(path_type=Path), help="JSON file that maps context_id to text.")
 @_domain
 @_overrides
 def import_(
     folder: Path, file: Path, annotator: str | None, contexts: Path | None, domain: str | None, overrides: Path | None
 ) -> None:
-    """Take in labels made elsewhere.
+    """Import labels made elsewhere.
 
-    Where L/ holds a sample, FILE is the JSON that Label Studio exports. Where it does not, FILE is JSON Lines of labelled
-    question-answer pairs, and L/ is made with them as one annotator's labels.
+    If L/ holds a sample, FILE is the JSON that Label Studio exports. If it does not, FILE is JSON Lines of labelled
+    question-answer pairs, and the command makes L/ with these as one annotator's labels.
     """
     if (folder / "sample.json").is_file():
         result = import_studio(LabelSet(folder), file, annotator)

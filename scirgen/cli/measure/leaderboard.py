@@ -1,4 +1,4 @@
-"""``scirgen leaderboard``: several benchmark results side by side."""
+"""``scirgen leaderboard``: compares several benchmark results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for leaderboard.md and .html.")
 def leaderboard(results: tuple[Path, ...], out: Path) -> None:
-    """Put results of `benchmark retrieval|qa --json` side by side, as Markdown and one HTML page."""
+    """Compare results of `benchmark retrieval|qa --json` in a Markdown table and one HTML page."""
     from scirgen.benchmark.leaderboard import write_leaderboard
 
     for path in write_leaderboard(results, out):

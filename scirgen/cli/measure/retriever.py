@@ -1,4 +1,4 @@
-"""``scirgen retriever``: train an embedding model for retrieval on a release."""
+"""``scirgen retriever``: trains an embedding model for retrieval on a release."""
 
 from __future__ import annotations
 
@@ -17,22 +17,30 @@ def retriever() -> None:
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--base", required=True, help="The model to start from: a sentence-transformers folder or id.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the trained model.")
-@click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="What to learn.")
+@click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="Task to learn.")
 @click.option("--steps", type=click.IntRange(min=1), default=500, show_default=True)
-@click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Examples a step.")
+@click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Examples per step.")
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), default=2e-5, show_default=True)
 @click.option(
-    "--max-tokens", type=click.IntRange(min=8), default=128, show_default=True, help="Of a text, while training."
+    "--max-tokens",
+    type=click.IntRange(min=8),
+    default=128,
+    show_default=True,
+    help="Largest number of tokens of a text during training.",
 )
 @click.option(
     "--frozen-layers",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Lowest layers that stay as they are.",
+    help="Number of lowest layers that stay frozen.",
 )
 @click.option(
-    "--evaluate-every", type=click.IntRange(min=1), default=50, show_default=True, help="Steps between looks at dev."
+    "--evaluate-every",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Steps between evaluations on dev.",
 )
 @click.option("--dev-queries", type=click.IntRange(min=1), default=300, show_default=True)
 @click.option("--dev-documents", type=click.IntRange(min=1), default=1000, show_default=True)
@@ -42,9 +50,9 @@ def retriever() -> None:
 @click.option("--bf16", is_flag=True, help="Compute in bfloat16: faster where the processor has it.")
 @click.option("--seed", default=0, show_default=True)
 def train(release: Path, base: str, out: Path, **given: Any) -> None:
-    """Train BASE on the train split of RELEASE, keep the step that is best on dev, and save it; use it as st:OUT.
+    """Train BASE on the train split of RELEASE and save the step that is best on dev; use it as st:OUT.
 
-    Interrupted, the same command goes on from the last checkpoint.
+    After an interruption, run the same command again to continue from the last checkpoint.
     """
     from scirgen.commands.train_retriever import TrainingSettings, train_retriever
     from scirgen.qa.release import Release

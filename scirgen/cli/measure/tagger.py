@@ -1,4 +1,4 @@
-"""``scirgen tagger``: the light local classifier of Bloom levels or question types."""
+"""``scirgen tagger``: trains a fast local classifier of Bloom levels or question types."""
 
 from __future__ import annotations
 
@@ -16,20 +16,30 @@ from scirgen.core.taxonomy import Taxonomies
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def tagger() -> None:
-    """Train a light local tagger of Bloom levels or question types."""
+    """Train a fast local tagger of Bloom levels or question types."""
 
 
 @tagger.command()
 @click.option(
-    "--labels", required=True, type=click.Path(path_type=Path), help="JSONL: question, question_type, level a line."
+    "--labels",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="JSON Lines with question, question_type and level.",
 )
 @click.option(
-    "--test", "test_file", type=click.Path(path_type=Path), help="The same, to measure on.  [default: a tenth held out]"
+    "--test",
+    "test_file",
+    type=click.Path(path_type=Path),
+    help="Labels in the same format to measure on. [default: a held-out tenth of LABELS]",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the tagger.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures here.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file.")
 @click.option(
-    "--target", type=click.Choice(["level", "question_type"]), default="level", show_default=True, help="What to learn."
+    "--target",
+    type=click.Choice(["level", "question_type"]),
+    default="level",
+    show_default=True,
+    help="Label to learn.",
 )
 @click.option("--domain", default="geo", show_default=True, help="Domain whose taxonomy names the types.")
 def train(
@@ -42,7 +52,7 @@ def train(
 ) -> None:
     """Fit a tagger, measure it, and save it without pickle.
 
-    OUT also gets disagreements.tsv: questions on which tagger and label differ, the surest first.
+    OUT also gets disagreements.tsv: the questions on which tagger and label differ, most confident first.
     """
     from scirgen.commands.tagger import evaluate, fit, hold_out, read_labels
 

@@ -1,4 +1,4 @@
-"""What ``scirgen benchmark`` shows of a release's retrieval tasks."""
+"""The part of ``scirgen benchmark`` for the retrieval tasks of a release."""
 
 from __future__ import annotations
 

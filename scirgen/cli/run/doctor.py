@@ -15,15 +15,15 @@ from scirgen.pipeline.views.merged_view import part_folders
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
-    "--repair", "repair_store", is_flag=True, help="Copy what is intact into a new store; the rest is done again."
+    "--repair", "repair_store", is_flag=True, help="Copy intact data into a new store; the next run redoes the rest."
 )
 def doctor(run: Path, repair_store: bool) -> None:
-    """Check a run's store; --repair salvages what is intact."""
+    """Check a run's store; --repair keeps what is intact."""
     problems = diagnose(run)
     if not problems:
         click.echo(f"{run}: the store is sound")
         for part in part_folders(run):
-            click.echo(f"its part has a store of its own: scirgen doctor {shlex.quote(part)}")
+            click.echo(f"the part has its own store: scirgen doctor {shlex.quote(part)}")
         return
     for problem in problems[:20]:
         click.echo(f"problem: {problem}")

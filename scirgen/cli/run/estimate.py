@@ -1,4 +1,4 @@
-"""``scirgen estimate``: what a run would take, before anything is spent."""
+"""``scirgen estimate``: predicts calls, tokens, cost and hours of a run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from scirgen.commands.estimate.result import Estimate, Figure
 @click.option(
     "--history",
     type=click.Path(path_type=Path),
-    help="An earlier run with the same model: gives reply lengths, its tokenizer and its speed.",
+    help="An earlier run with the same model; supplies reply lengths, tokens per character and speed.",
 )
 @click.option(
     "--tokens-per-second",
     type=click.FloatRange(min=0, min_open=True),
-    help="New tokens a second that the server gives in all; for the hours.",
+    help="Total tokens per second that the server writes; needed for the hours.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def estimate(
@@ -37,10 +37,10 @@ def estimate(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Predict calls, tokens, cost and hours of `scirgen generate` with the same options. No model is asked.
+    """Predict calls, tokens, cost and hours of `scirgen generate` with the same options. No model is called.
 
-    A few datasets are collected and parsed for real (downloads are kept in --out), and walk all stages with made-up
-    replies; what they would have asked is counted and scaled up.
+    scirgen collects and parses a few datasets for real (it keeps the downloads in --out), runs all stages on them with
+    made-up replies, counts the requests, and scales them up.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
     found = asyncio.run(
@@ -64,8 +64,8 @@ def as_text(found: Estimate) -> str:
         f"{_range(found.completion_tokens):>28}"
     )
     if any(s.kind == "score" for s in found.stages):
-        lines.append("* log-probabilities, by the scorer: its reply tokens are read, not written")
-    lines.append(f"at most   {_short(found.ceiling_tokens)} tokens, if every reply ran to its limit and was repaired")
+        lines.append("* log-probabilities, by the scorer, which reads its reply tokens instead of writing them")
+    lines.append(f"at most {_short(found.ceiling_tokens)} tokens, if every reply reached its limit and was repaired")
     cost = "unknown: no models.prices for the models used"
     if found.cost is not None:
         cost = f"{found.cost.low:.2f} .. {found.cost.usual:.2f} .. {found.cost.high:.2f} (at most {found.ceiling_cost:.2f})"

@@ -1,4 +1,4 @@
-"""``scirgen generate``: the main job."""
+"""``scirgen generate``: makes a dataset."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from scirgen.core.registry import load_registry
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @run_options
-@click.option("--dry-run", is_flag=True, help="Count what would be read, and stop.")
-@click.option("--quiet", is_flag=True, help="Only the closing summary.")
+@click.option("--dry-run", is_flag=True, help="Show what would be read, and stop.")
+@click.option("--quiet", is_flag=True, help="Print only the final summary.")
 def generate(out: Path, config_file: Path | None, quiet: bool, dry_run: bool, **given: Any) -> None:
-    """Make a dataset: records and papers in, a release out.
+    """Make a dataset from records and papers.
 
-    Running it again on the same --out goes on where it stopped and redoes only what changed.
+    Run the command again with the same --out to resume; it redoes only what changed.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
     if dry_run:
@@ -57,7 +57,7 @@ def show_preview(found: Preview) -> None:
 
 
 def _fields(dataset: Dataset) -> list[tuple[str, str]]:
-    """What was read of a record, each field with its name; an empty one is shown, since it may be a column not found."""
+    """The fields of a record with their names. Empty fields are shown too: their column may not have been found."""
     plain = {
         "title": dataset.title,
         "description": dataset.description,
@@ -76,7 +76,7 @@ def _cropped(text: str, most: int = 100) -> str:
 
 
 def summarise(run: Run) -> int:
-    """Print what came out and where it is; returns the exit code."""
+    """Print the result and where it is; returns the exit code."""
     assert run.outcome is not None
     funnel = run.funnel()
     accepted = funnel["tag"]["outputs"]

@@ -1,4 +1,4 @@
-"""``scirgen inspect RUN ID``: shows everything a row was made from."""
+"""``scirgen inspect RUN ID``: shows everything that a row was made from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Record)
 @click.option("--json", "as_json", is_flag=True, help="The records as JSON lines.")
 @click.option("--replies/--no-replies", default=True, help="Show prompts and raw replies.")
 def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
-    """Show where a row came from: span in the page, prompt, raw reply, scores, gates."""
+    """Show where a row comes from: span in the page, prompt, raw reply, scores, gates."""
     view = open_view(run)
     try:
         warn_of_changes(view)
@@ -52,9 +52,9 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
 
 
 def warn_of_changes(view: StoreView) -> None:
-    """Say on standard error which parts of a merged run are no longer what was merged."""
+    """Report on standard error which parts of a merged run have changed since the merge."""
     if changed := view.changed():
-        click.echo(f"note: {', '.join(changed)} changed after being merged; merge again to release that", err=True)
+        click.echo(f"note: {', '.join(changed)} changed after the merge; merge again to release the changes", err=True)
 
 
 def _find(view: StoreView, id: str) -> list[tuple[str, StoredResult]]:
@@ -105,7 +105,7 @@ def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
 
 
 def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
-    """A pair that was shown already: what this stage added."""
+    """Show what this stage added to a pair that was already shown."""
     click.secho(f"\n== {result.stage}: QAPair {pair.id}", bold=True)
     click.echo(f"   item {result.key}  fingerprint {result.fingerprint[:12]}")
     if result.stage == "filter":
@@ -122,7 +122,7 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
         if pair.answered_twice is not None:
             click.echo(f"   a second answer says {'the same' if pair.answered_twice else 'something else'}")
     elif pair.bloom:
-        intended = f" (asked for: {pair.intended_bloom})" if pair.intended_bloom else ""
+        intended = f" (requested: {pair.intended_bloom})" if pair.intended_bloom else ""
         click.echo(f"   level {pair.bloom}{intended}")
     for language, field, text in pair.translations:
         click.echo(f"   {field} [{language}] {text}")
@@ -157,7 +157,7 @@ def _titled(view: StoreView, dataset_id: str) -> str:
 
 
 def _gates(view: StoreView) -> list[str]:
-    """Codes of the gates that were in force, by the settings that the run's manifest keeps."""
+    """Codes of the active gates, according to the settings in the run's manifest."""
     settings = view.manifest().get("settings")
     if not isinstance(settings, dict) or "filter" not in settings:
         return []

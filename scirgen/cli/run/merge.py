@@ -1,4 +1,4 @@
-"""``scirgen merge RUN...``: one release of several runs."""
+"""``scirgen merge RUN...``: makes one release from several runs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from scirgen.pipeline.observer import Silent
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The merged run's folder.")
-@click.option("--partial", is_flag=True, help="Also take runs that are unfinished or have failed items.")
-@click.option("--mixed", is_flag=True, help="Also take runs made with different models, prompts, settings or seeds.")
+@click.option("--partial", is_flag=True, help="Accept runs that are unfinished or have failed items.")
+@click.option("--mixed", is_flag=True, help="Accept runs made with different models, prompts, settings or seeds.")
 @click.option(
-    "--first-wins", is_flag=True, help="Of a dataset that several runs have with different results, take the first's."
+    "--first-wins",
+    is_flag=True,
+    help="If several runs have different results for a dataset, take those of the first run.",
 )
 @click.option(
-    "--config", "config_file", type=click.Path(path_type=Path), help="YAML file; its settings of the release."
+    "--config", "config_file", type=click.Path(path_type=Path), help="YAML file with settings of the release."
 )
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="release.*, generate.quota.*, seed or overrides."
 )
-@click.option("--report/--no-report", default=True, help="Write report.html too.")
-@click.option("--quiet", is_flag=True, help="Only the closing summary.")
+@click.option("--report/--no-report", default=True, help="Also write report.html.")
+@click.option("--quiet", is_flag=True, help="Print only the final summary.")
 def merge(
     runs: tuple[Path, ...],
     out: Path,
@@ -43,10 +45,10 @@ def merge(
     report: bool,
     quiet: bool,
 ) -> None:
-    """Make one release of several finished RUNS, as if they had been one run.
+    """Make one release from several finished RUNS, as if they had been one run.
 
-    Near-duplicates, splits, targets and decontamination are settled over all of them. No model is asked, and the runs are
-    only read: they stay where they are, and `scirgen inspect OUT ROW_ID` looks into them.
+    Near-duplicates, splits, targets and decontamination are computed over all of them. The command calls no model and
+    only reads the runs: they stay where they are, and `scirgen inspect OUT ROW_ID` reads from them.
     """
     with _stopped_at_once():
         run = merge_runs(
@@ -75,7 +77,7 @@ class Lines(Silent):
 
 
 def summarise(run: Run, runs: int) -> int:
-    """Print what came out and where it is; returns the exit code."""
+    """Print the result and where it is; returns the exit code."""
     assert run.outcome is not None
     funnel, released = run.funnel(), run.released()
     accepted = funnel["tag"]["outputs"]

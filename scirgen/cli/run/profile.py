@@ -13,7 +13,8 @@ import click
 @click.option("--format", "kind", type=click.Choice(["md", "html"]), default="md", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")
 def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
-    """Show the profile of a dataset (its id, the beginning of its id, or its DOI), each sentence linked to its page."""
+    """Show the profile of a dataset (given by its id, the start of its id, or its DOI), each sentence linked to its
+    page."""
     from scirgen.report.profile import as_html, as_markdown, build_profile
 
     built = build_profile(run, dataset)

@@ -17,7 +17,7 @@ from scirgen.pipeline.store import StoredResult
 
 _PLAIN_EVERY_S = 10.0
 _HEARTBEAT_S = 60.0
-"""A line comes at least this often, though nothing has finished: a slow model is told from one that hangs."""
+"""Longest time without a line, even if nothing finishes, so users can tell a slow model from one that hangs."""
 
 
 class _Counts:
@@ -27,7 +27,8 @@ class _Counts:
 
 
 class ScreenObserver(Silent):
-    """Counts what happens and shows it: as a live table, or as a line every ten seconds, and every minute when nothing happens."""
+    """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing
+    happens)."""
 
     def __init__(self, *, live: bool) -> None:
         self._counts = {step.stage: _Counts() for step in PLAN}
@@ -56,11 +57,11 @@ class ScreenObserver(Silent):
             self._live.stop()
 
     def planned(self, stage: str, count: int) -> None:
-        """More is known to do."""
+        """Count a new item to do."""
         self._counts[stage].planned += count
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """One more is done."""
+        """Count a finished item."""
         counts = self._counts[result.stage]
         counts.done += 1
         counts.fresh += not reused
@@ -73,11 +74,11 @@ class ScreenObserver(Silent):
             self._say()
 
     def note(self, message: str) -> None:
-        """A line for the person."""
+        """Show a line to the user."""
         self._console.print(message, highlight=False, markup=False)
 
     def _beat(self) -> None:
-        """Says where the run is, each minute in which nothing else did."""
+        """Report the run's progress after each minute without other output."""
         while not self._ended.wait(min(_HEARTBEAT_S, 5.0)):
             if time.monotonic() - self._said >= _HEARTBEAT_S:
                 self._say()
@@ -96,7 +97,8 @@ class ScreenObserver(Silent):
         print(line, file=sys.stderr, flush=True)
 
     def _left(self) -> str:
-        """How long the items known so far will take, by the time that items of their stage took; empty where none has finished."""
+        """Estimate the time for the items known so far from the finished items of their stages; empty if none has
+        finished."""
         busy = sum(c.busy for c in self._counts.values())
         side_by_side = max(busy / max(time.monotonic() - self._started, 1e-3), 1.0)
         seconds = sum(
@@ -135,7 +137,7 @@ def spoken(seconds: float) -> str:
 
 
 def make_observer(*, quiet: bool) -> ScreenObserver:
-    """Live on a terminal, lines elsewhere; nothing but notes when quiet."""
+    """Make an observer: live on a terminal, lines elsewhere; only notes when quiet."""
     observer = ScreenObserver(live=sys.stderr.isatty() and not quiet)
     if quiet:
         observer._said = float("inf")

@@ -11,9 +11,9 @@ import click
 @click.argument("release", type=click.Path(path_type=Path))
 @click.argument("repo")
 @click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
-@click.option("--without", multiple=True, metavar="FORMAT", help="A format's folder to leave out (may be repeated).")
+@click.option("--without", multiple=True, metavar="FORMAT", help="Folder of a format to leave out (may be repeated).")
 @click.option("--message", default="Release made with scirgen", show_default=True, help="The commit's message.")
-@click.option("--dry-run", is_flag=True, help="Check and list what would be sent; contact nobody.")
+@click.option("--dry-run", is_flag=True, help="Check and list what would be sent, without contacting the Hub.")
 def push(release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool) -> None:
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
     from scirgen.commands.push import check_repo, plan_upload

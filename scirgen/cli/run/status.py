@@ -1,4 +1,4 @@
-"""``scirgen status RUN``: stage by stage, done / rejected by reason / failed / to do."""
+"""``scirgen status RUN``: shows each stage: done, rejected by reason, failed, to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
-"""Stages whose items are papers, which people know by their files."""
+"""Stages whose items are papers; users know papers by their files."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,14 +29,18 @@ _OF_PAPERS = ("collect", "parse", "section", "match")
     "--reasons",
     "stage",
     type=click.Choice([s.stage for s in PLAN]),
-    help="List what this stage rejected or failed on, each with its reason.",
+    help="List the items that this stage rejected or failed on, with reasons.",
 )
 @click.option(
-    "--most", type=click.IntRange(min=1), default=20, show_default=True, help="Of each reason, with --reasons."
+    "--most",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Items to list for each reason, with --reasons.",
 )
 def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
-    """Show a run stage by stage; works while it is running."""
-    # Ctrl-C is how watching ends, and no fault.
+    """Show a run stage by stage, also while it is running."""
+    # Users end watching with Ctrl-C, so it is not an error.
     with suppress(KeyboardInterrupt) if watch else nullcontext():
         _show(run, as_json, watch, stage, most)
 
@@ -84,7 +88,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
 
 
 def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[str]:
-    """A line for each rejection and failure, at most so many of one code; the rest is counted."""
+    """A line for each rejection and failure, up to a limit per code; the rest is counted."""
     counted: Counter[str] = Counter()
     files = {p.id: Path(p.file).name for p in view.records("collect", Paper) if p.file} if stage in _OF_PAPERS else {}
     for result in view.results(stage):
@@ -147,11 +151,11 @@ def _as_text(run: Path, view: StoreView) -> str:
 
 def _per_row_line(found: dict[str, float]) -> str:
     cached = f" ({found['cached']:,g} of them from the server's cache)" if found.get("cached") else ""
-    return f"a released row took {found.get('prompt', 0):,g} prompt tokens{cached} and {found.get('reply', 0):,g} reply tokens"
+    return f"each released row took {found.get('prompt', 0):,g} prompt tokens{cached} and {found.get('reply', 0):,g} reply tokens"
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:
-    """What was asked of one model; unknown sums are left out rather than guessed."""
+    """Usage of one model; unknown sums are left out rather than guessed."""
     said = [f"{row['calls']:,} calls"]
     said += [f"{row['cache_hits']:,} replies from the cache"] if "cache_hits" in row else []
     for name, label in (

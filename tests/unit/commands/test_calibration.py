@@ -180,7 +180,7 @@ def test_a_threshold_that_keeps_a_handful_is_called_what_it_is(tmp_path: Path) -
     result = CliRunner().invoke(
         calibrate, ["--labels", str(write(tmp_path / "m.jsonl", mixed)), "--precision", "0.9"], catch_exceptions=False
     )
-    assert "out of reach for concept_completion, which fall back on the threshold for all" in result.output
+    assert "not reached for concept_completion, which use the threshold for all types" in result.output
 
 
 def test_calibrate_measures_what_the_file_does_not_hold(tmp_path: Path) -> None:

@@ -153,4 +153,4 @@ def test_records_without_a_split_get_one_and_the_command_says_so(tmp_path):
     assert {name: s.rows for name, s in Release(out).info.splits.items()} == {"train": 0, "dev": 0, "test": 9}
     assert "9 record(s) without a published split are in test." in result.output
     result = CliRunner().invoke(cli, ["import", "scirgen-geo", str(flat), str(out)])
-    assert "the records state no splits; new ones were made" in result.output
+    assert "the records state no splits, so new ones were made" in result.output
