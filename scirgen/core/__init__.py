@@ -1,1 +1,1 @@
-"""Records, errors, registry, resources, config, fingerprints: what everything else stands on."""
+"""The foundation of all other packages: records, errors, registry, resources, config, fingerprints."""

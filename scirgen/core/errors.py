@@ -15,7 +15,7 @@ class ScirgenError(Exception):
         code: short stable identifier, stored with failed items and printed to the user.
         hint: what the user can do next; one sentence.
         retryable: whether doing the same thing again later may work.
-        fatal: whether going on with other items is pointless (wrong key, unknown model, full disk).
+        fatal: whether other items would fail too (wrong key, unknown model, full disk).
     """
 
     code: ClassVar[str] = "error"
@@ -44,7 +44,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def _printable(text: str) -> str:
-    """The text with control characters spelled out: a terminal would obey what a server puts into its message."""
+    """The text with control characters escaped, since a terminal would obey those in a server's message."""
     return _CONTROL.sub(lambda m: repr(m.group())[1:-1], text)
 
 
@@ -61,7 +61,7 @@ class ConfigError(ScirgenError):
 
 
 class InputError(ScirgenError):
-    """What the user gave to read (records, papers, labels) cannot be used."""
+    """The user's input (records, papers, labels) cannot be used."""
 
     code = "input"
     exit_status = 2
@@ -103,7 +103,7 @@ class ModelError(ScirgenError):
 
 
 class RateLimitedError(ModelError):
-    """HTTP 429 or the like. ``retry_after`` is in seconds, None where the server did not say."""
+    """HTTP 429 or similar. ``retry_after`` is in seconds, or None if the server did not say."""
 
     code = "rate_limited"
 
@@ -127,7 +127,7 @@ class ReplyTruncatedError(ModelError):
 
 
 class ReplyInvalidError(ModelError):
-    """The reply does not follow the asked-for schema, after the bounded repair attempts."""
+    """The reply does not follow the requested schema, even after the allowed repair attempts."""
 
     code = "reply_invalid"
 
@@ -147,7 +147,7 @@ class ContextTooLongError(ModelError):
 
 
 class ModelAccessError(ModelError):
-    """Wrong key, no permission, unknown model: no other item would fare better."""
+    """Wrong key, no permission or unknown model: every other item would fail too."""
 
     code = "model_access"
     retryable = False
@@ -155,7 +155,7 @@ class ModelAccessError(ModelError):
 
 
 class CannotScoreError(ConfigError):
-    """The plan needs log-probabilities and the chosen backend gives none."""
+    """The run needs log-probabilities, and the chosen backend gives none."""
 
     code = "cannot_score"
 
@@ -168,7 +168,7 @@ class SourceError(ScirgenError):
 
 
 class SourceRefusedError(SourceError):
-    """A catalogue or paper service said no (wrong query, no permission, unknown item): asking again would not help."""
+    """A catalogue or paper service refused (wrong query, no permission, unknown item); a retry would not help."""
 
     code = "source_refused"
     retryable = False
@@ -191,7 +191,8 @@ class BudgetReachedError(ScirgenError):
 
 
 class RunStoppingError(ScirgenError):
-    """The run is stopping: calls in flight finish; this one was not started. Its item stays to do and has not failed."""
+    """The run is stopping: calls in flight finish; this one was not started. Its item remains to do and has not
+    failed."""
 
     code = "stopping"
     retryable = True

@@ -1,4 +1,4 @@
-"""Packages that only some users need: what is said where one is not installed."""
+"""Imports of optional packages, with a clear error if one is not installed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scirgen.core.errors import MissingExtraError
 
 @contextmanager
 def require(extra: str, purpose: str, note: str = "") -> Iterator[None]:
-    """Import in its body what an extra brings: ``with require("local", "models in process"): import torch``.
+    """Wrap the import of an extra's packages: ``with require("local", "models in process"): import torch``.
 
     Args:
-        extra: of the project; the hint names it.
-        purpose: what the packages are for, in the plural or as a thing: "models in process", "Parquet".
-        note: follows the command in the hint.
+        extra: name of the extra, for the hint.
+        purpose: what the packages are for, such as "models in process" or "Parquet".
+        note: text after the command in the hint.
 
     Raises:
         MissingExtraError: an import failed.

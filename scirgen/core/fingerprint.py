@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 
 def digest(*parts: object) -> str:
-    """SHA-256 (hex, 32 characters kept) of the parts, unambiguous in their boundaries.
+    """SHA-256 (the first 32 hex characters) of the parts, with unambiguous boundaries.
 
     Parts that are not strings or numbers must be JSON-serialisable; dicts are sorted by key.
     """
@@ -33,14 +33,14 @@ def item_fingerprint(stage_fingerprint: str, key: str, inputs: Iterable[str], sa
     Args:
         stage_fingerprint: hash of the stage's version, the config it reads, its prompts and models.
         key: the item's key within the stage.
-        inputs: fingerprints of what it was made from, in any order.
-        salt: hash of anything else that the item alone depends on (one question type's definition).
+        inputs: fingerprints of its inputs, in any order.
+        salt: hash of anything else that only this item depends on (one question type's definition).
     """
     return digest(stage_fingerprint, key, sorted(set(inputs)), salt)
 
 
 def encoded(value: object) -> bytes:
-    """``value`` as compact JSON, quickly; half a character, as broken PDFs hold, is escaped instead of refused. Not for hashing."""
+    """``value`` as compact JSON, encoded fast; lone surrogates, as in broken PDFs, are escaped. Not for hashing."""
     try:
         return to_json(value)
     except PydanticSerializationError:

@@ -32,7 +32,8 @@ class SamplingDefaults(BaseModel):
 
 
 class Turns(BaseModel):
-    """Worked examples as earlier turns of the conversation, which small models follow better than a description of the task."""
+    """Examples as earlier turns of the conversation, which small models follow better than a description of the
+    task."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     each: str = Field(description="variable that holds the examples; in the two templates, one of them is {{ item }}")
@@ -44,24 +45,24 @@ class Choice(BaseModel):
     """A label to choose from, in the guidelines of ``prompts/label``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    id: str = Field(description="what is stored")
+    id: str = Field(description="the stored value")
     key: str = Field(min_length=1, max_length=1, description="the key that chooses it")
     name: str
     meaning: str = ""
 
 
 class PromptFile(BaseModel):
-    """What a file in ``prompts/<stage>/`` holds."""
+    """The content of a file in ``prompts/<stage>/``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     version: int = Field(ge=1)
     description: str
     output: Literal["json", "text"] = "text"
-    variables: dict[str, str] = Field(description="name -> what it is; using another one is an error")
+    variables: dict[str, str] = Field(description="name -> description; using an undeclared variable is an error")
     trusted: tuple[str, ...] = Field(
         default=(),
-        description="variables, or variable.field, that taxonomies or code write; all others hold text from outside and are "
-        "printed with | fence or | inert. A file that replaces a built-in one takes over its list",
+        description="variables (or variable.field) that taxonomies or code write; all others hold text from outside and must be "
+        "printed with | fence or | inert. A file that replaces a built-in one inherits its list",
     )
     sampling: SamplingDefaults = SamplingDefaults()
     system: str = ""
@@ -75,7 +76,7 @@ class PromptFile(BaseModel):
 
 @dataclass(frozen=True)
 class RenderedPrompt:
-    """Messages ready to be sent, and which prompt they came from."""
+    """Messages ready to send, and the prompt that they come from."""
 
     id: str
     version: int
@@ -102,7 +103,8 @@ class Prompt:
     @cached_property
     def hash(self) -> str:
         """Hash of everything in the file that can change a reply."""
-        # What a file leaves empty is left out, so that a new field changes the hash of no other prompt; `trusted` changes no reply.
+        # Empty fields are left out, so adding a field does not change the hash of other prompts; `trusted` does not
+        # change replies.
         left_out = {"description", "trusted"} | {name for name in ("turns", "choices") if not getattr(self.file, name)}
         return digest(self.file.model_dump(mode="json", exclude=left_out), FENCE_VERSION)
 
@@ -115,7 +117,7 @@ class Prompt:
         """Fill the template. Strings are text from outside (`Untrusted`) unless the file names them under ``trusted``.
 
         Raises:
-            ResourceError: a variable is missing, one is passed that the file does not declare, or the template fails.
+            ResourceError: a variable is missing or undeclared, or the template fails.
         """
         declared = set(self.file.variables)
         missing, unknown = declared - variables.keys(), variables.keys() - declared
@@ -128,7 +130,8 @@ class Prompt:
             raise ResourceError(f"{self.path}: {type(error).__name__}: {error}") from error
 
     def filled(self, variables: Mapping[str, object]) -> RenderedPrompt:
-        """As `render`, for values that may not fit the template: placeholders, of which not all variables need one.
+        """Like `render`, for values that may not fit the template, such as placeholders; not every variable needs a
+        value.
 
         Raises:
             ResourceError: the template fails; other exceptions come from a value that does not fit it.
@@ -165,7 +168,7 @@ class Prompt:
 
     @cached_property
     def _system_text(self) -> str | None:
-        """The system message where it is the same for every item, as most are; rendered once."""
+        """The system message if it is the same for every item, as most are; rendered once."""
         return None if named_in(self.file.system) else self._fill("system", self.file.system, {})
 
     @cached_property
@@ -174,7 +177,7 @@ class Prompt:
 
 
 class PromptLibrary:
-    """All prompts of a run: the built-in ones, overridden by the domain's."""
+    """All prompts of a run: the built-in ones, as overridden by the domain."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -186,7 +189,7 @@ class PromptLibrary:
         return sorted(self._files)
 
     def get(self, id: str, pack: str = "standard") -> Prompt:
-        """The prompt ``id`` in the wanted pack; ``standard`` stands in where a pack has no variant.
+        """The prompt ``id`` in the wanted pack, or in ``standard`` if the pack has no variant.
 
         Raises:
             ResourceError: unknown id, or the file is wrong (file, line, "did you mean").
@@ -221,7 +224,8 @@ class PromptLibrary:
 
     @staticmethod
     def _trusted(resource: Resource, file: PromptFile, line: int) -> tuple[str, ...]:
-        """What a prompt trusts. A file that replaces one of scirgen's, or is a variant of it, trusts what that one does."""
+        """The variables that a prompt trusts. A file that replaces a built-in prompt, or is a variant of it, inherits
+        that prompt's list."""
         if resource.origin == "scirgen":
             return file.trusted
         built_in = Resources().find("prompts")
@@ -233,7 +237,7 @@ class PromptLibrary:
             if not any(name == k or name.startswith(f"{k}.") for k in known):
                 raise ResourceError(
                     f"{resource.path}:{line}: {name!r} is text from outside; this prompt may not trust it",
-                    hint="Take it out of the list, and print it with | fence.",
+                    hint="Remove it from the list, and print it with | fence.",
                 )
         return known
 

@@ -118,13 +118,13 @@ class Dataset(Record):
     authors: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = Field(
-        default=(), description="further metadata worth showing to a model, as (label, text) in reading order"
+        default=(), description="further metadata to show to a model, as (label, text) in reading order"
     )
-    related: tuple[str, ...] = Field(default=(), description="DOIs or titles of papers the record itself names")
+    related: tuple[str, ...] = Field(default=(), description="DOIs or titles of papers that the record names")
     licence: str = "unknown"
     language: str = "en"
     source: str = Field(default="", description="name of the source adapter")
-    year: int | None = Field(default=None, description="in which it was published")
+    year: int | None = Field(default=None, description="year of publication")
     translations: tuple[tuple[str, str, str], ...] = Field(
         default=(), description="(language, field name, text), for bilingual catalogues"
     )
@@ -143,7 +143,7 @@ class Dataset(Record):
 
 
 class Paper(Record):
-    """A paper that may use a dataset, with its file when one could be had."""
+    """A paper that may use a dataset, with its file if one is available."""
 
     id: Id = Field(min_length=1, description="DOI, the source's own id, or a content hash of the file")
     title: str = ""
@@ -153,7 +153,7 @@ class Paper(Record):
     year: int | None = None
     licence: str = "unknown"
     file: str | None = Field(default=None, description="local path; never part of a fingerprint")
-    sha256: str | None = Field(default=None, description="of the file's bytes")
+    sha256: str | None = Field(default=None, description="SHA-256 of the file's bytes")
     media_type: str | None = None
     provenance: Provenance | None = None
 
@@ -177,7 +177,7 @@ class Link(Record):
 
 
 class PlacedLine(Record):
-    """A printed line: where its text begins (an offset like its block's), and where it stands."""
+    """A printed line: the offset of its text (like its block's) and its position on the page."""
 
     start: int
     page: int = Field(description="1-based")
@@ -187,8 +187,8 @@ class PlacedLine(Record):
 class Block(Record):
     """One block of a document in reading order.
 
-    ``page`` and ``bbox`` are where it begins; a paragraph that goes on in another column or page is one block, and ``lines``
-    say where each of its lines stands.
+    ``page`` and ``bbox`` give its start. A paragraph that continues in another column or page is one block, and
+    ``lines`` give the position of each of its lines.
     """
 
     kind: BlockKind
@@ -252,7 +252,7 @@ class Document(Record):
 
 
 class SectionLabel(Record):
-    """One heading run of a document, [start, end), with its class."""
+    """One heading with the text below it, [start, end), with its section class."""
 
     document_id: Id
     paper_id: Id
@@ -272,7 +272,7 @@ class Aspect(Record):
     category: AspectCategory
     span: Span
     context: tuple[Span, ...] = Field(
-        default=(), description="a neighbouring sentence without which it cannot be understood ('This product ...')"
+        default=(), description="a neighbouring sentence that is needed to understand this one ('This product ...')"
     )
     dataset_id: Id | None = None
     reason: str = Field(default="", description="the second pass's reason for keeping it")
@@ -287,16 +287,18 @@ class Aspect(Record):
 
 
 class ScoredAlternative(Record):
-    """What an answer could have said instead, and how the scorer weighs the two (`scirgen.qa.claims.alternatives`)."""
+    """An alternative to an answer, and the scorer's preference between the two (`scirgen.qa.claims.alternatives`)."""
 
     kind: str
     said: str
     instead: str
-    margin: float = Field(description="for the answer, in nats a differing token; below 0 the alternative is preferred")
+    margin: float = Field(
+        description="preference for the answer, in nats per differing token; below 0 the scorer prefers the alternative"
+    )
 
 
 class Score(Record):
-    """One measured quantity of a pair. ``passed`` is None when it was measured but not decided upon."""
+    """One measured quantity of a pair. ``passed`` is None if the value was measured but decides nothing."""
 
     name: str
     value: float
@@ -310,8 +312,10 @@ class Score(Record):
     logprobs_without: tuple[float, ...] = ()
     detail: str = ""
     abstained: bool = Field(default=False, description="there was nothing to measure; the score decides nothing")
-    parts: tuple[tuple[str, float], ...] = Field(default=(), description="what the value is made of, by name")
-    alternatives: tuple[ScoredAlternative, ...] = Field(default=(), description="of the contrast, best first")
+    parts: tuple[tuple[str, float], ...] = Field(default=(), description="components of the value, by name")
+    alternatives: tuple[ScoredAlternative, ...] = Field(
+        default=(), description="alternatives of the contrast score, best first"
+    )
 
 
 class QAPair(Record):
@@ -324,7 +328,7 @@ class QAPair(Record):
     question_type: str = Field(description="id in taxonomies/graesser.yaml")
     evidence: tuple[Span, ...] = ()
     about: Literal["dataset", "paper"] | None = Field(
-        default=None, description="what answers it: the dataset's record, or a paper that uses it; None: not known"
+        default=None, description="source of the answer: the dataset's record, or a paper that uses it; None if unknown"
     )
     dataset_ids: Ids = Field(
         default=(), description="all datasets that answer it, dataset_id among them; empty: dataset_id alone"
@@ -332,13 +336,13 @@ class QAPair(Record):
     strategy: str = ""
     language: str = "en"
     round: int = 0
-    note: str = Field(default="", description="how it was made, where that matters (the fact changed for a No)")
-    intended_bloom: str | None = Field(default=None, description="C1..C6, asked for when generating")
+    note: str = Field(default="", description="how it was made, if that matters (the fact that was changed for a No)")
+    intended_bloom: str | None = Field(default=None, description="C1..C6, requested when generating")
     bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
     scores: tuple[Score, ...] = ()
     answered_twice: bool | None = Field(
         default=None,
-        description="whether a second answer, from the evidence alone, says the same; None: there was none",
+        description="whether a second answer, from the evidence alone, agrees; None if there was none",
     )
     translations: tuple[tuple[str, str, str], ...] = Field(
         default=(), description="(language, 'question'|'answer', text)"
@@ -380,11 +384,13 @@ class Query(Record):
     parent: str | None = Field(default=None, description="id of the query that this one is a part of")
     parts: tuple[str, ...] = Field(default=(), description="ids of the aspects that it consists of, in order")
     facet: str | None = Field(default=None, description="id in taxonomies/facets.yaml")
-    spans: tuple[Span, ...] = Field(default=(), description="the sentences that it stands on")
+    spans: tuple[Span, ...] = Field(default=(), description="the sentences that it is based on")
     fields: tuple[tuple[str, str], ...] = Field(default=(), description="(field of taxonomies/needs.yaml, text)")
-    year: int | None = Field(default=None, description="of the paper; a time filter drops documents that are younger")
+    year: int | None = Field(
+        default=None, description="the paper's year; a time filter drops documents published later"
+    )
     sources: tuple[str, ...] = Field(
-        default=(), description="papers it was written from, where several; never in its own pool"
+        default=(), description="papers that it was made from, if several; never in its own pool"
     )
     provenance: Provenance | None = None
 
@@ -395,20 +401,22 @@ class Query(Record):
 
 
 class Grade(Record):
-    """What one judge says about one (query, document). A pair may have several: raters, and the adjudicator."""
+    """One judge's grade for one (query, document). A pair may have several grades, from raters and the adjudicator."""
 
     query_id: Id
     document_id: Id
     judge: str = Field(description="model:IDENTITY, human:NAME or adjudicated")
     grade: int = Field(ge=0)
-    label: str = Field(default="", description="the word the judge chose, where the scale has words")
+    label: str = Field(default="", description="the word that the judge chose, if the scale has words")
     reason: str = ""
-    found_by: tuple[str, ...] = Field(default=(), description="what put the document into the pool")
+    found_by: tuple[str, ...] = Field(
+        default=(), description="the retriever or rule that put the document into the pool"
+    )
     reply: str = Field(default="", description="key of the cached reply")
 
 
 class Rejection(Record):
-    """Something that was not kept, with why; so the funnel adds up."""
+    """Something that was not kept, and the reason, so the counts of the funnel add up."""
 
     stage: str
     code: str
@@ -423,9 +431,9 @@ class Rejection(Record):
 
     @classmethod
     def of(cls, stage: str, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
-        """The rejection of a record that has an id, or of what never became one: (name of its class, id).
+        """The rejection of a record with an id, or of something that never became a record: (name of its class, id).
 
-        ``fields`` are further ones of a rejection. Those that a record tells itself need not be given.
+        ``fields`` are further fields of the rejection; those that the record itself provides can be omitted.
         """
         if isinstance(about, tuple):
             told: dict[str, object] = dict(zip(("record_kind", "record_id"), about, strict=True))
@@ -438,7 +446,7 @@ class Rejection(Record):
 
 
 class Failure(Record):
-    """Something that could not be decided; it is tried again on the next run."""
+    """Something that could not be decided; the next run tries it again."""
 
     stage: str
     code: str
@@ -449,7 +457,7 @@ class Failure(Record):
 
     @classmethod
     def of(cls, stage: str, error: ScirgenError, record_id: str | None = None) -> Failure:
-        """What an error leaves behind."""
+        """The failure that records an error."""
         return cls(
             stage=stage, code=error.error_code, message=error.message, hint=error.hint, retryable=error.retryable,
             record_id=record_id,
@@ -476,7 +484,8 @@ def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[
 
 
 def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
-    """Metadata, then the kept statements of its papers under their category's name; one string, the same everywhere."""
+    """The dataset's metadata, followed by the kept statements of its papers under the names of their categories, as one
+    string."""
     parts = [dataset.text]
     for category, group in aspects_by_category(aspects).items():
         name = category.value.replace("_", " ").capitalize()

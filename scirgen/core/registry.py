@@ -1,4 +1,4 @@
-"""One generic registry of plugins: lazy ``module:attribute`` targets, typed by kind, refusing collisions."""
+"""One generic registry of plugins: lazy ``module:attribute`` targets, typed by kind; it refuses name collisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS: Final = (
     "stage", "source", "papers", "domain", "chat_model", "scoring_model", "parser", "match_strategy",
     "generation_strategy", "gate", "faithfulness", "entailment", "release_format", "retriever", "engine", "query_recipe",
 )  # fmt: skip
-"""What can be plugged in. A name is unique within its kind."""
+"""The kinds of plugins. A name is unique within its kind."""
 
 
 _WANTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -41,12 +41,12 @@ _WANTED: Final[Mapping[str, tuple[str, ...]]] = {
     "query_recipe": ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)"),
     "engine": ("async start(ctx, sessions, replies)", "async execute(stage, item, ctx)", "async aclose()"),
 }
-"""Members that each kind must have, with the arguments of methods; docs/plugins.md has an example of each."""
+"""Members that each kind must have, with the arguments of methods; docs/plugins.md has an example of each kind."""
 
 
 @dataclass(frozen=True)
 class Provided:
-    """One thing a plugin offers: looked up by (kind, name), imported on first use."""
+    """One thing that a plugin provides; looked up by (kind, name) and imported on first use."""
 
     kind: str
     name: str
@@ -57,7 +57,7 @@ class Provided:
 
 @dataclass(frozen=True)
 class Plugin:
-    """What an entry point of the group ``scirgen.plugins`` must resolve to."""
+    """The object to which an entry point of the group ``scirgen.plugins`` must resolve."""
 
     name: str
     version: str
@@ -75,7 +75,7 @@ class Registry:
         """Register all that a plugin provides.
 
         Raises:
-            PluginError: an unknown kind, or a (kind, name) another plugin already claims; both are named.
+            PluginError: an unknown kind, or a (kind, name) that another plugin already claims; the message names both.
         """
         for item in plugin.provides:
             if item.kind not in KINDS:
@@ -139,10 +139,11 @@ class Registry:
         return found
 
     def verify(self) -> None:
-        """Import all that other plugins provide, so that a wrong one is an error before any work is done.
+        """Import everything that other plugins provide, so a faulty plugin is an error before any work is done.
 
         Raises:
-            PluginError: one cannot be imported, or lacks a member of its kind; it is named, with its file.
+            PluginError: an object cannot be imported, or lacks a member of its kind; the message names it and its
+            file.
         """
         for (kind, name), (_, item) in self._entries.items():
             if item.target.partition(".")[0] != "scirgen":
@@ -151,7 +152,8 @@ class Registry:
 
 
 def shape_problems(kind: str, name: str, found: object) -> list[str]:
-    """What a plugin's object lacks of its kind. A function that makes the object can be judged only by what it makes."""
+    """The members that a plugin's object lacks. For a function that makes the object, only its result can be
+    checked."""
     if inspect.isfunction(found) or inspect.isbuiltin(found):
         return []
     problems = [
@@ -173,7 +175,7 @@ def shape_problems(kind: str, name: str, found: object) -> list[str]:
         except TypeError:
             problems.append(f"{method.__name__}() must take ({', '.join(arguments)})")
         except ValueError:
-            pass  # a method without a signature, written in C
+            pass  # a method without a signature, such as one written in C
     code = getattr(found, "code", name) if kind == "gate" else name
     if code != name:
         problems.append(f"it is registered as {name!r}, and its code is {code!r}")
@@ -181,7 +183,7 @@ def shape_problems(kind: str, name: str, found: object) -> list[str]:
 
 
 def _has(found: object, member: str) -> bool:
-    """Whether an object has a member, or a class will have it once it is made (``self.name = ...``)."""
+    """Whether an object has a member, or a class sets it when it is instantiated (``self.name = ...``)."""
     if hasattr(found, member):
         return not (inspect.isclass(found) and member in getattr(found, "__abstractmethods__", ()))
     code = getattr(getattr(found, "__init__", None), "__code__", None)
@@ -194,7 +196,7 @@ def _takes_self(kind: type, method: object) -> bool:
 
 
 def _place(error: Exception) -> str:
-    """Where a module broke off while it was imported; a syntax error says so itself."""
+    """The place in a module where its import failed; syntax errors already name it."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
     if isinstance(error, SyntaxError) or len(frames) < 2:
         return ""
@@ -205,7 +207,8 @@ _LONG_LIST = 25
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """A hint: the nearest known word, and the list of all, unless there is a near one and the list is long."""
+    """A hint with the closest known word and the list of all words; the list is omitted if it is long and a word is
+    close."""
     names = sorted(known)
     near = difflib.get_close_matches(word, names, n=1)
     if near and len(names) > _LONG_LIST:
@@ -222,7 +225,7 @@ def load_registry() -> Registry:
     """A registry of all installed plugins, in the order of their names (scirgen's own first).
 
     Raises:
-        PluginError: a plugin that does not load, is no `Plugin`, or collides with another; it is named.
+        PluginError: a plugin does not load, is not a `Plugin`, or collides with another; the message names it.
     """
     registry = Registry()
     found = {(e.name, e.value): e for e in entry_points(group=GROUP)}

@@ -19,7 +19,7 @@ def builtin_root() -> Path:
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain pack: a name, a folder of overrides and the sources it brings.
+    """A domain: a name, a folder of overrides and the sources it provides.
 
     ``root`` may hold ``prompts/``, ``taxonomies/``, ``config.yaml`` and ``sample/`` (a small corpus the domain runs on when
     no input is given). A file overrides the built-in one with the same relative path.
@@ -69,7 +69,7 @@ class Resources:
             self._refuse_unused(self.overrides)
 
     def _refuse_unused(self, folder: Path) -> None:
-        """A file of the user's that nothing would ever read is a slip, and a silent one if it passed."""
+        """Raise an error for a file of the user that nothing would ever read, since it is probably a mistake."""
         below = Resources(self.domain)
         for kind in ("prompts", "taxonomies"):
             known = below.find(kind)
@@ -97,7 +97,7 @@ class Resources:
         """One resource.
 
         Raises:
-            ResourceError: there is none of that id; near names are suggested.
+            ResourceError: no resource has that id; similar names are suggested.
         """
         found = self.find(folder)
         if name not in found:

@@ -1,4 +1,4 @@
-"""Runs a coroutine to its end from plain code, also inside a running event loop; and waits that end with the run."""
+"""Runs coroutines from synchronous code, also inside a running event loop, and provides waits that end with the run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _stopping = threading.Event()
 
 
 def end_waits() -> None:
-    """Let all that wait in threads (for a service, a file, a parser) give up within a second: the run is ending."""
+    """Make all waits in threads (for a service, a file, a parser) give up within a second, because the run is
+    ending."""
     _stopping.set()
 
 
 def allow_waits() -> None:
-    """A run begins: waiting is allowed again."""
+    """Allow waits again, because a run begins."""
     _stopping.clear()
 
 
@@ -41,24 +42,24 @@ def stop_here() -> None:
 
 
 def pause(seconds: float) -> None:
-    """As `time.sleep`, until the run ends.
+    """Like `time.sleep`, but ends with the run.
 
     Raises:
-        RunStoppingError: it ends.
+        RunStoppingError: the run ends.
     """
     if _stopping.wait(seconds):
         raise stopped()
 
 
 def stopped() -> RunStoppingError:
-    """The error for work in a thread that was given up because the run ends."""
-    return RunStoppingError("the run is stopping", hint="Run the same command again to go on.")
+    """The error for work in a thread that stops because the run ends."""
+    return RunStoppingError("the run is stopping", hint="Run the same command again to continue.")
 
 
 def blocking(work: Coroutine[object, object, T]) -> T:
-    """The coroutine's result. Where this thread's event loop is running, the work gets one in a thread of its own.
+    """Return the coroutine's result. If this thread already runs an event loop, the work runs in another thread.
 
-    An interrupt (a notebook's stop button) cancels the work, waits until it has closed what it holds, and goes on up.
+    An interrupt (a notebook's stop button) cancels the work, waits until it has released its resources, and propagates.
     """
     try:
         asyncio.get_running_loop()

@@ -1,7 +1,8 @@
-"""Keys and addresses: where keys come from, and what of them may leave the process.
+"""Keys and addresses: reads keys, and controls which parts of them may leave the process.
 
-A key never leaves in a text: `masked` replaces the values themselves, whatever a server makes of them, wherever text goes to the
-terminal, the log, a store or a report. An address with a user name or password is refused: `has_user_info`.
+A key never leaves the process in a text: `masked` replaces the values themselves, in any form that a server may return,
+wherever text goes to the terminal, the log, a store or a report. An address with a user name or password is refused:
+`has_user_info`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from urllib.parse import quote, urlsplit
 
 _NAMES = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?)$", re.I)
 _SHORTEST = 8
-"""Shorter values ("none", "EMPTY", "test") are no keys, and would be found in ordinary words."""
+"""Shorter values ("none", "EMPTY", "test") do not count as keys, since they occur in ordinary words."""
 _USER_INFO = re.compile(r"([a-z][a-z0-9+.-]{0,20}://)[^/\s?#@]{1,500}@", re.I)
 _IN_QUERY = re.compile(r"(?i)\b(api[_-]?key|access[_-]?token|token|key|secret|password|sig|signature)=[^&\s]{1,2000}")
 _known: set[str] = set()
 
 
 def secret_from_environment(variable: str) -> str:
-    """A key from the environment; empty when it is not set. From now on `masked` replaces it."""
+    """A key from the environment, or an empty string if it is not set. From now on `masked` replaces it."""
     value = os.environ.get(variable, "").strip()
     for line in value.splitlines():
         if len(line) >= _SHORTEST:
@@ -29,7 +30,7 @@ def secret_from_environment(variable: str) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without the keys of this process: those it read, and all variables whose name says that they hold one."""
+    """The text without the keys of this process: the keys it read, and all variables whose name indicates a key."""
     for value in _values():
         if value in text:
             text = text.replace(value, "[key]")
@@ -37,7 +38,7 @@ def masked(text: str) -> str:
 
 
 def masked_bytes(data: bytes) -> bytes:
-    """As `masked`, for text that is encoded already (UTF-8 or JSON)."""
+    """Like `masked`, for encoded text (UTF-8 or JSON)."""
     for value in _values():
         if (encoded := value.encode("utf-8", "surrogatepass")) in data:
             data = data.replace(encoded, b"[key]")
@@ -62,15 +63,15 @@ def without_user_info(address: str) -> str:
 
 
 def has_user_info(address: str) -> bool:
-    """Whether a text holds an address with a user name or password, which would end in stores, logs and releases."""
+    """Whether a text holds an address with a user name or password, which would end up in stores, logs and releases."""
     return _USER_INFO.search(address) is not None
 
 
 def origin(address: str) -> tuple[str, str, int | None]:
-    """(scheme, host, port) of an address: what a service's key is sent to.
+    """(scheme, host, port) of an address, to which a service's key is sent.
 
     Raises:
-        ValueError: it is no address.
+        ValueError: it is not an address.
     """
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -78,7 +79,8 @@ def origin(address: str) -> tuple[str, str, int | None]:
 
 
 def may_have_keys(address: str, service: str) -> bool:
-    """Whether a request to ``address`` may carry the keys of ``service``: its own host, and https unless it is this machine."""
+    """Whether a request to ``address`` may carry the keys of ``service``: the host must be the same, with https unless
+    it is this machine."""
     try:
         scheme, host, port = origin(address)
         own = origin(service)

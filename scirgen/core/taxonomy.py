@@ -43,13 +43,15 @@ class QuestionExpectation(_Strict):
     """Machine-checkable expectations of a question; patterns are case-insensitive regular expressions."""
 
     form: Literal["question", "statement", "request"] = "question"
-    any_of: tuple[Pattern, ...] = Field(default=(), description="at least one must match, where any are given")
+    any_of: tuple[Pattern, ...] = Field(default=(), description="at least one must match, if any are given")
     none_of: tuple[Pattern, ...] = Field(default=(), description="none may match")
     unmarked: tuple[Pattern, ...] = Field(
-        default=(), description="of form question: what matches one of these needs no question mark (requests)"
+        default=(), description="for form question: a text that matches one of these needs no question mark (requests)"
     )
     telling_words: int | None = Field(
-        default=None, ge=0, description="words that must say what it is about, where fewer than usual do (gate vague)"
+        default=None,
+        ge=0,
+        description="number of words that must say what the question is about, if lower than the default (gate vague)",
     )
 
 
@@ -70,27 +72,25 @@ class QuestionType(_Strict):
     name: str
     definition: str
     answer_form: Literal["short", "long"]
-    ask: str = Field(default="", description="one instruction to the writer of the question")
-    reply: str = Field(default="", description="one instruction to the writer of the answer")
+    ask: str = Field(default="", description="instruction for writing the question")
+    reply: str = Field(default="", description="instruction for writing the answer")
     stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
     question: QuestionExpectation = QuestionExpectation()
     answer: AnswerExpectation = AnswerExpectation()
     evidence_cues: tuple[Pattern, ...] = Field(
         default=(), description="patterns of sentences that can answer such a question"
     )
-    aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects to look for evidence in first")
-    levels: tuple[str, ...] = Field(
-        default=(), description="Bloom levels that are asked for, the one that such questions are mostly given first"
-    )
-    small_models: bool = Field(default=False, description="whether small language models are asked for it by default")
-    hops: int = Field(default=1, ge=1, description="pieces of evidence such a question usually needs")
+    aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects in which to look for evidence first")
+    levels: tuple[str, ...] = Field(default=(), description="Bloom levels to request, most typical first")
+    small_models: bool = Field(default=False, description="whether it is requested from small models by default")
+    hops: int = Field(default=1, ge=1, description="number of pieces of evidence that such a question usually needs")
     inference: bool = Field(
         default=False,
-        description="the answer goes beyond the words of its evidence: only its numbers and names must be there",
+        description="the answer goes beyond the words of its evidence, which needs to contain only its numbers and names",
     )
     judge: tuple[str, ...] = Field(
         default=(),
-        description="faithfulness scorers that decide about such answers; others are measured only. Empty: all of them decide",
+        description="faithfulness scorers that decide about such answers; others are only measured. Empty: all of them decide",
     )
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
@@ -105,7 +105,7 @@ class QuestionType(_Strict):
 
     @cached_property
     def polar(self) -> bool:
-        """Whether it is answered by yes or no."""
+        """Whether its answer is yes or no."""
         return self.answer.kind == "yes_no"
 
 
@@ -124,7 +124,7 @@ class AspectDefinition(_Strict):
     id: AspectCategory
     name: str
     definition: str
-    sections: tuple[SectionClass, ...] = Field(default=(), description="where such statements usually stand")
+    sections: tuple[SectionClass, ...] = Field(default=(), description="sections that usually contain such statements")
     cues: tuple[Pattern, ...] = ()
 
 
@@ -138,7 +138,7 @@ class SectionDefinition(_Strict):
 
 
 class QuestionPatterns(_Strict):
-    """What questions of one type look like in one language; see `QuestionExpectation`."""
+    """The form of questions of one type in one language; see `QuestionExpectation`."""
 
     any_of: tuple[Pattern, ...] = ()
     none_of: tuple[Pattern, ...] = ()
@@ -147,14 +147,14 @@ class QuestionPatterns(_Strict):
 
 
 class AnswerPatterns(_Strict):
-    """What answers to one type look like in one language; see `AnswerExpectation`."""
+    """The form of answers to one type in one language; see `AnswerExpectation`."""
 
     any_of: tuple[Pattern, ...] = ()
     none_of: tuple[Pattern, ...] = ()
 
 
 class TypeWording(_Strict):
-    """One question type in one language: what ``graesser.yaml`` says of it in English."""
+    """One question type in one language, with the fields that ``graesser.yaml`` gives for English."""
 
     stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
     question: QuestionPatterns = QuestionPatterns()
@@ -164,7 +164,7 @@ class TypeWording(_Strict):
 
 
 class LanguageWording(_Strict):
-    """What gates look for in one language. Patterns are case-insensitive regular expressions."""
+    """Words and patterns of the gates for one language. Patterns are case-insensitive regular expressions."""
 
     pointing: tuple[Pattern, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
     pointing_unless_introduced: tuple[Pattern, ...] = Field(
@@ -174,32 +174,33 @@ class LanguageWording(_Strict):
         default=(), description="phrases that point at nothing where a name follows: the dataset CHIRPS"
     )
     pointing_answers: tuple[Pattern, ...] = Field(default=(), description="the same, for answers")
-    unfinished: tuple[str, ...] = Field(default=(), description="words no whole question ends with")
+    unfinished: tuple[str, ...] = Field(default=(), description="words that do not end a complete question")
     generic_words: tuple[str, ...] = Field(
-        default=(), description="content words that any question about data may hold; they do not say what it is about"
+        default=(),
+        description="content words that may occur in any question about data and do not say what it is about",
     )
     pointing_phrases: tuple[Pattern, ...] = Field(
-        default=(), description="phrases counted by an audit, without being held against a question"
+        default=(), description="phrases that an audit counts, but that do not reject a question"
     )
     within: str = Field(default="", description="what puts a dataset's {name} before a question that does not say it")
     affirmative: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     placeholders: tuple[Pattern, ...] = Field(default=(), description="answers that say nothing")
     metadata_questions: tuple[Pattern, ...] = Field(
-        default=(), description="questions for a catalogue entry's own words"
+        default=(), description="questions that ask for a catalogue entry's own words"
     )
-    function_words: tuple[str, ...] = Field(default=(), description="frequent words that give the language away")
+    function_words: tuple[str, ...] = Field(default=(), description="frequent words that identify the language")
     opposites: tuple[tuple[str, str], ...] = Field(
         default=(), description="pairs of words that make a true sentence false when swapped"
     )
     contrasts: tuple[tuple[str, str], ...] = Field(
-        default=(), description="further pairs that answers are compared by; looser than `opposites`"
+        default=(), description="further pairs for comparing answers; less strict than `opposites`"
     )
     antonyms: tuple[tuple[str, str], ...] = Field(
         default=(), description="further pairs, compared only where the evidence has the other word of a pair"
     )
     negations: tuple[tuple[str, str], ...] = Field(
-        default=(), description="(plain, negated) words: exchanging them turns what a sentence says round"
+        default=(), description="(plain, negated) words: exchanging them reverses the meaning of a sentence"
     )
     degrees: tuple[tuple[str, str], ...] = Field(
         default=(), description="(strong, weak) words: a strong one claims more than the weak one does"
@@ -208,17 +209,15 @@ class LanguageWording(_Strict):
         default=(), description="words that allow no exception; evidence rarely says them"
     )
     negating: tuple[str, ...] = Field(default=(), description="words that negate")
-    rising: tuple[str, ...] = Field(default=(), description="words that say a plus in words")
-    falling: tuple[str, ...] = Field(default=(), description="words that say a minus in words")
+    rising: tuple[str, ...] = Field(default=(), description="words for a plus sign")
+    falling: tuple[str, ...] = Field(default=(), description="words for a minus sign")
     discourse: tuple[str, ...] = Field(
         default=(),
-        description="words by which an answer speaks of itself (suggests, inferred, rests on); they claim nothing",
+        description="words with which an answer refers to itself (suggests, inferred, rests on); they claim nothing",
     )
-    joints: tuple[str, ...] = Field(
-        default=(), description="words on both sides of which two things stand that may be exchanged"
-    )
+    joints: tuple[str, ...] = Field(default=(), description="words that join two things that can be exchanged")
     directed: tuple[str, ...] = Field(
-        default=(), description="words after which the second of two compared things stands (than, from, to)"
+        default=(), description="words before the second of two compared things (than, from, to)"
     )
     either: tuple[str, ...] = Field(default=(), description="words between the options of a question")
     number_words: dict[str, float] = Field(default={}, description="numbers in words -> value")
@@ -227,12 +226,12 @@ class LanguageWording(_Strict):
         default="names", description="which words a capital letter marks; German writes every noun with one"
     )
     types: dict[str, TypeWording] = Field(
-        default={}, description="question type -> its wording; for English it stands in graesser.yaml"
+        default={}, description="question type -> its wording; graesser.yaml has the English one"
     )
 
     @cached_property
     def stop(self) -> frozenset[str]:
-        """`stop_words`, to look words up in."""
+        """`stop_words` as a set, for lookups."""
         return frozenset(self.stop_words)
 
     @cached_property
@@ -252,13 +251,13 @@ class Wording(_Strict):
     languages: dict[str, LanguageWording]
 
     def of(self, language: str) -> LanguageWording:
-        """The wording of a language; an empty one where the file has none."""
+        """The wording of a language, or an empty one if the file has none."""
         found = self.languages.get(language) or self.languages.get(language.split("-")[0].lower())
         return found if found is not None else _NO_WORDING
 
     @cached_property
     def languages_of_words(self) -> dict[str, tuple[str, ...]]:
-        """Function word -> the languages that have it."""
+        """Function word -> the languages that use it."""
         found: dict[str, tuple[str, ...]] = {}
         for language, wording in self.languages.items():
             for word in dict.fromkeys(wording.function_words):
@@ -312,7 +311,7 @@ class _Sections(_Strict):
 
 
 class NeedField(_Strict):
-    """One thing that somebody who looks for data may ask for."""
+    """One requirement that a person looking for data may have."""
 
     id: str = Field(pattern=r"^[a-z_]+$")
     name: str
@@ -321,7 +320,7 @@ class NeedField(_Strict):
 
 
 class Needs(_Strict):
-    """Fields of a need for data, and which of them a field of science uses."""
+    """Fields of a need for data, and which of them each domain uses."""
 
     version: int
     sources: tuple[str, ...]
@@ -329,7 +328,7 @@ class Needs(_Strict):
     sets: dict[str, tuple[str, ...]] = Field(description="domain -> ids of its fields, in order")
     first_person: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="language -> words by which a text speaks of its writer; a language without them is not checked",
+        description="language -> words with which a text refers to its writer; languages without such words are not checked",
     )
 
     def of(self, domain: str) -> tuple[NeedField, ...]:
@@ -349,7 +348,7 @@ class Needs(_Strict):
 
 
 class Facet(_Strict):
-    """A respect in which two papers may be alike; ``grades`` say what 3, 2 and 1 mean for it."""
+    """A respect in which two papers may be similar; ``grades`` say what 3, 2 and 1 mean for it."""
 
     id: str = Field(pattern=r"^[a-z_]+$")
     name: str
@@ -359,7 +358,7 @@ class Facet(_Strict):
 
 
 class GradeWord(_Strict):
-    """A word that a judge of one requirement may choose, and what it counts."""
+    """A word that a judge of one requirement may choose, and its value."""
 
     word: str = Field(pattern=r"^[A-Z]+$")
     grade: int = Field(ge=0)
@@ -380,7 +379,7 @@ class Facets(_Strict):
         """One facet by id.
 
         Raises:
-            ResourceError: there is none of that id.
+            ResourceError: no entry has that id.
         """
         for item in self.facets:
             if item.id == id:
@@ -436,11 +435,11 @@ class Taxonomies:
         return self._load("wording", Wording)
 
     def question_types(self, ids: Sequence[str] = (), language: str = ENGLISH) -> tuple[QuestionType, ...]:
-        """The types of the given ids, or all of them when none is given, as they are asked in a language."""
+        """The types with the given ids, or all types if none is given, with the wording of a language."""
         return tuple(self.question_type(id, language) for id in ids or [t.id for t in self.graesser.types])
 
     def wanted_types(self, ids: Sequence[str], pack: str, language: str = ENGLISH) -> tuple[QuestionType, ...]:
-        """The types that ``generate.types`` asks a prompt pack for, as they are asked in a language.
+        """The types that ``generate.types`` selects for a prompt pack, with the wording of a language.
 
         Args:
             ids: question types; ``("all",)``: all; empty: those that suit the pack.
@@ -456,11 +455,11 @@ class Taxonomies:
     def question_type(self, id: str, language: str = ENGLISH) -> QuestionType:
         """One question type by id, with the patterns, stems and examples of a language.
 
-        ``graesser.yaml`` holds those of English; ``wording.yaml`` those of the others. A language without any gives a type
-        without patterns, which accepts every wording.
+        ``graesser.yaml`` holds those of English, ``wording.yaml`` those of the other languages. In a language without
+        them, a type has no patterns and accepts every wording.
 
         Raises:
-            ResourceError: there is none of that id.
+            ResourceError: no entry has that id.
         """
         if (id, language) in self._spoken:
             return self._spoken[id, language]
@@ -476,7 +475,7 @@ class Taxonomies:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of all taxonomy files in force, byte for byte."""
+        """Hash of all taxonomy files in use, byte for byte."""
         folders = [(origin, root / "taxonomies") for origin, root in self._resources.layers()]
         files = [(origin, path) for origin, folder in folders for path in sorted(folder.glob("*.yaml"))]
         return digest([(origin, path.name, file_sha256(path)) for origin, path in files])
@@ -485,7 +484,7 @@ class Taxonomies:
         """One Bloom level by id.
 
         Raises:
-            ResourceError: there is none of that id.
+            ResourceError: no entry has that id.
         """
         for item in self.bloom.levels:
             if item.id == id:
@@ -502,7 +501,8 @@ class Taxonomies:
 
 
 def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
-    """Taxonomy files laid over each other, lowest first: entries meet by id, the upper one's keys win, new ones are appended.
+    """Merge layers of a taxonomy file, lowest first: entries are matched by id, keys of the upper layer win, and new
+    entries are appended.
 
     Mappings (a type's ``examples``, ``question``, ``answer``) are merged key by key; other lists are replaced.
     """
@@ -528,7 +528,7 @@ def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
 
 
 def _moved(lines: dict[tuple[str | int, ...], int], above: Any, merged: Any) -> dict[tuple[str | int, ...], int]:
-    """The upper file's lines under the places that its entries have in the merged lists."""
+    """The upper file's line numbers, mapped to the positions of its entries in the merged lists."""
     places: dict[tuple[str | int, ...], int] = {}
     for key, entries in above.items():
         into = {e["id"]: n for n, e in enumerate(merged[key]) if _has_id(e)} if isinstance(merged[key], list) else {}
@@ -543,7 +543,7 @@ def _moved(lines: dict[tuple[str | int, ...], int], above: Any, merged: Any) -> 
 
 
 def _misspelt(above: dict[str, Any], below: dict[str, Any]) -> str:
-    """A hint where an entry's id is not among those of the files below, but near one of them."""
+    """A hint for an entry whose id is not in the lower layers but is similar to one of theirs."""
     for key, entries in above.items():
         known = [e["id"] for e in below.get(key) or () if _has_id(e)]
         for entry in entries if isinstance(entries, list) else ():

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans, where the API is installed (extra ``otel``) and an SDK is configured; otherwise nothing happens.
+"""OpenTelemetry spans. They are recorded only if the API is installed (extra ``otel``) and an SDK is configured.
 
 Start a run as ``opentelemetry-instrument scirgen generate ...`` with the usual ``OTEL_*`` variables. Spans carry stages, keys,
 models and token counts; the text of prompts and replies only with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, as in
@@ -18,15 +18,15 @@ _WITH_TEXT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def span(name: str, **attributes: str | int | float | bool) -> AbstractContextManager[None]:
-    """A span around a block; an exception that leaves it is recorded by its type."""
+    """A span around a block; it records the type of an exception that leaves the block."""
     tracer = _tracer()
     return _NOTHING if tracer is None else _recorded(tracer, name, attributes)
 
 
 def annotate(*, text: Mapping[str, Callable[[], str]] | None = None, **attributes: str | int | None) -> None:
-    """Attributes of the span around the caller, ``__`` standing for a dot; None is left out.
+    """Add attributes to the current span; ``__`` stands for a dot, and None is left out.
 
-    ``text`` holds what is recorded only where it was asked for.
+    ``text`` is recorded only if the user enabled it.
     """
     if _tracer() is None:
         return
@@ -40,7 +40,7 @@ def annotate(*, text: Mapping[str, Callable[[], str]] | None = None, **attribute
 
 
 def _tracer() -> Any:
-    """None without an SDK: the API's own spans, which do nothing, would cost as much as a database access."""
+    """The tracer, or None without an SDK, since even the API's no-op spans cost as much as a database access."""
     api = _api()
     if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None

@@ -1,3 +1,3 @@
-"""scirgen's version, for code below the package's public face."""
+"""scirgen's version, for code below the public API."""
 
 __version__ = "0.1.0"

@@ -73,7 +73,8 @@ def load_config(
 
 
 def _refuse_user_info(value: Mapping[str, object], where: str) -> None:
-    """Settings go into manifests, stores, logs and releases. The message does not repeat the address."""
+    """Refuse addresses with a user name or password, since settings go into manifests, stores, logs and releases. The
+    message does not repeat the address."""
     for key, item in _leaves(value):
         if has_user_info(str(item)):
             raise ConfigError(

@@ -27,8 +27,8 @@ class ModelsConfig(Section):
     """Which models play which role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``, ``bundled:...``)."""
 
     generator: str = "bundled:smollm2-135m"
-    scorer: str = Field(default="", description="empty: the generator, when it gives log-probabilities")
-    judge: str = Field(default="", description="chat model of llm_judge; empty: the generator judges what it wrote")
+    scorer: str = Field(default="", description="empty: the generator, if it gives log-probabilities")
+    judge: str = Field(default="", description="chat model for llm_judge; empty: the generator judges its own answers")
     pack: Literal["auto", "standard", "small"] = "auto"
     options: dict[str, object] = Field(
         default={}, description="passed to the backends (dtype, device, api_key_env, ...)"
@@ -39,23 +39,26 @@ class ModelsConfig(Section):
     )
     prices: dict[str, tuple[float, float] | tuple[float, float, float]] = Field(
         default={},
-        description="model name -> price per million prompt and completion tokens, and of prompt tokens that the server had "
-        "in its prefix cache where those cost less",
+        description="model name -> price per million prompt and completion tokens, and for prompt tokens that the server has "
+        "in its prefix cache, if those cost less",
     )
 
 
 class LimitsConfig(Section):
-    """Concurrency, retries and budgets. Never part of a fingerprint: they change when, not what."""
+    """Concurrency, retries and budgets. Not part of a fingerprint: these settings change when something runs, not its
+    result."""
 
-    concurrency: int = Field(default=16, ge=1, description="model calls in flight, at most")
+    concurrency: int = Field(default=16, ge=1, description="largest number of model calls in flight")
     datasets_in_flight: int = Field(default=32, ge=1)
-    timeout_s: float = Field(default=120.0, gt=0, description="for a whole call of a model server")
-    max_wait_s: float = Field(default=600.0, ge=0, description="a longer Retry-After of a model server is cut to this")
+    timeout_s: float = Field(default=120.0, gt=0, description="time limit for a whole call to a model server")
+    max_wait_s: float = Field(default=600.0, ge=0, description="upper limit for a model server's Retry-After")
     max_reply_mb: float = Field(
-        default=8.0, gt=0, description="largest answer of a model server, also once decompressed"
+        default=8.0, gt=0, description="largest answer of a model server, before and after decompression"
     )
     retries: int = Field(default=5, ge=0)
-    repair_attempts: int = Field(default=2, ge=0, description="times a malformed reply is sent back to be fixed")
+    repair_attempts: int = Field(
+        default=2, ge=0, description="number of times that a malformed reply is sent back for correction"
+    )
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     max_tokens: int | None = None
@@ -64,10 +67,12 @@ class LimitsConfig(Section):
 
 
 class RayConfig(Section):
-    """The ``ray`` engine. Never part of a fingerprint: engines give the same release."""
+    """Settings of the ``ray`` engine. Not part of a fingerprint: all engines give the same release."""
 
-    address: str | None = Field(default=None, description="of a running cluster; none: Ray on this machine")
-    actors: int | None = Field(default=None, ge=1, description="none: one for each CPU of the cluster")
+    address: str | None = Field(default=None, description="address of a running cluster; none: Ray on this machine")
+    actors: int | None = Field(
+        default=None, ge=1, description="number of actors; none: one for each CPU of the cluster"
+    )
     cpus: float = Field(default=1, ge=0, description="CPUs an actor claims")
     gpus: float = Field(default=0, ge=0, description="GPUs an actor claims; 1 for in-process models on GPUs")
 
@@ -77,16 +82,17 @@ class Config(Section):
 
     domain: str = "geo"
     input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample")
-    papers: str | None = Field(default=None, description="folder of papers, when it is not inside the input")
+    papers: str | None = Field(default=None, description="folder of papers, if it is not inside the input")
     overrides: str | None = Field(
-        default=None, description="folder with prompts/ and taxonomies/ of your own; a file overrides the one of its id"
+        default=None,
+        description="folder with your own prompts/ and taxonomies/; a file overrides the built-in one with the same id",
     )
     seed: int = 0
     shared: bool = Field(
         default=False,
-        description="let other users of this machine read a new run's folder; run.db, log and replies hold prompts",
+        description="let other users of this machine read a new run's folder; its run.db and log.jsonl are private otherwise",
     )
-    language: str = Field(default="en", description="code of the language of questions and answers: en, zh, pt-BR...")
+    language: str = Field(default="en", description="language code of questions and answers: en, zh, pt-BR...")
     models: ModelsConfig = ModelsConfig()
     limits: LimitsConfig = LimitsConfig()
     engine: str = "local"
@@ -106,7 +112,7 @@ class Config(Section):
     @field_validator("language")
     @classmethod
     def _is_a_code(cls, given: str) -> str:
-        # A name would find no words for the gates, and they would pass in silence.
+        # With a name instead of a code, the gates would find no words and silently pass everything.
         if not re.fullmatch(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*", given):
             raise ValueError(f"{given!r} is not a language code; write en, zh, pt-BR...")
         return given

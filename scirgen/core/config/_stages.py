@@ -1,4 +1,5 @@
-"""One settings model a stage. All of a section is fingerprinted, except fields marked ``fingerprint=False``, with why."""
+"""One settings model per stage. A fingerprint includes a whole section, except fields marked ``fingerprint=False`` with
+a reason."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 NOT_FINGERPRINTED: JsonDict = {"fingerprint": False}
-"""``json_schema_extra`` of a field that changes when or whether something is done, never what comes out."""
+"""``json_schema_extra`` of a field that changes when or whether something is done, but not its result."""
 
 
 class Section(BaseModel):
@@ -18,7 +19,8 @@ class Section(BaseModel):
 
 
 def fingerprinted(value: object) -> object:
-    """What of a config section enters a stage's fingerprint: all but the fields marked `NOT_FINGERPRINTED`."""
+    """The part of a config section that enters a stage's fingerprint: all fields except those marked
+    `NOT_FINGERPRINTED`."""
     if not isinstance(value, BaseModel):
         return value
     fields = type(value).model_fields
@@ -27,28 +29,29 @@ def fingerprinted(value: object) -> object:
 
 
 class HttpConfig(Section):
-    """How catalogues and paper services are talked to. None of it changes what they answer."""
+    """HTTP access to catalogues and paper services. These settings do not change what the services answer."""
 
     contact: str | None = Field(
-        default=None, description="e-mail address sent to services that ask for one (OpenAlex, Unpaywall, DataCite)"
+        default=None,
+        description="your e-mail address, sent to services that ask for one (OpenAlex, Unpaywall, DataCite)",
     )
     requests_per_second: float | None = Field(
-        default=None, gt=0, description="to each host; None: what the service asks"
+        default=None, gt=0, description="rate of requests to each host; None: the rate that the service asks for"
     )
-    retries: int = Field(default=5, ge=0, description="of a request that failed in a way that may pass")
-    timeout_s: float = Field(default=30.0, gt=0, description="without a byte from the server")
-    max_wait_s: float = Field(default=120.0, ge=0, description="longest Retry-After that is waited for")
-    cache_days: float = Field(default=30.0, ge=0, description="replies are asked for again after this; 0: always")
+    retries: int = Field(default=5, ge=0, description="number of retries after a temporary error")
+    timeout_s: float = Field(default=30.0, gt=0, description="time limit for waiting without receiving a byte")
+    max_wait_s: float = Field(default=120.0, ge=0, description="upper limit for Retry-After")
+    cache_days: float = Field(default=30.0, ge=0, description="replies are requested again after this time; 0: always")
     max_file_mb: float = Field(default=100.0, gt=0)
-    max_file_s: float = Field(default=300.0, gt=0, description="time a download may take in all")
+    max_file_s: float = Field(default=300.0, gt=0, description="time limit for a whole download")
     max_redirects: int = Field(default=5, ge=0)
     allow_private_addresses: bool = Field(
-        default=False, description="also talk to this machine and its network (a mirror of your own)"
+        default=False, description="also allow this machine and its network (for your own mirror)"
     )
 
 
 class SourceDefaults(Section):
-    """What a domain sets for one source, should it be chosen."""
+    """Settings of a domain that apply if a source is chosen."""
 
     options: dict[str, object] = {}
     papers_from: tuple[str, ...] = ()
@@ -60,49 +63,57 @@ class CollectConfig(Section):
     source: str = "local"
     options: dict[str, object] = {}
     records: str = Field(
-        default="", description="dotted keys of the list of records in JSON files (data.items); empty: found by itself"
+        default="",
+        description="dotted keys of the list of records in JSON files (data.items); empty: detected automatically",
     )
-    # Not fingerprinted: it is part of a page's key, so that raising it leaves the rest of the run as it is.
+    # Not fingerprinted: it is part of a page's key, so raising it leaves the rest of the run unchanged.
     limit: int | None = Field(
-        default=None, ge=1, description="at most this many datasets", json_schema_extra={"fingerprint": False}
+        default=None, ge=1, description="largest number of datasets", json_schema_extra={"fingerprint": False}
     )
-    # Not fingerprinted: it says when the catalogue is read, not what is in it.
+    # Not fingerprinted: it decides when the catalogue is read, not its content.
     refresh: bool = Field(
         default=False,
-        description="read the catalogue again, though nothing shows that it changed; cached replies of services are not used",
+        description="read the catalogue again even if it looks unchanged, without cached replies of services",
         json_schema_extra={"fingerprint": False},
     )
     papers_per_dataset: int = Field(default=20, ge=0)
     papers_from: tuple[str, ...] = Field(
-        default=(), description="paper services asked beside the source, in this order (openalex, unpaywall, ...)"
+        default=(),
+        description="paper services to ask in addition to the source, in this order (openalex, unpaywall, ...)",
     )
     sources: dict[str, SourceDefaults] = Field(
-        default={}, description="by source: options and paper services that hold when it is chosen and none are given"
+        default={}, description="by source: default options and paper services if the source is chosen"
     )
-    paper_options: dict[str, dict[str, object]] = Field(default={}, description="options of these services, by name")
+    paper_options: dict[str, dict[str, object]] = Field(
+        default={}, description="options of the paper services, by name"
+    )
     http: HttpConfig = HttpConfig()
-    ids: tuple[str, ...] = Field(default=(), description="only the datasets with these ids or DOIs")
+    ids: tuple[str, ...] = Field(default=(), description="use only the datasets with these ids or DOIs")
     licences: tuple[str, ...] = Field(
         default=(),
-        description="keep only datasets and papers under these; empty: all. Unknown is kept only as 'unknown'",
+        description="keep only datasets and papers under these licences; empty: all. Name 'unknown' to keep those without a stated licence",
     )
 
 
 class ParseConfig(Section):
     """Stage 2. The limits are fingerprinted: they decide which papers are set aside."""
 
-    parser: str = Field(default="auto", description="auto: by the file's content; or a registered parser for all files")
-    timeout_s: float = Field(default=120.0, gt=0, description="for one file; with ocr, ten times that")
-    memory_mb: int = Field(default=2048, ge=64, description="what one file may take beyond the parser itself")
-    # Not fingerprinted: how many files are parsed at a time changes no document.
+    parser: str = Field(
+        default="auto", description="auto (chosen by the file's content), or a registered parser for all files"
+    )
+    timeout_s: float = Field(default=120.0, gt=0, description="time limit for one file; ten times as long with ocr")
+    memory_mb: int = Field(
+        default=2048, ge=64, description="memory that one file may use in addition to the parser itself"
+    )
+    # Not fingerprinted: the number of files parsed in parallel does not change a document.
     workers: int = Field(default=2, ge=1, json_schema_extra={"fingerprint": False})
     no_extract: Literal["refuse", "parse"] = Field(
-        default="refuse", description="PDFs whose owner forbids taking text out of them"
+        default="refuse", description="what to do with PDFs whose owner forbids text extraction"
     )
-    # Not fingerprinted: a secret's place; the passwords themselves are never stored.
+    # Not fingerprinted: the name of a variable; the passwords themselves are never stored.
     password_env: str = Field(
         default="SCIRGEN_PDF_PASSWORD",
-        description="environment variable with the passwords of encrypted PDFs, one a line",
+        description="environment variable with the passwords of encrypted PDFs, one per line",
         json_schema_extra={"fingerprint": False},
     )
     tables: Literal["skip", "cite"] = Field(
@@ -110,10 +121,10 @@ class ParseConfig(Section):
     )
     ocr: bool = Field(default=False, description="read scanned pages with Tesseract, where it is installed")
     ocr_language: str = Field(default="eng", description="Tesseract's language codes, such as eng+por")
-    # Not fingerprinted: where the server stands does not change what it answers.
+    # Not fingerprinted: the server's address does not change its answers.
     grobid_url: str = Field(
         default="",
-        description="address of a GROBID server; with parser: auto PDFs are read by it, too (parser: grobid alone: http://localhost:8070)",
+        description="address of a GROBID server, which then also reads PDFs with parser: auto (default with parser: grobid: http://localhost:8070)",
         json_schema_extra={"fingerprint": False},
     )
 
@@ -123,7 +134,9 @@ class SectionConfig(Section):
 
     use_model: bool = True
     max_calls: int = Field(
-        default=60, ge=0, description="model calls for one paper, at most; the rules decide about its further headings"
+        default=60,
+        ge=0,
+        description="largest number of model calls for one paper; rules decide about its further headings",
     )
 
 
@@ -131,57 +144,75 @@ class MatchConfig(Section):
     """Stage 4. ``strategy`` is a registered match strategy."""
 
     strategy: str = "auto"
-    evidence_sentences: int = Field(default=12, ge=1, description="sentences shown to the model, at most")
+    evidence_sentences: int = Field(default=12, ge=1, description="largest number of sentences shown to the model")
     when_unsure: Literal["keep", "drop"] = Field(
-        default="drop", description="what a paper is whose use of the dataset the model calls unclear"
+        default="drop", description="verdict on a paper if the model calls its use of the dataset unclear"
     )
 
 
 class ExtractConfig(Section):
     """Stage 5. The last two are for small models, which see single sentences."""
 
-    max_tokens_per_call: int = Field(default=3000, ge=200, description="of a section's text; longer ones are cut")
-    sentences_per_aspect: int = Field(default=10, ge=1, description="kept by rule, for each aspect of a section")
-    calls_per_section: int = Field(default=2, ge=0, description="questions about sentences the rules leave open")
+    max_tokens_per_call: int = Field(
+        default=3000, ge=200, description="largest size of a section's text; longer sections are split"
+    )
+    sentences_per_aspect: int = Field(
+        default=10, ge=1, description="number of sentences that rules keep for each aspect of a section"
+    )
+    calls_per_section: int = Field(
+        default=2, ge=0, description="number of model calls about sentences that the rules leave open"
+    )
 
 
 class VerifyConfig(Section):
     """Stage 6. ``calls_per_paper`` and ``aspects_per_category`` are for small models."""
 
-    calls_per_paper: int = Field(default=4, ge=0, description="questions about sentences the rules leave open")
-    aspects_per_category: int = Field(default=8, ge=1, description="kept for one dataset and paper, best first")
+    calls_per_paper: int = Field(
+        default=4, ge=0, description="number of model calls about sentences that the rules leave open"
+    )
+    aspects_per_category: int = Field(
+        default=8, ge=1, description="number of statements kept for one dataset and paper, best first"
+    )
 
 
 class QuotaConfig(Section):
-    """A target for the whole run: "exactly ``total`` rows, or an honest shortfall with the reason a cell".
+    """A target for the whole run: exactly ``total`` rows, or a shortfall with the reason for each cell.
 
-    ``types`` and ``bloom`` are weights, not counts; what is left out of a given mix gets nothing.
+    ``types`` and ``bloom`` are weights, not counts; types and levels that a given mix omits get nothing.
     """
 
-    total: int | None = Field(default=None, ge=1, description="accepted rows wanted; none: keep whatever is accepted")
-    types: dict[str, float] = Field(default={}, description="weights of question types; empty: all alike")
+    total: int | None = Field(
+        default=None, ge=1, description="number of accepted rows wanted; none: keep all accepted rows"
+    )
+    types: dict[str, float] = Field(default={}, description="weights of question types; empty: all equal")
     bloom: dict[str, float] = Field(default={}, description="weights of C1..C6; empty: any level")
     no_share: float = Field(default=0.5, ge=0, le=1, description="share of No among yes-or-no questions")
     max_rounds: int = Field(default=3, ge=0, description="rounds of generating more after the first pass")
     candidates: int | None = Field(
-        default=None, ge=1, description="candidates in all, rejected ones included; none: four times the total"
+        default=None,
+        ge=1,
+        description="total number of candidates, including rejected ones; none: four times the total",
     )
 
 
 class QueryConfig(Section):
     """Retrieval queries beside the questions; see docs/recipes.md."""
 
-    recipes: tuple[str, ...] = Field(default=(), description="recommend, facets, aspects or a plugin's; empty: none")
+    recipes: tuple[str, ...] = Field(
+        default=(), description="names of recipes: recommend, facets, aspects or a plugin's; empty: none"
+    )
     only: bool = Field(default=False, description="make no question-answer pairs, only retrieval queries")
     composite: bool = Field(
-        default=True, description="aspects: also one need from two or three papers that share a dataset"
+        default=True, description="aspects: also make a need from two or three papers that share a dataset"
     )
-    attempts: int = Field(default=2, ge=1, description="aspects: drafts that are asked for until one passes its checks")
-    words: tuple[int, int] = Field(default=(95, 226), description="aspects: least and most words of a need")
-    sub_query_aspects: int = Field(default=2, ge=1, description="aspects: how many aspects a sub-query joins")
+    attempts: int = Field(default=2, ge=1, description="aspects: largest number of drafts until one passes the checks")
+    words: tuple[int, int] = Field(
+        default=(95, 226), description="aspects: smallest and largest number of words of a need"
+    )
+    sub_query_aspects: int = Field(default=2, ge=1, description="aspects: number of aspects that a sub-query joins")
     require_review: bool = Field(
         default=True,
-        description="aspects: only a need that a person has passed is graded",
+        description="aspects: grade only needs that a person has kept",
         json_schema_extra={"fingerprint": False},
     )
 
@@ -192,84 +223,89 @@ class GenerateConfig(Section):
     strategy: str = "auto"
     types: tuple[str, ...] = Field(
         default=(),
-        description="question types; empty: those that suit the model's prompt pack (standard: all; small: those that the "
+        description="question types; empty: the types that suit the model's prompt pack (standard: all; small: those that the "
         "taxonomy marks); 'all': all",
     )
     pairs_per_type: int = Field(
         default=3,
         ge=1,
-        description="about the papers of a dataset; a paper that several datasets use is asked about once",
+        description="pairs of each type about the papers of a dataset; a paper that several datasets use is asked about once",
     )
     pairs_about_data: int = Field(
-        default=2, ge=0, description="of each type about the data themselves, for datasets with a usable paper"
+        default=2, ge=0, description="pairs of each type about the data themselves, for datasets with a usable paper"
     )
     types_without_paper: int = Field(
-        default=8, ge=1, description="types chosen for a dataset without one, one pair each"
+        default=8, ge=1, description="number of types chosen for a dataset without a usable paper, one pair each"
     )
     types_per_call: int = Field(
-        default=8, ge=1, description="types that a strategy which writes several at once may ask for in one call"
+        default=8, ge=1, description="largest number of types per call, for strategies that write several at once"
     )
     evidence: Literal["numbers", "quotes"] = Field(
         default="numbers",
-        description="how a reply cites what it stands on: by the lines' numbers, or by quotations that must be found word "
-        "for word (for models that number badly)",
+        description="how a reply cites its evidence: by line numbers, or by quotations that must be found "
+        "verbatim (for models that cite wrong numbers)",
     )
-    # Not fingerprinted: a target decides which cells later rounds are given (their items' parameters) and what release keeps.
+    # Not fingerprinted: a target only decides the cells of later rounds (parameters of their items) and what release
+    # keeps.
     quota: QuotaConfig = Field(default=QuotaConfig(), json_schema_extra={"fingerprint": False})
 
 
 class GateOptions(Section):
-    """Options of one gate; what is left out keeps the gate's own default."""
+    """Options of one gate; an option that is not set keeps the gate's default."""
 
     enabled: bool | None = Field(default=None, description="overrides whether the gate is on by default")
-    threshold: float | None = Field(default=None, description="what it means is in the gate's explanation")
+    threshold: float | None = Field(default=None, description="threshold; the gate's explanation says what it means")
     maximum: float | None = Field(default=None, description="upper bound, for gates that have two")
 
 
 class FilterConfig(Section):
-    """Stage 8. ``thresholds`` are per faithfulness scorer and question type, where calibration gave better ones."""
+    """Stage 8. ``thresholds`` are per faithfulness scorer and question type, for values from calibration."""
 
     gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that are on by default")
     gate_options: dict[str, GateOptions] = Field(default={}, description="gate code -> its options")
-    # Not fingerprinted: the hash of what is in the folder is, instead of its path.
+    # Not fingerprinted: the hash of the folder's content is fingerprinted instead of its path.
     type_tagger: str | None = Field(
         default=None,
-        description="folder of a type classifier (scirgen tagger train --target question_type); none: no second opinion",
+        description="folder of a type classifier (scirgen tagger train --target question_type); none: gate type_opinion is off",
         json_schema_extra={"fingerprint": False},
     )
     faithfulness: tuple[str, ...] = Field(
         default=("auto",),
-        description="scorers, in order; empty: none; auto: the ensemble where one fits the scorer, else shift; contrast; "
-        "and llm_judge on what passes where the generator follows the standard prompts",
+        description="scorers, in order; empty: none; auto: the ensemble if one fits the scorer, else shift; contrast; "
+        "and, if the generator uses the standard prompts, llm_judge on the pairs that pass",
     )
     combine: Literal["all", "any"] = Field(default="all", description="how several scorers decide together")
     window: Literal["full", "evidence", "max"] = Field(
         default="evidence",
-        description="score against the pair's evidence (the whole context where it has none), the whole context, or the best of "
+        description="score against the pair's evidence (the whole context if it has none), the whole context, or the best of "
         "several passages",
     )
     shift_form: Literal["mean", "relative", "discounted"] = Field(
         default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
-    contrast_most: int = Field(default=8, ge=1, description="alternatives of an answer that contrast compares it with")
-    contrast_prior: float = Field(
-        default=0.5, ge=0, le=1, description="share of an answer's likelihood without evidence that contrast takes off"
+    contrast_most: int = Field(
+        default=8, ge=1, description="number of alternatives that contrast compares an answer with"
     )
-    rival_batch: int = Field(default=20, ge=1, description="questions that one call of rival answers again")
-    judge_batch: int = Field(default=10, ge=1, description="pairs that one call of llm_judge decides about")
+    contrast_prior: float = Field(
+        default=0.5, ge=0, le=1, description="share of an answer's likelihood without evidence that contrast subtracts"
+    )
+    rival_batch: int = Field(default=20, ge=1, description="number of questions that one call of rival answers again")
+    judge_batch: int = Field(default=10, ge=1, description="number of pairs that one call of llm_judge decides")
     ensemble: str | None = Field(
         default=None,
-        description="file of scirgen calibrate --ensemble; none: the one that ships for the scorer",
+        description="file of scirgen calibrate --ensemble; none: the built-in one for the scorer",
         json_schema_extra={"fingerprint": False},
     )
-    semantic_samples: int = Field(default=10, ge=1, description="responses sampled each way by semantic SePer")
-    semantic_tokens: int = Field(default=128, ge=1, description="tokens of a sampled response, at most")
+    semantic_samples: int = Field(
+        default=10, ge=1, description="number of responses that semantic SePer samples with and without the context"
+    )
+    semantic_tokens: int = Field(default=128, ge=1, description="largest number of tokens of a sampled response")
     entailment: str = Field(
         default="", description="URI of the entailment model of nli and semantic: hf:, score:, lexical:"
     )
     threshold: float | None = Field(
         default=None,
-        description="keep when the score is above it, in the unit of the score's form; "
+        description="keep a pair if its score is above this, in the unit of the score's form; "
         "empty: the scorer's own (shift: 0.1 in relative form, else 0)",
     )
     thresholds: dict[str, dict[str, float]] = Field(
@@ -282,32 +318,34 @@ class FilterConfig(Section):
 class TagConfig(Section):
     """Stage 9."""
 
-    batch_size: int = Field(default=30, ge=1, description="pairs a call; the levels' definitions are repeated in each")
-    # Not fingerprinted: the hash of what is in the folder is, instead of its path.
+    batch_size: int = Field(
+        default=30, ge=1, description="pairs per call; each call repeats the definitions of the levels"
+    )
+    # Not fingerprinted: the hash of the folder's content is fingerprinted instead of its path.
     tagger: str | None = Field(
         default=None,
         description="folder of a local tagger (scirgen tagger train); none: the generator tags",
         json_schema_extra={"fingerprint": False},
     )
-    # Not fingerprinted by the section: the stage adds it where it is set, so that leaving it empty redoes nothing.
+    # Not fingerprinted by the section: the stage adds it if it is set, so leaving it empty redoes nothing.
     translate_to: tuple[str, ...] = Field(
         default=(),
-        description="languages (zh, pt, ...) the generator translates accepted pairs into; empty: none",
+        description="languages (zh, pt, ...) into which the generator translates accepted pairs; empty: none",
         json_schema_extra={"fingerprint": False},
     )
 
 
 class AboutConfig(Section):
-    """What only the publisher knows, for the dataset card and the datasheet; what is left empty is "not stated" there."""
+    """Facts that only the publisher knows, for the dataset card and the datasheet, which show empty fields as "not stated"."""
 
     creator: str = Field(default="", description="who created the dataset, and on whose behalf")
     funder: str = Field(default="", description="who funded it")
     contact: str = Field(default="", description="who maintains it, and how they can be reached")
     licence: str = Field(default="", description="licence of the questions and answers themselves")
     collected: str = Field(default="", description="when the catalogue and the papers were read")
-    people: str = Field(default="", description="what is known about confidential or personal content")
+    people: str = Field(default="", description="confidential or personal content, as far as known")
     ethics: str = Field(default="", description="review by an ethics board")
-    used_for: str = Field(default="", description="what it has been used for")
+    used_for: str = Field(default="", description="uses of the dataset so far")
     restrictions: str = Field(default="", description="export controls or other restrictions")
     updates: str = Field(default="", description="whether it will be updated")
 
@@ -318,55 +356,55 @@ class ReleaseConfig(Section):
     name: str = Field(
         default="",
         pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
-        description="what the release is called on its card and in its metadata; empty: DOMAIN-qa",
+        description="name of the release on its card and in its metadata; empty: DOMAIN-qa",
     )
     ratios: tuple[float, float, float] = (0.80, 0.15, 0.05)
     formats: tuple[str, ...] = ("jsonl",)
     passages: Literal["source", "document"] = Field(
         default="source",
-        description="what is cut into passages: each source by itself, or one text a dataset, as ScIRGen has it",
+        description="what is cut into passages: each source separately, or one text per dataset, as in ScIRGen",
     )
-    # Not fingerprinted: the hash of what is in the files is, instead of their paths.
+    # Not fingerprinted: the hash of the files' content is fingerprinted instead of their paths.
     decontaminate: tuple[str, ...] = Field(
         default=(),
-        description="question-answer sets (JSON Lines, BEIR, ScIRGen-Geo, a release) whose questions are left out",
+        description="question-answer sets (JSON Lines, BEIR, ScIRGen-Geo, a release) whose questions must not be in the release",
         json_schema_extra={"fingerprint": False},
     )
     decontaminate_words: int = Field(
-        default=13, ge=3, description="words in a row that a question or answer may not share with one of them"
+        default=13, ge=3, description="number of consecutive words that counts as overlap with one of them"
     )
-    # Not fingerprinted either: the hash of the model's files is, instead of their place.
+    # Not fingerprinted: the hash of the model's files is fingerprinted instead of their path.
     decontaminate_model: str = Field(
         default="",
-        description="st:MODEL_OR_DIR, an embedding model: questions of theirs in other words are left out too",
+        description="st:MODEL_OR_DIR, an embedding model that also finds paraphrases of their questions",
         json_schema_extra={"fingerprint": False},
     )
     decontaminate_similarity: float = Field(
         default=0.9, gt=0, le=1, description="cosine from which two questions count as the same"
     )
-    # Not fingerprinted: the hash of the model's files is.
+    # Not fingerprinted: the hash of the model's files is fingerprinted instead.
     duplicates_model: str = Field(
         default="",
-        description="st:MODEL_OR_DIR: near-duplicates and answers that agree are found in other words too",
+        description="st:MODEL_OR_DIR, an embedding model that also finds paraphrased near-duplicates and answers that agree",
         json_schema_extra={"fingerprint": False},
     )
     duplicates_similarity: float = Field(
         default=0.95, gt=0, le=1, description="cosine from which two questions of one type count as the same"
     )
-    # Not fingerprinted: the hash of the labels is, instead of their folders.
+    # Not fingerprinted: the hash of the labels is fingerprinted instead of their folders.
     labels: tuple[str, ...] = Field(
         default=(),
-        description="folders of labels by people (scirgen label): what they found unfaithful is left out, their corrections are used",
+        description="folders of labels by people (scirgen label): rows that they found unfaithful are left out, and their corrections are used",
         json_schema_extra={"fingerprint": False},
     )
     abstracts: Literal["open", "all"] = Field(
         default="open",
-        description="tasks: abstracts of papers whose licence admits passing them on, or all (for your own use)",
+        description="tasks: include only abstracts whose licence permits redistribution, or all (for your own use)",
     )
-    # Not fingerprinted: the hash of the grades is.
+    # Not fingerprinted: the hash of the grades is fingerprinted instead.
     judgements: tuple[str, ...] = Field(
         default=(),
-        description="folders of `scirgen benchmark pool --task`: their grades become the tasks' qrels",
+        description="folders of `scirgen benchmark pool --task` whose grades become the tasks' qrels",
         json_schema_extra={"fingerprint": False},
     )
     about: AboutConfig = AboutConfig()

@@ -1,1 +1,1 @@
-"""Files of one kind, read and written in one way: JSON Lines, YAML with places, SQLite."""
+"""Readers and writers for JSON Lines, YAML with positions, and SQLite files."""

@@ -1,4 +1,5 @@
-"""Compression with a bound: a few kilobytes may stand for gigabytes. All compressed data of the package goes through here."""
+"""Compression with a size limit, since a few kilobytes may unpack to gigabytes. The package uses it for all compressed
+data."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _MOST_OF_FILE = 2 * 2**30
 
 
 class TooLargeError(OSError):
-    """The data unpack to more than is allowed."""
+    """The data unpack to more than the limit."""
 
 
 def deflate(raw: bytes, level: int = 1) -> bytes:

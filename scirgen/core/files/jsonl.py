@@ -1,4 +1,4 @@
-"""JSON Lines, by `jsonlines`: one reader that names the line of a mistake, one writer."""
+"""JSON Lines with `jsonlines`: one reader that names the line of a mistake, and one writer."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Line:
 
     Attributes:
         number: counted from 1, blank lines included.
-        value: what the line says; None where there is a problem.
+        value: the parsed value; None if there is a problem.
         problem: why the line is not JSON; "" for a good line.
-        text: the line of a problem, as it stands in the file.
+        text: the line with the problem, as in the file.
     """
 
     number: int
@@ -37,7 +37,8 @@ class Line:
 
 
 def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
-    """The lines of a JSON Lines text; a line that is not JSON is one with a problem, and the next follows."""
+    """The lines of a JSON Lines text. A line that is not JSON has a problem, and reading continues with the next
+    line."""
     number = 0
 
     def counted() -> Iterator[str]:
@@ -45,7 +46,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
         try:
             for number, line in enumerate(lines, 1):  # noqa: B007
                 yield line
-        except EOFError as error:  # a gzip file that was cut off; the reader's own EOFError is the end
+        except EOFError as error:  # a truncated gzip file; the reader's own EOFError marks the end
             raise gzip.BadGzipFile(str(error)) from error
 
     reader = jsonlines.Reader(counted(), loads=_loads)
@@ -64,7 +65,7 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
     """(line number, object) of a JSON Lines file, gzipped or not.
 
     Raises:
-        InputError: the file cannot be read, or a line is not a JSON object; file and line are named.
+        InputError: the file cannot be read, or a line is not a JSON object; the message names file and line.
     """
     with open_text(path, hint=hint) as file:
         for line in parse_lines(file):
@@ -127,7 +128,8 @@ def open_text(path: Path, *, hint: str) -> Iterator[TextIO]:
 
 
 def write_rows(file: TextIO, rows: Iterable[BaseModel | Mapping[str, object]]) -> None:
-    """Write one row a line: records as pydantic writes them, mappings with their keys in order; text stays UTF-8."""
+    """Write one row per line: records as pydantic serialises them, mappings with their keys in order; text stays
+    UTF-8."""
     writer = jsonlines.Writer(file, dumps=_dumps)
     for row in rows:
         writer.write(row)

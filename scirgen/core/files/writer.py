@@ -1,6 +1,8 @@
-"""The one writer of a SQLite database: transactions, and in a run one commit for what is written at about the same time.
+"""The only writer of a SQLite database. It groups writes into transactions and, during a run, commits nearby
+transactions together.
 
-What is written belongs to `scirgen.pipeline.store`, `scirgen.llm.cache` and `scirgen.llm.batch.batch_journal`, which share a connection.
+`scirgen.pipeline.store`, `scirgen.llm.cache` and `scirgen.llm.batch.batch_journal` define the content and share a
+connection.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ from typing import Final
 from scirgen.core.errors import StoreError
 
 _WITHIN_S: Final = 0.05
-"""How long what need not be committed at once may wait for more."""
+"""How long a write that is not urgent may wait for others before it is committed."""
 
 
 class Writer:
     """Transactions on a connection in autocommit mode (``isolation_level=None``); one thread.
 
-    Outside of `grouped` each `transaction` is committed when its block ends. Within, one that is ``now`` is, and with it all that was
-    written before; others are committed together, at most 50 ms late. The order of commits is that of writing, so after SIGKILL
-    the database is as it was at some moment of the last 50 ms, with all that was written ``now``.
+    Outside `grouped`, each `transaction` is committed when its block ends. Within `grouped`, a transaction marked
+    ``now`` is committed at once, together with everything written before; others are committed together, at most 50 ms
+    late. Commits keep the order of writing. After SIGKILL, the database is therefore in the state of some moment of the
+    last 50 ms, and includes everything written with ``now``.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -37,7 +40,7 @@ class Writer:
         """Group commits within the block, on the running event loop.
 
         Raises:
-            sqlite3.Error: what was written last could not be committed.
+            sqlite3.Error: the last writes could not be committed.
         """
         self._loop = asyncio.get_running_loop()
         try:
@@ -48,11 +51,11 @@ class Writer:
 
     @contextmanager
     def transaction(self, *, now: bool = False) -> Iterator[None]:
-        """What is written in the block is committed whole or not at all; an exception takes it back.
+        """Commit the block's writes completely or not at all; an exception rolls them back.
 
         Raises:
-            sqlite3.Error: it cannot be written. Within `grouped` this takes back all that is not committed yet, which others may rely
-                on already; so from then on each transaction raises.
+            sqlite3.Error: writing failed. Within `grouped` this rolls back everything that is not yet committed,
+            although others may already rely on it; every later transaction therefore raises too.
         """
         if self._lost is not None:
             raise self._lost
@@ -74,7 +77,7 @@ class Writer:
         """Commit what has been written.
 
         Raises:
-            sqlite3.Error: it is lost.
+            sqlite3.Error: the writes are lost.
         """
         if self._due is not None:
             self._due.cancel()
@@ -88,7 +91,7 @@ class Writer:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """SQLite's exceptions as `StoreError`."""
+        """Turn SQLite's exceptions into `StoreError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -100,7 +103,7 @@ class Writer:
         return Path(self.db.execute("PRAGMA database_list").fetchone()[2] or ":memory:")
 
     def _commit_due(self) -> None:
-        # Nobody could catch it here: the next who writes gets it.
+        # No caller could catch the error here, so the next writer gets it.
         with suppress(sqlite3.Error):
             self.commit()
 
@@ -110,7 +113,7 @@ class Writer:
 
 
 def store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    """What an exception of SQLite's means to a user, and what to do."""
+    """The error that tells a user what an SQLite exception means and what to do."""
     text = str(error)
     if "full" in text:
         return StoreError(
@@ -121,4 +124,6 @@ def store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
         return StoreError(f"{path} is damaged: {text}", code="corrupt", hint="Run: scirgen doctor RUN --repair")
     if "readonly" in text or "unable to open" in text:
         return StoreError(f"{path} cannot be written: {text}", hint="Check the folder's permissions.")
-    return StoreError(f"{path}: {text}", hint="Run the same command again; if it stays, run: scirgen doctor RUN")
+    return StoreError(
+        f"{path}: {text}", hint="Run the same command again; if the error persists, run: scirgen doctor RUN"
+    )

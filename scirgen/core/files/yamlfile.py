@@ -32,7 +32,7 @@ def parse_yaml(text: str) -> object:
     """The value of a YAML text, with YAML 1.2's booleans.
 
     Raises:
-        yaml.YAMLError: it is not YAML.
+        yaml.YAMLError: the text is not valid YAML.
     """
     return yaml.load(text, _Loader)  # noqa: S506 (a safe loader)
 
@@ -72,21 +72,21 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
         at = f"{path}:{text.count(chr(10), 0, error.position) + 1}" if isinstance(error.position, int) else str(path)
         raise ResourceError(f"{at}: not valid YAML: {error.reason}", hint="Remove the control character.") from error
     except (ValueError, RecursionError) as error:
-        # A date that is none ("2024-13-01"), or lists within lists without end.
+        # An invalid date ("2024-13-01"), or endlessly nested lists.
         raise ResourceError(f"{path}: not valid YAML: {error}", hint="Put quotation marks around the value.") from error
     return value, lines
 
 
 def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
-    """What is most often behind a syntax error, where the line shows it."""
+    """The most likely cause of a syntax error, if the line shows it."""
     row = error.problem_mark.line if error.problem_mark else -1
     line = next(iter(text.splitlines()[row : row + 1]), "")
     if "\t" in line[: len(line) - len(line.lstrip())]:
-        return "A tab stands at the beginning of the line; YAML is indented with spaces."
+        return "The line starts with a tab; indent YAML with spaces."
     if "{{" in line or "{%" in line:
-        return "Write templates as a block (|) on lines of their own, or in quotation marks."
+        return "Write templates as a block (|) on separate lines, or in quotation marks."
     if ": " in line.partition(": ")[2] or "mapping values" in str(error.problem):
-        return "Put quotation marks around a value that holds a colon."
+        return "Put quotation marks around a value that contains a colon."
     return ""
 
 
@@ -112,7 +112,8 @@ def validate(
 ) -> M:
     """Validate ``value``; errors name ``origin`` and, where known, the line.
 
-    ``shipped``: the file is our own, and its regular expressions are tried by our tests instead of each time it is read.
+    ``shipped``: the file is part of scirgen, whose tests check its regular expressions, so they are not checked on each
+    read.
     """
     try:
         return model.model_validate(value, context={"shipped": shipped})
@@ -152,12 +153,12 @@ def _describe(
         near = difflib.get_close_matches(str(loc[-1]), _known_keys(model, loc[:-1]), n=1)
         return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""
     if error["type"] in ("tuple_type", "list_type"):
-        return f"{where}: {dotted}: a list is wanted, as in [{error['input']}]", ""
+        return f"{where}: {dotted}: must be a list, such as [{error['input']}]", ""
     return f"{where}: {dotted}: {error['msg'].removeprefix('Value error, ')}", ""
 
 
 def _dotted(loc: tuple[str | int, ...], value: object) -> str:
-    """``types[definition].question.any_of``: entries of a list by their id, where they have one, else by number."""
+    """``types[definition].question.any_of``: entries of a list by their id if they have one, else by number."""
     text = ""
     for step in loc:
         value = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else (
@@ -186,14 +187,14 @@ def _walk(
     node: yaml.Node, path: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], file: Path, met: set[int]
 ) -> None:
     lines.setdefault(path, node.start_mark.line + 1)
-    if id(node) in met:  # an alias: its content was looked at where it is defined
+    if id(node) in met:  # an alias: its content is checked where it is defined
         return
     met.add(id(node))
     if isinstance(node, yaml.MappingNode):
         seen: set[Hashable] = set()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise ResourceError(f"{file}:{key.start_mark.line + 1}: a key must be a plain text")
+                raise ResourceError(f"{file}:{key.start_mark.line + 1}: a key must be plain text")
             name = key.value
             if name in seen:
                 raise ResourceError(f"{file}:{key.start_mark.line + 1}: key {name!r} is given twice")

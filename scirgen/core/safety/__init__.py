@@ -1,1 +1,1 @@
-"""Guards against what comes from outside: templates, waiting times of servers, files and links."""
+"""Guards against untrusted input: templates, waiting times of servers, files and links."""

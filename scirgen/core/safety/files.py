@@ -1,4 +1,4 @@
-"""Opening files where others may have planted links: inputs stay below their root, outputs are made new and private."""
+"""Opens files safely where others may have planted links: inputs stay below their root, outputs are new and private."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def is_below(path: Path, root: Path) -> bool:
     """Whether a path, links followed, lies below a root, links followed."""
     try:
         return path.resolve(strict=True).is_relative_to(root.resolve(strict=True))
-    except (OSError, RuntimeError, ValueError):  # broken, a circle, a name with a null byte
+    except (OSError, RuntimeError, ValueError):  # a broken link, a circle of links, or a name with a null byte
         return False
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that only its owner can read (0700), if it is not there. Its parents are made as usual."""
+    """Make a folder that only its owner can read (0700), if it does not exist. Its parents get normal permissions."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file that only its owner can read (0600); one that is there gets that mode.
+    """Make an empty file that only its owner can read (0600); an existing file gets that mode.
 
     Raises:
-        OSError: it cannot be made, or a link stands in its place.
+        OSError: it cannot be made, or its path is a link.
     """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
@@ -53,9 +53,9 @@ def mode_beside(path: Path) -> int:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of ``path`` when the block ends without an error; else nothing is left of it.
+    """Open a new file that replaces ``path`` if the block ends without an error; otherwise the file is removed.
 
-    It is written under a random name with O_EXCL, so that no planted link is followed, and flushed to the disk first.
+    The file is written under a random name with O_EXCL, so no planted link is followed, and flushed to disk first.
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, mode)
@@ -102,7 +102,7 @@ def _sync(path: Path, flags: int) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two existing paths change names in one step. False where the system cannot (not Linux, an old file system)."""
+    """Swap two existing paths in one step. Returns False if the system cannot (not Linux, or an old file system)."""
     if sys.platform != "linux":
         return False
     call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -1,4 +1,4 @@
-"""What every HTTP client of ours needs to read from a server: Retry-After, and why a connection failed."""
+"""Shared by all HTTP clients: reads Retry-After, and finds why a connection failed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from time import time
 
 
 def retry_after_s(header: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for, in either form (RFC 9110, section 10.2.3); None: nothing usable.
+    """Seconds that a Retry-After header asks for, in either form (RFC 9110, section 10.2.3), or None if it is unusable.
 
-    Callers cap it: a server may ask for a thousand years.
+    Callers must cap the value, since a server may ask for a thousand years.
     """
     if not header:
         return None
@@ -26,7 +26,7 @@ def retry_after_s(header: str | None) -> float | None:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what led to it, outermost first."""
+    """The error and its causes, outermost first."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -34,5 +34,5 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def tls_fault(error: BaseException) -> ssl.SSLError | None:
-    """The TLS error behind a failed connection, the innermost; None: it failed for another reason."""
+    """The innermost TLS error behind a failed connection, or None if it failed for another reason."""
     return next((cause for cause in reversed(list(causes(error))) if isinstance(cause, ssl.SSLError)), None)

@@ -1,8 +1,10 @@
-"""The Jinja sandbox that prompts are filled in: bounded in time and size, and nothing from outside is printed bare.
+"""The Jinja sandbox that renders prompts, with limits on time and size. It refuses to print outside text without a
+filter.
 
-Two guards, because prompt files may come from third parties. `check` reads a template before it is ever rendered and accepts
-only what prompts need: no calls, no macros, no includes, and no variable printed without `fence` or `inert` unless it is
-named under ``trusted``. `fill` marks the values as `Untrusted`, counts loops and output, and refuses to print a marked one.
+It has two guards, because prompt files may come from third parties. `check` reads a template before it is ever rendered
+and accepts only what prompts need: no calls, no macros, no includes, and no variable printed without `fence` or `inert`
+unless it is named under ``trusted``. `fill` marks the values as `Untrusted`, counts loops and output, and refuses to
+print a marked one.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ from pydantic import BaseModel
 from scirgen.core.text.untrusted import Untrusted, fence, inert
 
 MAX_SOURCE = 200_000
-"""Characters of a template."""
+"""Largest length of a template, in characters."""
 MAX_OUTPUT = 4_000_000
-"""Characters of a rendered message, and of any string on the way."""
+"""Largest length of a rendered message, and of any intermediate string, in characters."""
 MAX_STEPS = 200_000
-"""Turns of all loops of a message together."""
+"""Largest number of loop steps in a message, over all loops."""
 MAX_DEPTH = 100
-"""Levels of nesting of a template."""
+"""Deepest nesting of a template."""
 
-_BUDGET = "scirgen budget"  # holds a blank, so that no template can name it
+_BUDGET = "scirgen budget"  # contains a blank, so no template can name it
 _GUARDS = frozenset({"fence", "inert"})
 _FILTERS = (
     "abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "int", "items", "join", "last", "length",
@@ -44,7 +46,8 @@ _ALLOWED = (
 
 
 class Placeholder(str):
-    """Stands for a variable whose value is not at hand: its attributes and the two elements it iterates over are placeholders."""
+    """Stands for a variable without a value; its attributes and the two elements that it iterates over are placeholders
+    too."""
 
     __slots__ = ()
 
@@ -62,7 +65,7 @@ class Placeholder(str):
 
 
 class PromptError(Exception):
-    """What is wrong with a template, and at which of its lines (1-based; 0 where it is unknown)."""
+    """An error in a template, with its line (1-based; 0 if unknown)."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -81,7 +84,7 @@ class _Budget:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, quicker for what templates are given: fields of records and keys of dicts are safe without its checks."""
+    """Jinja's sandbox, made faster for our values: fields of records and keys of dicts are safe without its checks."""
 
     intercepted_binops = frozenset({"+", "%", "*"})
 
@@ -110,7 +113,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Joining(jinja2.visitor.NodeTransformer):
-    """``a ~ b`` becomes a filter that looks at the size before it puts texts together."""
+    """Turns ``a ~ b`` into a filter that checks the size before it joins texts."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:
         inside = [self.visit(n) for n in node.nodes]
@@ -160,7 +163,9 @@ def _like(parts: Iterable[object], text: str) -> str:
 
 def _printed(value: object) -> object:
     if isinstance(value, Untrusted):
-        raise PromptError(f"it prints text from outside bare: {str.__str__(value)[:40]!r}; write it with | fence")
+        raise PromptError(
+            f"it prints text from outside without a fence: {str.__str__(value)[:40]!r}; write it with | fence"
+        )
     if isinstance(value, (str, int, float, jinja2.Undefined)) or value is None:
         return value
     raise PromptError(f"it prints a {type(value).__name__}; print its fields")
@@ -187,33 +192,33 @@ def variables(source: str) -> set[str]:
     """The variables that a template names.
 
     Raises:
-        PromptError: it is not a template.
+        PromptError: the text is not a valid template.
     """
     with _errors_of_the_file():
         return jinja2.meta.find_undeclared_variables(_environment.parse(source))
 
 
 def check(source: str) -> None:
-    """Read a template before it is rendered.
+    """Check a template before it is rendered.
 
     Raises:
-        PromptError: it is not a template, or uses what prompts do not need.
+        PromptError: it is not valid, or uses a feature that prompts may not use.
     """
     if len(source) > MAX_SOURCE:
-        raise PromptError(f"a template of {len(source)} characters; at most {MAX_SOURCE} are read")
+        raise PromptError(f"the template has {len(source)} characters; the limit is {MAX_SOURCE}")
     with _errors_of_the_file():
         _check_nodes(_plain.parse(source), 0)
 
 
 def check_printed(source: str, trusted: Iterable[str]) -> None:
-    """Look for text from outside that a template prints bare, in every branch.
+    """Check every branch of a template for outside text that it prints without a filter.
 
     Args:
         source: a template that passed `check`.
         trusted: ``name`` or ``name.field`` of variables that scirgen's own code or files write.
 
     Raises:
-        PromptError: it prints another variable bare.
+        PromptError: it prints another variable without a filter.
     """
     _Bare(frozenset(trusted)).body(_plain.parse(source).body, {})
 
@@ -242,19 +247,20 @@ def _check_nodes(node: nodes.Node, depth: int) -> None:
         raise PromptError("it is nested too deeply", node.lineno)
     if not isinstance(node, _ALLOWED):
         name = type(node).__name__.lower()
-        raise PromptError(f"prompts use no {name}: loops, conditions, fields and filters are enough", node.lineno)
+        raise PromptError(f"prompts must not use {name}; use loops, conditions, fields and filters", node.lineno)
     if isinstance(node, nodes.For) and node.recursive:
-        raise PromptError("prompts use no recursive loops", node.lineno)
+        raise PromptError("prompts must not use recursive loops", node.lineno)
     if isinstance(node, nodes.Filter) and node.name not in (*_FILTERS, *_GUARDS):
         raise PromptError(f"no filter named {node.name!r}", node.lineno)
     if isinstance(node, nodes.Getattr) and node.attr in ("previtem", "nextitem", "changed", "cycle"):
-        raise PromptError(f"prompts use no loop.{node.attr}", node.lineno)
+        raise PromptError(f"prompts must not use loop.{node.attr}", node.lineno)
     for child in node.iter_child_nodes():
         _check_nodes(child, depth + 1)
 
 
 class _Bare:
-    """Finds what a template prints bare. ``scope`` maps loop variables and assigned names to the paths they stand for."""
+    """Finds values that a template prints without a filter. ``scope`` maps loop variables and assigned names to the
+    paths they stand for."""
 
     def __init__(self, trusted: frozenset[str]) -> None:
         self._trusted = trusted
@@ -287,7 +293,7 @@ class _Bare:
             return
         for filtered in node.find_all(nodes.Filter):
             if filtered.name in _GUARDS:
-                raise PromptError(f"| {filtered.name} must come last, so that nothing cuts what it makes", node.lineno)
+                raise PromptError(f"| {filtered.name} must be the last filter, so nothing cuts its result", node.lineno)
         for path in sorted(self._roots(node, scope)):
             if path != "loop" and not self._trusts(path):
                 raise PromptError(f"prints {path!r} bare", node.lineno)
@@ -323,7 +329,7 @@ def compiled(source: str) -> jinja2.Template:
     """The template, ready for `fill`.
 
     Raises:
-        PromptError: it is not a template.
+        PromptError: the text is not a valid template.
     """
     with _errors_of_the_file():
         return _environment.from_string(source)
@@ -337,7 +343,8 @@ def fill(template: jinja2.Template, values: Mapping[str, object]) -> str:
         values: from `marked`.
 
     Raises:
-        PromptError: a name is undefined, a value is printed bare, or it takes too many steps or characters.
+        PromptError: a name is undefined, a value is printed without a filter, or a limit on steps or characters is
+        exceeded.
     """
     parts: list[str] = []
     size = 0

@@ -1,1 +1,1 @@
-"""Text: normalising, sentences, verbatim search, languages, and what outsiders wrote."""
+"""Text: normalising, sentences, verbatim search, languages, and untrusted text."""

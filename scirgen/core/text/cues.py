@@ -13,20 +13,21 @@ _EARLIER_CUES = 0.05
 
 
 class AspectCues:
-    """The patterns, compiled.
+    """The compiled patterns.
 
     Args:
-        definitions: the six aspects; where two fit equally, the earlier one in this order comes first.
+        definitions: the six aspects; if two fit equally, the earlier one comes first.
     """
 
     def __init__(self, definitions: Sequence[AspectDefinition]) -> None:
         self._definitions = [(d, [re.compile(c, re.I) for c in d.cues]) for d in definitions]
 
     def scores(self, sentence: str, section: SectionClass | None = None) -> dict[AspectCategory, float]:
-        """Aspect -> number of its cues in the sentence, plus half a cue where it stands in a usual section.
+        """Aspect -> number of its cues in the sentence, plus half a cue if it is in a typical section.
 
-        Aspects without any cue in the sentence are left out. The first cues of an aspect are its surest: they weigh a
-        little more, so that equal counts are rare. In related work, what others wanted, did and found is background.
+        Aspects without any cue in the sentence are left out. The first cues of an aspect are the most reliable and
+        weigh slightly more, so ties are rare. In related work, the aims, methods and findings of others count as
+        background.
         """
         found: dict[AspectCategory, float] = {}
         for definition, cues in self._definitions:

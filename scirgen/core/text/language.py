@@ -1,4 +1,5 @@
-"""Which of the languages that scirgen has rules for a text is written in: by its commonest words. No model, no dependency."""
+"""Detects the language of a text, among those that scirgen has rules for, by its most common words. It needs no model
+and no dependency."""
 
 from __future__ import annotations
 
@@ -74,5 +75,5 @@ def language_code(said: str, default: str = "en") -> str:
 
 
 def language_name(code: str) -> str:
-    """The English name of an ISO 639-1 code ("zh", "zh-CN"); an unknown code is returned as it is."""
+    """The English name of an ISO 639-1 code ("zh", "zh-CN"); an unknown code is returned unchanged."""
     return _NAMES.get(code.split("-")[0].split("_")[0].lower(), code)

@@ -1,4 +1,5 @@
-"""HTML of catalogues to plain text. Texts without tags or entities, and signs such as ``p < 0.05``, pass unchanged."""
+"""Converts the HTML of catalogues to plain text. Texts without tags or entities, and signs such as ``p < 0.05``, stay
+unchanged."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ _NO_TAG = re.compile(rf"<(?!!--|/?(?:{'|'.join(_BLOCKS + _INLINE)})[\s/>])", re.
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _SPACES = re.compile(r"[ \t\r\f\v\u00a0\u2007\u202f]+")
 _ROUNDS = 3
-"""Catalogues escape texts that were escaped before: ``&amp;lt;p&amp;gt;``."""
+"""Largest number of unescaping passes: catalogues escape texts that are already escaped (``&amp;lt;p&amp;gt;``)."""
 
 
 def plain_text(text: str) -> str:
-    """The text without HTML: tags removed, entities resolved, one line a paragraph or list item.
+    """The text without HTML: tags removed, entities resolved, one line per paragraph or list item.
 
     Args:
         text: a title, description or other field of a catalogue, with or without HTML.
 
     Returns:
-        Text without tags, ``&nbsp;`` and the like; the very same string where there were none.
+        Text without tags, ``&nbsp;`` and the like; the same string object if there were none.
     """
     plain = text
     for _ in range(_ROUNDS):
@@ -48,7 +49,7 @@ def plain_text(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`plain_text` for a title, a name or a keyword: white space becomes single spaces."""
+    """Like `plain_text`, for a title, a name or a keyword: white space becomes single spaces."""
     plain = plain_text(text)
     return plain if plain is text else " ".join(plain.split())
 

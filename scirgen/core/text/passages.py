@@ -1,4 +1,4 @@
-"""How texts are cut into passages: by langchain-text-splitters, with exact offsets. There is no other way in scirgen."""
+"""Cuts texts into passages with langchain-text-splitters, with exact offsets. All of scirgen uses this module."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def windows(text: str, tokens: int) -> list[tuple[int, int]]:
     """[start, end) of runs of at most ``tokens`` whitespace-separated tokens, in order; the last run may be shorter.
 
     Args:
-        text: what is cut. White space between two runs belongs to neither.
-        tokens: the most tokens of a run. Runs do not overlap: the splitter's start index is exact only then.
+        text: the text to cut. White space between two runs belongs to neither.
+        tokens: largest number of tokens in a run. Runs do not overlap: the splitter's start index is exact only then.
     """
     if not text.strip():
         return []
@@ -28,7 +28,7 @@ def windows(text: str, tokens: int) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=8)
 def _splitter(tokens: int) -> TextSplitter:
-    # Imported when first used: it takes 0.4 s.
+    # Imported on first use, because it takes 0.4 s.
     from langchain_text_splitters import TextSplitter
     from langchain_text_splitters.base import Tokenizer, split_text_on_tokens
 

@@ -1,8 +1,8 @@
 """Sentences of scientific prose with their offsets.
 
-Where a sentence may end is found by sentencex (Wikimedia Foundation) and by each full stop before a capital; what papers do
-beyond it is decided here: citations, figure and equation references, abbreviations of the field, initials, units, species,
-numbered items, reference marks glued to a full stop.
+sentencex (Wikimedia Foundation) and each full stop before a capital propose the ends of sentences. This module adds the
+rules for papers: citations, figure and equation references, abbreviations of the field, initials, units, species,
+numbered items, and reference marks directly after a full stop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sentencex
 from scirgen.core.records import Block, BlockKind, Document
 
 PROSE: Final = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
-"""Blocks that hold sentences."""
+"""Kinds of blocks that contain sentences."""
 
 _LONGEST_ASIDE: Final = 400
 """Characters of a bracket whose inner full stops do not end a sentence."""

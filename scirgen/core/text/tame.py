@@ -1,7 +1,8 @@
-"""Bounds the runs in text from outside, so that no pattern applied to it later can take long.
+"""Shortens long runs in text from outside, so patterns that are applied to it later stay fast.
 
-Patterns over text backtrack within runs: of blanks, of one sign, of letters without a blank. With runs of at most a few hundred
-characters their time is linear in the text. Done once at each boundary: records, parsed papers, model replies.
+Patterns over text backtrack within runs: of blanks, of one sign, of letters without a blank. With runs of at most a few
+hundred characters, their time is linear in the text. Each boundary (records, parsed papers, model replies) does this
+once.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ _WORD = re.compile(r"(?<![!-\u024f])[!-\u024f]{257,}+|(?<!\w)\w{257,}+")
 
 
 def tame(text: str, most: int | None = None) -> str:
-    """The text with its runs bounded.
+    """The text with shortened runs.
 
     Args:
         text: any text.
-        most: characters kept; None: all.
+        most: largest number of characters to keep; None keeps all.
 
     Returns:
-        The text; ordinary text comes back as it is. Blanks beyond 16 in a row, line ends beyond 8 and one sign repeated beyond
-        32 are dropped; a word of more than 256 characters is cut into words.
+        The text; ordinary text is unchanged. Blanks beyond 16 in a row, line ends beyond 8 and one sign repeated
+        beyond 32 are dropped; a word of more than 256 characters is cut into words.
     """
     if most is not None and len(text) > most:
         text = text[:most]
@@ -45,10 +46,10 @@ def tame(text: str, most: int | None = None) -> str:
 
 
 def tame_blanks(text: str) -> str:
-    """Only blanks and line ends: for values that may be addresses or keys."""
+    """Shorten only blanks and line ends, for values that may be addresses or keys."""
     try:
         blanks = _BLANKS.search(text)
-    except UnicodeEncodeError:  # half a character: whoever reads the record sets it aside
+    except UnicodeEncodeError:  # half a character (a lone surrogate): the reader of the record sets it aside
         return text
     if blanks:
         text = _BLANKS.sub(lambda m: m.group()[:MOST_BLANKS], text)
@@ -58,7 +59,7 @@ def tame_blanks(text: str) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of characters, as broken PDFs hold, replaced: RE2 reads UTF-8."""
+    """The text with half characters (lone surrogates, as in broken PDFs) replaced, since RE2 reads UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

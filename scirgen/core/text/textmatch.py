@@ -1,4 +1,5 @@
-"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions; gates judge with them."""
+"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions, used by the
+gates."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _CJK = r"぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?")
 _UNSPACED = re.compile(rf"[{_CJK}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*(?:'[a-z]+)?")
-"""What `_WORD` finds in normalised text that is ASCII, as most is; several times as fast."""
+"""Finds the same as `_WORD` in normalised ASCII text, several times as fast."""
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _SPACES = re.compile(r"\s+")
 _ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
@@ -34,7 +35,7 @@ def words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The word without its commonest English endings, so that "stations" meets "station"; other words pass unchanged."""
+    """The word without common English endings, so "stations" matches "station"; other words are unchanged."""
     if len(word) > 5 and word.endswith("ies"):
         return word[:-3] + "y"
     for ending, keep in (("ing", 4), ("edly", 4), ("ed", 4), ("ely", 4), ("ly", 4), ("es", 4), ("s", 3), ("e", 4)):
@@ -45,7 +46,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=2048)  # as with `normalise`
 def content_words(text: str, stop_words: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Stems of the words that carry content, in order, repeats kept."""
+    """Stems of the content words, in order, with repeats."""
     return tuple(
         [stem(w) for w in words(text) if w not in stop_words and (len(w) > 1 or not w.isascii() or w.isdigit())]
     )
@@ -61,7 +62,7 @@ def unspaced_without(text: str, phrases: Collection[str]) -> str:
 
 
 def names(text: str) -> set[str]:
-    """Stems of the words with a capital letter, the first word left out: proper names and abbreviations."""
+    """Stems of the words with a capital letter, except the first word: proper names and abbreviations."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).translate(_ORDINARY))
     return {stem(w.casefold()) for w in found[1:] if not w.islower() and any(c.isupper() for c in w)}
 
@@ -73,7 +74,7 @@ def numbers(text: str) -> set[str]:
 
 
 def states_number(number: str, stated: Collection[str]) -> bool:
-    """Whether a number is among the stated ones, or is one of them rounded ("1556" of "1556.06")."""
+    """Whether a number is one of the stated numbers, or one of them rounded ("1556" for "1556.06")."""
     if number in stated:
         return True
     whole, _, decimals = number.partition(".")
@@ -103,7 +104,7 @@ def _canonical(number: str) -> str:
 
 
 def shingles(tokens: Sequence[str], size: int) -> set[tuple[str, ...]]:
-    """All runs of ``size`` tokens; the whole text where it is shorter."""
+    """All runs of ``size`` tokens, or the whole text if it is shorter."""
     if len(tokens) <= size:
         return {tuple(tokens)} if tokens else set()
     return {tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)}

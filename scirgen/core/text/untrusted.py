@@ -1,4 +1,5 @@
-"""Text from outside: papers, catalogues, servers. How it goes into a prompt, and which of it addresses a machine.
+"""Guards for text from outside (papers, catalogues, servers): puts it into prompts, and finds parts that address a
+machine.
 
 `fence` puts it between delimiters that it cannot forge, and breaks up what a tokenizer would read as control. Exact
 quotation is the second guard, and sentences found by `talks_to_machine` are not even shown.
@@ -22,16 +23,16 @@ from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.tame import whole_characters
 
 FENCE_VERSION = 2
-"""Part of every prompt's hash: another fence is another prompt."""
+"""Part of every prompt's hash, so a changed fence gives a changed prompt."""
 
 FENCE = re.compile(r"</?data-[0-9a-f]{6,64}>")
-"""What `fence` puts around data."""
+"""The delimiters that `fence` puts around data."""
 
 
 class Untrusted(str):
     """A string from outside. A template that prints one without `fence` or `inert` is refused.
 
-    What is cut or put together from it is untrusted too.
+    Strings that are cut or joined from it are untrusted too.
     """
 
     __slots__ = ()
@@ -66,7 +67,8 @@ Untrusted.__iter__ = lambda self: iter([Untrusted(c) for c in str.__iter__(self)
 def fence(text: object) -> str:
     """Untrusted text between delimiters that it cannot forge, with control tokens broken up.
 
-    The delimiter is 128 bits of a digest of the text, derived again while the text holds it: prompts stay reproducible.
+    The delimiter is 128 bits of a digest of the text, so prompts stay reproducible; if the text contains it, another
+    one is derived.
     """
     body = inert(text)
     tag = f"data-{digest('fence', body)}"
@@ -76,7 +78,8 @@ def fence(text: object) -> str:
 
 
 def inert(text: object) -> str:
-    """Untrusted text without delimiters, its control tokens broken up: for a line of its own, and where nothing is generated."""
+    """Untrusted text without delimiters, with its control tokens broken up, for text on its own line and for prompts
+    that generate nothing."""
     body = str.__str__(text) if isinstance(text, str) else str(text)
     if "<" not in body and "[" not in body and "＜" not in body and not _of_model:
         return body
@@ -87,14 +90,14 @@ def inert(text: object) -> str:
 
 
 def unfenced(text: str) -> str:
-    """A reply without the delimiters of `fence`, which small models copy along with what is between them."""
+    """A reply without the delimiters of `fence`, which small models copy together with the text between them."""
     return FENCE.sub("", text).strip() or text
 
 
 def talks_to_machine(text: str) -> bool:
-    """Whether a text holds orders to a model, ready-made replies, control tokens or template code."""
+    """Whether a text contains orders to a model, ready-made replies, control tokens or template code."""
     text = whole_characters(text)
-    if not text.isascii():  # letters of other widths, and characters that nobody sees
+    if not text.isascii():  # full-width letters and invisible characters
         text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _control_tokens().search(text) is not None or _orders().search(text) is not None
 
@@ -103,14 +106,14 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
     """A text without the sentences that address a machine.
 
     Returns:
-        What is left, and the sentences that were taken out. A text without such sentences comes back as it is.
+        The remaining text, and the removed sentences. A text without such sentences comes back unchanged.
     """
     if not talks_to_machine(text):
         return text, []
     text = whole_characters(text)
     spans = sentence_spans(text, language)
     first = _control_tokens().search(text)
-    # What follows a control token was written for a machine, whatever it says.
+    # Text after a control token was written for a machine, whatever it says.
     rest = first.start() if first else len(text)
     found = [m.span() for pattern in (_control_tokens(), _orders()) for m in pattern.finditer(text)]
     hostile = [
@@ -118,7 +121,7 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
         for start, end in spans
         if end > rest or any(a < end and start < b for a, b in found) or talks_to_machine(text[start:end])
     ]
-    if not hostile:  # between the sentences: a row of a table, a line of its own
+    if not hostile:  # text between the sentences, such as a table row or a separate line
         return "", [text]
     kept, at = [], 0
     for start, end in hostile:
@@ -130,7 +133,7 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
 
 
 class _Patterns(BaseModel):
-    """``taxonomies/untrusted.yaml``. Not overridable: a domain pack cannot loosen it."""
+    """``taxonomies/untrusted.yaml``. A domain cannot override it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     version: int
@@ -170,7 +173,7 @@ def _orders() -> Any:
 
 
 def _linear(patterns: Iterable[str]) -> Any:
-    """One RE2 automaton: its time is linear in the text, whatever the text."""
+    """One RE2 automaton for all patterns; its time is linear in the length of any text."""
     options = re2.Options()
     options.case_sensitive = False
     options.dot_nl = True

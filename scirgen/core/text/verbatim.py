@@ -1,10 +1,10 @@
-"""Finding a quotation in a text, word for word. What counts as the same words is stated here and nowhere else.
+"""Finding a quotation in a text, word for word. Only this module defines what counts as the same words.
 
 Two pieces of text are the same when they are equal after this normalisation: characters in Unicode form NFKC (ligatures
 become letters); all hyphens, dashes and minus signs are one sign, and all quotation marks of a kind too; soft hyphens and
-zero-width characters are dropped; a hyphen between two letters is dropped (with the line break after it), so that a
-word hyphenated at a line's end is that word; white space is dropped, but between two digits it is one space. Letters
-keep their case. A quotation never begins or ends inside a word.
+zero-width characters are dropped; a hyphen between two letters is dropped (with the line break after it), so a word
+hyphenated at a line's end matches the whole word; white space is dropped, but between two digits it is one space.
+Letters keep their case. A quotation never begins or ends inside a word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _ELLIPSIS = re.compile(r"^(?:\.{3}|…|\[\.{3}\]|\[…\])\s*|\s*(?:\.{3}|…|\[\
 
 
 class Verbatim:
-    """A text prepared for finding quotations in it. Preparing takes time linear in the text, finding is a substring search."""
+    """A text prepared for finding quotations in it. Preparing takes time linear in the text; finding is a substring
+    search."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -53,7 +54,8 @@ class Verbatim:
         return None
 
     def _whole(self, at: int, end: int) -> bool:
-        """One character may stand for several letters (a ligature); half of it is no place to begin or end."""
+        """Whether a match begins and ends at whole characters; one character may stand for several letters (a
+        ligature)."""
         places = self._at
         return (at == 0 or places[at - 1] != places[at]) and (end == len(places) or places[end] != places[end - 1])
 
@@ -65,7 +67,7 @@ class Verbatim:
 
 
 def find_verbatim(text: str, quote: str) -> tuple[int, int] | None:
-    """`Verbatim.find` for a single look-up."""
+    """The same as `Verbatim.find`, for a single lookup."""
     return Verbatim(text).find(quote)
 
 
@@ -78,7 +80,7 @@ def bare(quote: str) -> str:
 
 
 def _normalised(text: str) -> tuple[str, array[int]]:
-    """The normalised text, and for each of its characters the offset in the original that it comes from."""
+    """The normalised text, and the offset in the original of each of its characters."""
     letters: list[str] = []
     places = array("q")
     for offset, character in enumerate(text):

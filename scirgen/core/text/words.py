@@ -1,4 +1,5 @@
-"""Words that tell one dataset from another, for rules that compare metadata with papers. English; other words count as telling."""
+"""Words that distinguish one dataset from another, for rules that compare metadata with papers. The lists are English;
+other words count as distinctive."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ DATA_WORDS = frozenset([
     "archives", "observation", "observations", "reanalysis", "inventory", "collection", "series", "map", "maps", "grid",
     "gridded", "survey", "network", "measurements",
 ])  # fmt: skip
-"""Words that say that something is data; they tell no dataset apart."""
+"""Words for data in general, which do not distinguish datasets."""
 
 _COMMON = frozenset(
     re.findall(
@@ -36,7 +37,7 @@ _COMMON = frozenset(
         """,
     )
 )
-"""Words that any paper or record may hold, and words of dates and places in general."""
+"""Words that occur in any paper or record, and general words for dates and places."""
 
 
 def tokens_of(text: str) -> list[str]:

@@ -64,7 +64,7 @@ def test_prompt_when_broken_then_the_finding_names_file_and_fault(
         ("types:\n  - id: definition\n    examples: {geo: [{question: What is x?}]}\n",
          "graesser.yaml:3: types[definition].examples.geo.0.answer: Field required"),
         ("typs: []\n", "unknown key 'typs'. Did you mean 'types'?"),
-        ("types: {definition: {name: X}}\n", "types: a list is wanted"),
+        ("types: {definition: {name: X}}\n", "types: must be a list"),
         ("", "expected 'key: value' lines, found nothing"),
     ],
 )  # fmt: skip

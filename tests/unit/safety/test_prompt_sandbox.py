@@ -133,7 +133,7 @@ def test_sandbox_refuses_a_marked_text_that_reading_missed(tmp_path: Path) -> No
     found = prompt(tmp_path, "{{ question | fence }}")
     # As if the check had a hole: the file is changed after it was read.
     hole = Prompt(found.id, found.origin, found.path, found.file.model_copy(update={"user": "{{ question }}"}))
-    with pytest.raises(ResourceError, match="from outside bare"):
+    with pytest.raises(ResourceError, match="from outside without a fence"):
         hole.render(question="why", context="")
 
 
