@@ -1,1 +1,1 @@
-"""All model access: two protocols (`base`), their backends, the reply cache and usage."""
+"""All model access: two base classes (`base`), their backends, the reply cache and usage."""

@@ -1,4 +1,4 @@
-"""The base classes through which all model access goes, and their plain data. Backends live beside this module."""
+"""The base classes for all model access, and their data. The backends are in the neighbouring modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Schema = dict[str, object]
 class ModelIdentity:
     """Which model answered; part of fingerprints and cache keys.
 
-    ``revision`` is a commit, a file hash or what the server reports; "" where nothing is known.
+    ``revision`` is a commit, a file hash or what the server reports; "" if unknown.
     """
 
     backend: str
@@ -35,7 +35,7 @@ class ModelIdentity:
 class Capabilities:
     """What a backend can do with this model.
 
-    ``pack`` names the prompt pack it gets unless the user says otherwise: models below about 1.5B parameters follow
+    ``pack`` is the default prompt pack: models below about 1.5B parameters follow
     only the ``small`` pack (one question at a time, plain text).
     """
 
@@ -45,7 +45,7 @@ class Capabilities:
     pack: Literal["standard", "small"] = "standard"
     parameters: int | None = None
     separate_scores: bool = False
-    """Each score is a call of its own: nothing is gained by passing requests together, and each is kept as it arrives."""
+    """Each score is a separate call: passing requests together gains nothing, and each result is kept as it arrives."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """Messages in, and the JSON schema the reply must follow (None: plain text).
+    """The messages, and the JSON schema that the reply must follow (None for plain text).
 
     A schema ``{"type": "string", "enum": [...]}`` is a plain choice: the reply is one of the strings, without quotes.
     """
@@ -80,14 +80,14 @@ class ChatRequest:
 
 
 MAX_COUNT: Final = 2**53
-"""The largest number of tokens that is believed: what a JSON number holds exactly."""
+"""The largest credible number of tokens: the largest integer that a JSON number represents exactly."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as the backend counted them; None where it does not say.
+    """Tokens as counted by the backend; None if it does not say.
 
-    ``cached_tokens`` are those of the prompt that a server had in its prefix cache; they are part of ``prompt_tokens``.
+    ``cached_tokens`` are the prompt tokens from a server's prefix cache; they are part of ``prompt_tokens``.
     """
 
     prompt_tokens: int | None = None
@@ -95,7 +95,8 @@ class Usage:
     cached_tokens: int | None = None
 
     def believable(self) -> Usage:
-        """The same counts, None for one that is negative or larger than 2^53, or for cached tokens beyond those of the prompt."""
+        """The same counts, with None for a count that is negative or above 2^53, and for more cached tokens than prompt
+        tokens."""
         cached = self.cached_tokens
         if cached is not None and not 0 <= cached <= (self.prompt_tokens or 0):
             return Usage(self.prompt_tokens, self.completion_tokens).believable()
@@ -118,9 +119,7 @@ class ChatReply:
 class ScoreRequest:
     """Measure log p(continuation | prompt).
 
-    The continuation owns its leading white space: callers write ``prompt="Answer:"`` and ``continuation=" Yes"``. Prompt
-    and continuation are encoded together, and the boundary is where the tokenizer puts it: a token that overlaps the
-    boundary belongs to the continuation. ``prompt`` may be chat messages; then the model's chat template is applied with
+    The continuation owns its leading white space: callers write ``prompt="Answer:"`` and ``continuation=" Yes"``. Prompt and continuation are encoded together; a token that overlaps the boundary belongs to the continuation. ``prompt`` may be chat messages; then the model's chat template is applied with
     its generation prompt, and the continuation follows it directly.
     """
 
@@ -132,7 +131,7 @@ class ScoreRequest:
 class ScoreReply:
     """Natural-log probabilities of the continuation's tokens, in order, at temperature 1.
 
-    ``truncated`` says that the prompt was cut (from its left) to fit; backends refuse rather than cut unless asked to.
+    ``truncated`` says that the prompt was cut from its left to fit; by default backends refuse instead.
     """
 
     tokens: tuple[str, ...]
@@ -141,14 +140,15 @@ class ScoreReply:
     truncated: bool = False
 
     def fault(self) -> str | None:
-        """Why these cannot be log-probabilities; None: they can. Above 0 by a rounding error (1e-3) passes."""
+        """Why these cannot be log-probabilities, or None if they can. Values above 0 by a rounding error (1e-3)
+        pass."""
         if not self.logprobs or len(self.tokens) != len(self.logprobs):
-            return "the tokens and the log-probabilities do not belong together"
+            return "the numbers of tokens and log-probabilities differ"
         if not all(math.isfinite(value) for value in self.logprobs):
             return "a log-probability is not a finite number"
         if max(self.logprobs) > 1e-3:
             return "a log-probability is above 0"
-        return None if 0 <= self.prompt_tokens <= MAX_COUNT else "the number of the prompt's tokens cannot be right"
+        return None if 0 <= self.prompt_tokens <= MAX_COUNT else "the number of prompt tokens is impossible"
 
     @property
     def mean(self) -> float:
@@ -157,20 +157,22 @@ class ScoreReply:
 
 
 class Backend:
-    """How a model is reached. The registry's kinds ``chat_model`` and ``scoring_model`` hold subclasses under a URI's scheme.
+    """A way to reach a model. The registry's kinds ``chat_model`` and ``scoring_model`` hold subclasses under a URI's
+    scheme.
 
     `scirgen.llm.open` calls ``cls(uri, models, limits)``, which must be cheap and touch neither network nor weights, and
-    then awaits `start`, once, before anything else. ``identity`` and ``capabilities`` are right from then on. A backend
-    that can put off loading weights until the first call should: a finished run is run again without loading them.
-    Derive from `ChatModel` or `ScoringModel`, and override what does not fit.
+    then awaits `start`, once, before anything else. ``identity`` and ``capabilities`` are valid from then on. If
+    possible, load weights only on the first call, so repeating a finished run does not load them. Derive from
+    `ChatModel` or `ScoringModel`, and override what does not fit.
 
     Attributes:
-        OPTIONS: the keys of ``models.options`` it reads, and what they mean; a key no chosen backend reads is an error.
-        IN_FLIGHT: calls it wants in flight; None: ``limits.concurrency``.
-        DATASETS: datasets it wants in flight; None: ``limits.datasets_in_flight``.
-        OUTLIVES: calls go on without this process, so that a stop need not wait for them.
-        LOCAL_ONLY: works with the local engine only.
-        PAID: calls cost money by token, so that a cap on the cost needs a price.
+        OPTIONS: the keys of ``models.options`` that it reads, with descriptions; a key that no chosen backend reads is
+            an error.
+        IN_FLIGHT: wanted number of calls in flight; None for ``limits.concurrency``. DATASETS: wanted number of
+            datasets in flight; None for ``limits.datasets_in_flight``.
+        OUTLIVES: calls continue without this process, so a stop does not wait for them.
+        LOCAL_ONLY: works only with the local engine. PAID: calls cost money per token, so a cap on the cost needs a
+            price.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {}
@@ -188,21 +190,21 @@ class Backend:
 
     @property
     def identity(self) -> ModelIdentity:
-        """Which model answers."""
+        """The identity of the model."""
         return ModelIdentity(self.uri.scheme, self.uri.name)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """The capabilities of the model."""
         return Capabilities()
 
     @property
     def retried(self) -> int:
-        """Calls it made again after a fault of the transport."""
+        """Number of calls repeated after a transport error."""
         return 0
 
     def keep_journal_in(self, writer: Writer) -> None:
-        """Called before `start` with the run's file, for a backend that must remember something between processes."""
+        """Called before `start` with the run's file, for backends that keep state between processes."""
 
     async def start(self) -> None:
         """Check what can be checked before any work is done: the key, the model's name, that it can score.
@@ -210,15 +212,15 @@ class Backend:
         Raises:
             ModelAccessError: no such model, or no permission.
             CannotScoreError: a scoring model that gives no log-probabilities.
-            ServerUnavailableError: nobody answers at the address.
+            ServerUnavailableError: no server answers at the address.
             ConfigError: an option's value is not allowed.
         """
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Called with whom to tell what a person should know, e.g. that a server stopped responding."""
+        """Set the callback for messages to the user, e.g. that a server stopped responding."""
 
     def drain(self) -> None:
-        """The run is stopping: calls in flight finish, nothing is tried again."""
+        """The run is stopping: calls in flight finish, and nothing is retried."""
 
     async def aclose(self) -> None:
         """Close connections and threads."""
@@ -227,21 +229,23 @@ class Backend:
 class ChatModel(Backend, ABC):
     """Generates replies. Implementations are safe for concurrent ``chat`` calls and do their own batching.
 
-    They raise the `ModelError` subclasses of `scirgen.core.errors` and nothing else, never retry a reply's content, and may
-    retry the transport a bounded number of times.
+    They raise only `ModelError` subclasses of `scirgen.core.errors`, never retry because of a reply's content, and may
+    retry transport errors a limited number of times.
     """
 
     @abstractmethod
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """One request, one reply. ``request.schema`` constrains decoding where ``capabilities.structured``."""
+        """Send one request and return its reply. ``request.schema`` constrains decoding if
+        ``capabilities.structured``."""
 
 
 class ScoringModel(Backend, ABC):
-    """Measures log-probabilities. The order and the company of requests never change a score (within float tolerance)."""
+    """Measures log-probabilities. A score does not depend on the order of requests or on other requests (within float
+    tolerance)."""
 
     @abstractmethod
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """One reply a request, in order; what could not be scored is a `ModelError` in its place, never a default.
+        """One reply per request, in order; a failed request gives a `ModelError` in its place, never a default.
 
-        Requests that share a prefix should be passed together: backends compute a shared prefix once.
+        Pass requests that share a prefix together, since backends compute a shared prefix once.
         """

@@ -1,4 +1,5 @@
-"""The reply cache: no reply is paid for twice. One SQLite table that can live in a run's own database file."""
+"""The reply cache, which ensures that no reply is paid for twice: one SQLite table, which can be in a run's own
+database file."""
 
 from __future__ import annotations
 
@@ -39,10 +40,10 @@ SELECT kind, model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
 
 @dataclass(frozen=True)
 class Spent:
-    """What all replies of one kind ("chat", "score") used, those of earlier invocations and those replaced since included.
+    """Usage of all replies of one kind ("chat", "score"), including earlier invocations and replaced replies.
 
-    ``uncounted`` replies came without token counts; the sums are then lower bounds. ``cached_tokens`` are those of the prompts
-    that servers had in a prefix cache.
+    ``uncounted`` replies have no token counts, so the sums are lower bounds. ``cached_tokens`` are the prompt tokens
+    from servers' prefix caches.
     """
 
     kind: str
@@ -55,9 +56,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class CachedReply:
-    """A stored reply. ``request`` is JSON (messages, sampling, schema); ``text`` is the reply as it came.
+    """A stored reply. ``request`` is JSON (messages, sampling, schema); ``text`` is the raw reply.
 
-    ``spoiled`` replies led to an item's failure: they stay readable, but are asked for again on the next run.
+    ``spoiled`` replies led to an item's failure: they stay readable, but the next run requests them again.
     """
 
     key: str
@@ -84,7 +85,7 @@ class Bought:
 
 
 class ReplyCache:
-    """Replies by key. Each `put` commits, so that a SIGKILL loses no reply already received.
+    """Replies by key. Each `put` commits, so SIGKILL loses no reply that has been received.
 
     Not for use from several threads at once unless the connection is. Given a connection in autocommit mode
     (``isolation_level=None``), or the `Writer` that shares one with a run's store, it neither closes it nor changes its settings.
@@ -99,7 +100,7 @@ class ReplyCache:
 
     @classmethod
     def open(cls, path: Path | str = ":memory:") -> ReplyCache:
-        """A cache in a file of its own (or in memory)."""
+        """Open a cache in its own file, or in memory."""
         try:
             db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             db.execute("PRAGMA journal_mode=WAL")
@@ -109,12 +110,12 @@ class ReplyCache:
         return cls(db, owned=True)
 
     def get(self, key: str) -> CachedReply | None:
-        """The reply to go on with; None where there is none, or only a spoiled one."""
+        """The usable reply under this key; None if there is none, or only a spoiled one."""
         found = self.peek(key)
         return None if found is None or found.spoiled else found
 
     def peek(self, key: str) -> CachedReply | None:
-        """The reply under this key, spoiled or not; for looking at."""
+        """The reply under this key, spoiled or not, for display."""
         if not self._there:
             return None
         with self.writer.guarded():
@@ -179,7 +180,8 @@ class ReplyCache:
             self._there = self._counted = True
 
     def spent(self) -> list[Spent]:
-        """What the replies of all invocations used, by kind; a run of an older scirgen is counted by the replies it kept."""
+        """Usage of the replies of all invocations, by kind; for a run of an older scirgen, that of its stored
+        replies."""
         table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
         if table is None:
             return []
@@ -189,7 +191,7 @@ class ReplyCache:
         return [Spent(str(kind), *(int(n) for n in sums)) for kind, *sums in rows]
 
     def spoil(self, *keys: str) -> None:
-        """Mark replies as not to be used again: the item they were for failed, and the next run asks again."""
+        """Mark replies as unusable, because their item failed; the next run requests them again."""
         if self._there and keys:
             with self.writer.guarded(), self.writer.transaction():
                 self._db.executemany("UPDATE replies SET spoiled = 1 WHERE key = ?", [(key,) for key in keys])

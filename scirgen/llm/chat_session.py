@@ -1,6 +1,7 @@
-"""The sessions stages hold: reply cache, one call for identical requests in flight, usage, budgets, structured replies.
+"""The chat session that stages use: reply cache, one call for identical requests in flight, usage, budgets, structured
+replies.
 
-Transport (retries, endpoints, rate limits) is the backends' own.
+Backends handle transport (retries, endpoints, rate limits).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def chat_key(identity: ModelIdentity, request: ChatRequest, sample: int) -> str:
-    """The key a reply is cached under: all that can change it, and nothing else (no address, no key, no time)."""
+    """The cache key of a reply: everything that can change it, but no address, key or time."""
     return digest(
         "chat", identity.backend, identity.name, identity.revision,
         [(m.role, m.content) for m in request.messages], vars(request.sampling), request.schema, sample,
@@ -80,7 +81,7 @@ class CachedChatSession:
 
     @property
     def pack(self) -> str:
-        """The prompt pack in force."""
+        """The active prompt pack."""
         return self._pack
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
@@ -103,10 +104,10 @@ class CachedChatSession:
                     self._cache.spoil(*keys)
                     raise ReplyInvalidError(
                         f"{prompt.id}: no usable reply after {attempt} repair turns: {problem}",
-                        hint="Run again to retry it; if it keeps failing, a stronger model or a simpler prompt is needed.",
+                        hint="Run again to retry it; if it keeps failing, use a stronger model or a simpler prompt.",
                     ) from None
                 turn = self._repair.render(problem=str(problem)).messages[-1][1]
-                # An empty assistant turn is refused by several servers.
+                # Several servers refuse an empty assistant turn.
                 messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", turn))
         raise AssertionError("unreachable")
 
@@ -125,8 +126,8 @@ class CachedChatSession:
         if chosen is None:
             self._cache.spoil(key)
             raise ReplyInvalidError(
-                f"{prompt.id}: the reply is none of the options {', '.join(wanted)}",
-                hint="Run again to retry it; if it keeps failing, a stronger model is needed.",
+                f"{prompt.id}: the reply is not one of the options {', '.join(wanted)}",
+                hint="Run again to retry it; if it keeps failing, use a stronger model.",
             )
         return TextAnswer(chosen, key, answer.finish_reason)
 
@@ -143,13 +144,13 @@ class CachedChatSession:
             task = asyncio.create_task(self._fetch(key, request))
             self._in_flight[key] = task
             task.add_done_callback(lambda t: self._landed(key, t))
-        # Shielded: one caller that gives up must not take the reply from the others, nor waste what is being paid for.
+        # Shielded, so a caller that gives up does not take the reply from others or waste a paid call.
         return key, await asyncio.shield(task)
 
     def _landed(self, key: str, task: asyncio.Task[ChatReply]) -> None:
         self._in_flight.pop(key, None)
         if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not report it when every caller has gone
+            task.exception()  # retrieved, so asyncio does not report it if all callers have gone
 
     async def _fetch(self, key: str, request: ChatRequest) -> ChatReply:
         async with self._slots:
@@ -171,7 +172,7 @@ class CachedChatSession:
                 self._usage.unbook(booking)
                 self._usage.role(self._role).failures += isinstance(error, ModelError)
                 raise
-            # A count that cannot be one would break the caps and the store: it counts as not given.
+            # An impossible count would break the caps and the store, so it counts as missing.
             usage = reply.usage.believable()
             self._usage.add(self._role, usage, booking)
         body = {
@@ -186,19 +187,19 @@ class CachedChatSession:
 
     @property
     def retried(self) -> int:
-        """Calls the backend made again after a fault of the transport."""
+        """Number of calls that the backend repeated after a transport error."""
         return self._model.retried
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told what a person waits for."""
+        """Set the callback for messages to the user."""
         self._model.tell(to)
 
     def drain(self) -> None:
-        """The run is stopping: nothing is tried again."""
+        """The run is stopping: nothing is retried."""
         self._model.drain()
 
     async def aclose(self) -> None:
-        """Give up what is in flight and close the backend."""
+        """Cancel calls in flight and close the backend."""
         for task in list(self._in_flight.values()):
             task.cancel()
         await asyncio.gather(*self._in_flight.values(), return_exceptions=True)
@@ -221,7 +222,7 @@ def _sampling(prompt: RenderedPrompt, seed: int, how: Asking) -> Sampling:
         temperature=wanted,
         top_p=prompt.sampling.top_p if wanted > 0 else 1.0,
         max_tokens=how.get("max_tokens") or prompt.sampling.max_tokens,
-        # Greedy decoding has no use for a seed; without it equal prompts share one reply.
+        # Greedy decoding needs no seed; without a seed, equal prompts share one reply.
         seed=seed if wanted > 0 else None,
         stop=prompt.sampling.stop,
     )
@@ -230,12 +231,12 @@ def _sampling(prompt: RenderedPrompt, seed: int, how: Asking) -> Sampling:
 def _truncated(prompt: RenderedPrompt, sampling: Sampling) -> ReplyTruncatedError:
     return ReplyTruncatedError(
         f"{prompt.id}: the reply was cut at max_tokens={sampling.max_tokens} before it was complete",
-        hint=f"Raise sampling.max_tokens in the prompt {prompt.id}, or ask for less at a time.",
+        hint=f"Raise sampling.max_tokens in the prompt {prompt.id}, or request less at a time.",
     )
 
 
 def _option(text: str, options: Sequence[str]) -> str | None:
-    """The option a reply names: exactly, or the only one that occurs in it."""
+    """The option that a reply names: an exact match, or the only option that occurs in it."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

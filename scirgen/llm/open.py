@@ -1,4 +1,5 @@
-"""From the settings to open sessions: finds the backends in the registry and refuses what cannot work before any work is done."""
+"""Opens sessions from the settings: finds the backends in the registry, and refuses settings that cannot work before
+any work is done."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ Kind = Literal["chat_model", "scoring_model"]
 
 @dataclass
 class Sessions:
-    """The sessions of a run, and what they spent.
+    """The sessions of a run, and their usage.
 
     Attributes:
-        datasets: how many datasets should be in flight for the generator to be busy; None: as the settings say.
-        judge: of ``models.judge``; None: the generator judges.
-        outlives: what the generator is asked goes on when this process stops, so that a stop need not wait for it.
+        datasets: number of datasets in flight that keeps the generator busy; None for the setting's value.
+        judge: session of ``models.judge``; None if the generator judges.
+        outlives: the generator's calls continue after this process ends, so a stop does not wait for them.
     """
 
     chat: CachedChatSession
@@ -43,8 +44,8 @@ class Sessions:
     judge: CachedChatSession | None = None
 
     def usage(self) -> Mapping[str, object]:
-        """Calls, tokens, cost and cache hits by role; unknown is None."""
-        # Retries are the backend's own; one that does not count them has none.
+        """Calls, tokens, cost and cache hits by role; unknown values are None."""
+        # Backends count their own retries; those that do not count them have none.
         for role, session in (("generator", self.chat), ("scorer", self.score), ("judge", self.judge)):
             if session is not None:
                 self.meter.role(role).retries = session.retried
@@ -56,11 +57,14 @@ class Sessions:
         return {role: str(session.identity) for role, session in opened.items() if session is not None}
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told what a person waits for; what both models say of one server is told once."""
+        """Set the callback for messages to the user; equal messages of both models about one server are reported
+        once."""
         last: list[str] = []
 
         def once(message: str) -> None:
-            subject = message.partition(" (")[0]  # the rest says why, and each may have seen another fault
+            subject = message.partition(" (")[
+                0
+            ]  # the rest of the message gives the reason, which may differ between the two
             if last != [subject]:
                 last[:] = [subject]
                 to(message)
@@ -70,7 +74,7 @@ class Sessions:
                 session.tell(once)
 
     def drain(self) -> None:
-        """The run is stopping: what is on its way comes back, nothing is tried again."""
+        """The run is stopping: calls in flight finish, and nothing is retried."""
         for session in (self.chat, self.score, self.judge):
             if session is not None:
                 session.drain()
@@ -93,11 +97,10 @@ async def open_sessions(
     """Open the generator's and the scorer's session.
 
     Args:
-        config: ``models`` and ``limits`` are read.
-        registry: where backends are looked up by their URI's scheme.
-        store: where replies are kept (a run's `Store.writer`, for instance); None: in memory.
-        prompts: for the repair turn; None: the built-in one.
-        needs_scores: whether the plan measures log-probabilities; False opens no scorer.
+        config: the settings; ``models`` and ``limits`` are read. registry: registry for looking up backends by their
+            URI's scheme. store: storage for replies, for instance a run's `Store.writer`; None for memory. prompts:
+            library with the repair prompt; None for the built-in one. needs_scores: whether the run measures
+            log-probabilities; False opens no scorer.
 
     Raises:
         ConfigError: a malformed URI, an unknown backend or option, a folder without a tokenizer.
@@ -153,7 +156,7 @@ async def _open_judge(
     cache: ReplyCache,
     meter: UsageMeter,
 ) -> CachedChatSession | None:
-    """The session of ``models.judge``; None where it is not set."""
+    """The session of ``models.judge``, or None if it is not set."""
     if not config.models.judge:
         return None
     try:
@@ -169,15 +172,15 @@ async def _open_judge(
 
 
 async def open_chat(uri: str, config: Config, registry: Registry, *, journal: Writer | None = None) -> ChatModel:
-    """The chat backend of a URI, started. ``journal``: where one that must remember something between processes keeps it."""
+    """Start the chat backend of a URI. ``journal``: storage for backends that keep state between processes."""
     return cast(ChatModel, await _open("chat_model", uri, config, registry, journal))
 
 
 async def open_scoring(uri: str, config: Config, registry: Registry) -> ScoringModel:
-    """The scoring backend of a URI, started.
+    """Start the scoring backend of a URI.
 
     Raises:
-        CannotScoreError: there is none for it, or it gives no log-probabilities.
+        CannotScoreError: no backend scores it, or the backend gives no log-probabilities.
     """
     scheme = ModelURI.parse(uri).scheme
     if scheme in registry.names("chat_model") and scheme not in registry.names("scoring_model"):
@@ -188,11 +191,11 @@ async def open_scoring(uri: str, config: Config, registry: Registry) -> ScoringM
 
 
 def backend_of(kind: Kind, uri: str, registry: Registry) -> tuple[ModelURI, type[Backend]]:
-    """A URI's parts, and the backend's class.
+    """The parts of a URI, and the backend's class.
 
     Raises:
-        ConfigError: a malformed URI, or no backend of its scheme.
-        PluginError: a plugin registered something else than a `Backend`.
+        ConfigError: a malformed URI, or a scheme without a backend.
+        PluginError: a plugin registered something other than a `Backend`.
     """
     parsed = ModelURI.parse(uri)
     if parsed.scheme not in registry.names(kind):
@@ -218,7 +221,7 @@ async def _open(
 ) -> Backend:
     parsed, factory = backend_of(kind, uri, registry)
     if factory.LOCAL_ONLY and config.engine != "local":
-        raise ConfigError(f"{uri} does not go with engine {config.engine!r}", hint="Use --engine local.")
+        raise ConfigError(f"{uri} does not work with engine {config.engine!r}", hint="Use --engine local.")
     backend = factory(parsed, config.models, config.limits)
     if journal is not None:
         backend.keep_journal_in(journal)
@@ -231,15 +234,15 @@ async def _open(
 
 
 def _refuse_unpriced(config: Config, model: Backend | None) -> None:
-    """A cap on the cost needs prices. What runs in this process costs nothing that could be counted."""
+    """Raise an error if a cap on the cost has no prices. Models in this process have no countable cost."""
     if config.limits.max_cost is None or model is None or not model.PAID:
         return
     name = model.identity.name
     if name not in config.models.prices:
         raise ConfigError(
-            f"a cap on the cost cannot be kept: no price is known for {name}",
+            f"a cap on the cost needs a price for {name}",
             hint=f"In a --config file: models: {{prices: {{{name}: [0.25, 2.00]}}}} (per million prompt and reply tokens; "
-            "[0, 0] for a model of your own).",
+            "[0, 0] for your own model).",
         )
 
 
@@ -248,7 +251,7 @@ def _check_options(config: Config, registry: Registry, used: Sequence[tuple[Kind
     for kind, uri in used:
         scheme = ModelURI.parse(uri).scheme
         if kind == "scoring_model" and scheme not in registry.names(kind):
-            continue  # `open_scoring` says why it cannot be used
+            continue  # `open_scoring` reports why it cannot be used
         known |= backend_of(kind, uri, registry)[1].OPTIONS.keys()
     for name in config.models.options:
         if name not in known:

@@ -1,4 +1,4 @@
-"""The `ScoreSession` stages hold: measured log-probabilities are cached like replies, and never defaulted."""
+"""The `ScoreSession` that stages use: it caches measured log-probabilities like replies, and never uses defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scirgen.llm.usage import UsageMeter
 
 
 def score_key(identity: ModelIdentity, request: ScoreRequest) -> str:
-    """The key a score is cached under."""
+    """The cache key of a score."""
     prompt = request.prompt if isinstance(request.prompt, str) else [(m.role, m.content) for m in request.prompt]
     return digest("score", identity.backend, identity.name, identity.revision, prompt, request.continuation)
 
@@ -63,11 +63,12 @@ class CachedScoreSession:
                 known[key] = _unpacked(cached.text)
             elif key not in self._in_flight:
                 mine[key] = request
-                # Noted at once: another caller may come before the measuring begins.
+                # Recorded at once, since another caller may come before the measurement starts.
                 self._in_flight[key] = asyncio.get_running_loop().create_future()
         waiting = {key: self._in_flight[key] for key in keys if key not in known and key not in mine}
         if mine:
-            # A server's scores are kept one by one as they arrive; in process, requests are measured together for their prefix.
+            # Scores from a server are kept one by one as they arrive; in process, requests are measured together to
+            # share their prefix.
             separate = self._model.capabilities.separate_scores
             batches = [{key: request} for key, request in mine.items()] if separate else [mine]
             for measured in await asyncio.gather(*(self._measure(batch) for batch in batches)):
@@ -118,15 +119,15 @@ class CachedScoreSession:
 
     @property
     def retried(self) -> int:
-        """Calls the backend made again after a fault of the transport."""
+        """Number of calls that the backend repeated after a transport error."""
         return self._model.retried
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told what a person waits for."""
+        """Set the callback for messages to the user."""
         self._model.tell(to)
 
     def drain(self) -> None:
-        """The run is stopping: nothing is tried again."""
+        """The run is stopping: nothing is retried."""
         self._model.drain()
 
     async def aclose(self) -> None:

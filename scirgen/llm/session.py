@@ -1,6 +1,6 @@
-"""What stages hold of a model: `ChatSession` asks with a rendered prompt, `ScoreSession` measures log-probabilities.
+"""The interface of stages to models: `ChatSession` sends rendered prompts, `ScoreSession` measures log-probabilities.
 
-Both go through the reply cache, count usage and obey the limits; stages never see a backend.
+Both use the reply cache, count usage and obey the limits; stages never see a backend.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """A parsed reply, its raw text and the key it is cached under (for provenance)."""
+    """A parsed reply, its raw text and its cache key (for provenance)."""
 
     value: T
     text: str
@@ -30,7 +30,7 @@ class Answer(Generic[T]):
 
 @dataclass(frozen=True)
 class TextAnswer:
-    """A plain-text reply and the key it is cached under."""
+    """A plain-text reply and its cache key."""
 
     text: str
     reply_key: str
@@ -38,7 +38,7 @@ class TextAnswer:
 
 
 class Asking(TypedDict, total=False):
-    """How a question is put: a sample's number, and what takes the place of the prompt's own sampling."""
+    """Options of a request: the sample's number, and values that override the prompt's sampling parameters."""
 
     sample: int
     temperature: float | None
@@ -46,7 +46,7 @@ class Asking(TypedDict, total=False):
 
 
 class ChatSession(Protocol):
-    """Asking the run's generator."""
+    """Session with the run's generator."""
 
     @property
     def identity(self) -> ModelIdentity: ...
@@ -56,11 +56,11 @@ class ChatSession(Protocol):
 
     @property
     def pack(self) -> str:
-        """The prompt pack in force: "standard" or "small"."""
+        """The active prompt pack: "standard" or "small"."""
         ...
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
-        """Structured output: the reply parsed into ``reply``, fixed by a bounded number of repair turns.
+        """Request structured output: the reply parsed into ``reply``, after a limited number of repair turns if needed.
 
         Raises:
             ModelError: and its subclasses; `ReplyInvalidError` when the repairs did not help.
@@ -68,16 +68,16 @@ class ChatSession(Protocol):
         ...
 
     async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
-        """Plain text. A reply cut at max_tokens comes back with ``finish_reason == "length"``; it is not an error here."""
+        """Request plain text. A reply cut at max_tokens has ``finish_reason == "length"``; this is not an error here."""
         ...
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
-        """One of ``options``, by constrained decoding (or an enum schema); works with the smallest models."""
+        """Request one of ``options`` by constrained decoding (or an enum schema); works with the smallest models."""
         ...
 
 
 class ScoreSession(Protocol):
-    """Measuring with the run's scorer."""
+    """Session with the run's scorer."""
 
     @property
     def identity(self) -> ModelIdentity: ...
@@ -86,5 +86,5 @@ class ScoreSession(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
-        """One result a request, in order. Pass requests that share a prompt prefix together."""
+        """One result per request, in order. Pass requests that share a prompt prefix together."""
         ...

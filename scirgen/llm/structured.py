@@ -1,4 +1,5 @@
-"""From a reply's text to a validated value: strict schemas out, tolerant JSON in. See `chat_session` for repair turns."""
+"""Converts a reply's text to a validated value, with strict schemas for requests and tolerant JSON parsing of replies.
+`chat_session` does repair turns."""
 
 from __future__ import annotations
 
@@ -18,19 +19,20 @@ _FENCED = re.compile(r"```[a-zA-Z0-9_-]*\s*\n(.*?)(?:```|\Z)", re.S)
 _LONGEST_TO_FIX = 200_000
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.S)
 
-# Weak: stages make models for single items, and a run's memory must not grow with the run.
+# Weak references: stages make models for single items, and a run's memory must not grow.
 _schemas: WeakKeyDictionary[type[BaseModel], Schema] = WeakKeyDictionary()
 
 
 class UnparsableReply(ValueError):
-    """A reply that holds no value of the wanted shape; the text says what is wrong, for a repair turn."""
+    """A reply without a value of the wanted form; the message says what is wrong, for a repair turn."""
 
 
 def reply_schema(model: type[BaseModel]) -> Schema:
-    """The JSON schema a reply must follow, in the strict form that constrained decoders and the hosted APIs accept.
+    """The JSON schema that a reply must follow, in the strict form that constrained decoders and the hosted APIs
+    accept.
 
-    Strict: every object is closed and lists all its properties as required, and there are no defaults; optional fields
-    stay optional by allowing null.
+    Strict means that every object is closed and lists all its properties as required, and there are no defaults;
+    optional fields stay optional by allowing null.
     """
     schema = _schemas.get(model)
     if schema is None:
@@ -63,11 +65,11 @@ def parse_reply(text: str, model: type[T], *, fix: bool = True) -> T:
     """Find the JSON value in a reply and validate it.
 
     Tried in order: the whole text; what is inside a code fence; from the first bracket on; and last `json_repair` (trailing
-    commas, unquoted keys, missing brackets). A reply without any bracket is never guessed at, and ``fix=False`` leaves the last
-    step out: for a reply cut at max_tokens it would pass off half an answer as a whole one.
+    commas, unquoted keys, missing brackets). A reply without any bracket is never repaired. ``fix=False`` skips the
+    last step, which would turn a reply cut at max_tokens into a seemingly complete answer.
 
     Raises:
-        UnparsableReply: with the validation errors in plain words.
+        UnparsableReply: the message has the validation errors.
     """
     body = _THINKING.sub("", text).strip()
     if not body:
@@ -93,7 +95,7 @@ def parse_reply(text: str, model: type[T], *, fix: bool = True) -> T:
             problem = describe(error)
         except (ValueError, RecursionError):
             pass
-    raise UnparsableReply(problem or "The reply holds no JSON value.")
+    raise UnparsableReply(problem or "The reply contains no JSON value.")
 
 
 def _candidates(body: str) -> list[str]:
@@ -111,7 +113,7 @@ def _candidates(body: str) -> list[str]:
 
 
 def _fitted(value: object, model: type[BaseModel]) -> object:
-    """A bare list stands for an object whose only field is a list; models often leave the wrapper out."""
+    """Accept a bare list for an object whose only field is a list, since models often omit the wrapper."""
     fields = model.model_fields
     if isinstance(value, list) and len(fields) == 1:
         return {next(iter(fields)): value}

@@ -23,12 +23,12 @@ class ModelURI:
 
     @classmethod
     def parse(cls, text: str) -> ModelURI:
-        """Parse a URI; whether the scheme is plugged in is the registry's to say.
+        """Parse a URI; the registry checks whether the scheme exists.
 
-        The endpoints begin at the first ``@`` that is followed by ``http://`` or ``https://``, so that names may hold an "@".
+        The endpoints start at the first ``@`` that is followed by ``http://`` or ``https://``, so names may contain an "@".
 
         Raises:
-            ConfigError: not of one of the known forms.
+            ConfigError: the URI has none of the known forms.
         """
         scheme, colon, rest = text.strip().partition(":")
         if not colon or not scheme or not rest.strip():
@@ -41,7 +41,7 @@ class ModelURI:
         name, urls = (rest, "") if at < 0 else (rest[:at], rest[at + 1 :])
         endpoints = tuple(dict.fromkeys(u.strip().rstrip("/") for u in urls.split(",") if u.strip()))
         if not name.strip():
-            raise ConfigError(f"{text!r} names no model", hint="Write the model's name before the @.")
+            raise ConfigError(f"{text!r} does not name a model", hint="Write the model's name before the @.")
         if (
             scheme in ("openai", "azure", "batch")
             and not endpoints
@@ -69,6 +69,6 @@ def _check_url(url: str, text: str) -> None:
         raise ConfigError(f"{text!r}: {url!r} is not an http(s) address", hint=f"Write it as {FORMS}.")
     if parts.username or parts.password:
         raise ConfigError(
-            "a model URI must not hold a user name or password",
+            "a model URI must not contain a user name or password",
             hint="Put the key into the environment variable OPENAI_API_KEY (or the one models.options.api_key_env names).",
         )

@@ -1,7 +1,7 @@
 """What a run spent: calls, tokens, cost and cache hits, and the budgets that stop it.
 
-A cap is kept by booking each call before it is made, by what calls like it have used: what is in flight counts too, so that the
-calls of a cap's last moment (or of a batch of thousands) do not go past it together.
+To keep a cap, each call is booked before it is made, with the usage of similar calls. Calls in flight count too, so
+many simultaneous calls (or a batch of thousands) cannot exceed the cap together.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from scirgen.llm.base import Usage
 from scirgen.llm.cache import Spent
 
 Price = tuple[float, float] | tuple[float, float, float]
-"""Per million prompt and reply tokens; the third is for prompt tokens that the server had in its prefix cache."""
+"""Per million prompt and reply tokens; the third is for prompt tokens that the server has in its prefix cache."""
 
 
 @dataclass
 class RoleUsage:
     """Counts of one role ("generator", "scorer").
 
-    ``uncounted`` is the number of replies for which the backend gave no token counts; token sums are then lower bounds, and
-    budgets go by ``guessed_...``, what was booked for those replies. ``booked_...`` is for the calls in flight, ``characters`` counts
-    those of the prompts whose tokens are known, ``longest`` is the longest reply's tokens; all of these are kept only where there is a cap.
+    ``uncounted`` is the number of replies for which the backend gave no token counts; token sums are then lower bounds,
+    and budgets use ``guessed_...``, the booked usage of those replies. ``booked_...`` is for the calls in flight,
+    ``characters`` counts those of the prompts whose tokens are known, ``longest`` is the longest reply's tokens; all of
+    these are kept only with a cap.
     """
 
     calls: int = 0
@@ -49,13 +50,13 @@ class RoleUsage:
 
     @property
     def cost(self) -> float | None:
-        """Money spent, in the unit of the configured prices; None where no price is known or a count is missing."""
+        """Money spent, in the unit of the configured prices; None if a price or a count is unknown."""
         if self.price is None or self.uncounted:
             return None
         return _price(self.price, self.prompt_tokens, self.completion_tokens, self.cached_tokens)
 
     def row(self) -> dict[str, object]:
-        """For the manifest."""
+        """The counts for the manifest."""
         return {
             "calls": self.calls,
             "cache_hits": self.cache_hits,
@@ -72,7 +73,7 @@ class RoleUsage:
 
 @dataclass(frozen=True)
 class Booking:
-    """What one call is expected to use, in tokens."""
+    """The expected usage of one call, in tokens."""
 
     role: str
     characters: int
@@ -83,20 +84,20 @@ class Booking:
 _FREE = Booking("", 0, 0.0, 0.0)
 
 _CHARACTERS_A_TOKEN = 4
-"""Until the first reply says more."""
+"""Estimate until the first reply arrives."""
 
 _WORTH_A_BATCH = 0.25
-"""Share of a cap that must be in flight for more of it to be waited for, where that may take a day."""
+"""Share of a cap that must be in flight before a call waits for it, if that may take a day."""
 
 _DENSER = 1.2
-"""Tables and numbers take more tokens a character than the mean."""
+"""Tables and numbers take more tokens per character than average text."""
 
 
 @dataclass
 class UsageMeter:
     """Usage of all roles of a run, and its budgets. Cached replies cost nothing and never count against a budget.
 
-    ``slow``: replies take so long to come (a batch) that little is worth waiting for.
+    ``slow``: replies take very long (a batch), so waiting for them is rarely worthwhile.
     """
 
     limits: LimitsConfig = field(default_factory=LimitsConfig)
@@ -114,14 +115,15 @@ class UsageMeter:
         return usage
 
     async def book(self, role: str, characters: int, most: float) -> Booking:
-        """Called before each paid call, with its prompt's characters and the most tokens it may write; `add` or `unbook` follows.
+        """Book a paid call before it is made, with its prompt's characters and the largest number of reply tokens;
+        `add` or `unbook` follows.
 
-        The reply is reckoned with as the role's longest so far, before the first one as half of ``most``. Reckoning too high costs
-        little: a call for which there is no room waits until the calls in flight are known to have left some. Where that takes up to
-        a day (``slow``), it does so only while they hold a good part of the cap.
+        The estimate for the reply is the role's longest reply so far, or half of ``most`` before the first one. A high
+        estimate costs little: a call without room waits until the calls in flight have finished. If that takes up to a
+        day (``slow``), it waits only while they hold a large part of the cap.
 
         Raises:
-            BudgetReachedError: the call would go past a cap of the user's; it says which.
+            BudgetReachedError: the call would exceed one of the user's caps; the message says which.
         """
         if self.limits.max_minutes is not None:
             self.check()
@@ -149,7 +151,7 @@ class UsageMeter:
         return Booking(role, characters, characters * rate * _DENSER, completion)
 
     def unbook(self, booking: Booking) -> None:
-        """The call came to nothing, or its usage is about to be added."""
+        """Remove a booking, because the call failed or its usage is about to be added."""
         if booking is _FREE:
             return
         counts = self.role(booking.role)
@@ -161,7 +163,7 @@ class UsageMeter:
             self._landing = None
 
     def add(self, role: str, usage: Usage, booking: Booking = _FREE, *, characters: int = 0) -> None:
-        """Count one reply that was paid for; ``characters`` are its prompt's, where the booking does not say them."""
+        """Count one paid reply; ``characters`` are those of its prompt, if the booking does not have them."""
         self.unbook(booking)
         counts = self.role(role)
         counts.calls += 1
@@ -183,15 +185,15 @@ class UsageMeter:
 
     @property
     def cost(self) -> float | None:
-        """Total cost; None where any role with calls has no known cost."""
+        """Total cost; None if the cost of any role with calls is unknown."""
         costs = [r.cost for r in self.roles.values() if r.calls]
         return None if any(c is None for c in costs) else sum(c or 0.0 for c in costs)
 
     def check(self) -> None:
-        """Called where no single call can be booked: is a cap reached by what was spent?
+        """Check the caps against past usage, for callers that cannot book single calls.
 
         Raises:
-            BudgetReachedError: one is.
+            BudgetReachedError: a cap is reached.
         """
         minutes = self.limits.max_minutes
         if minutes is not None and (time.monotonic() - self.started) / 60 >= minutes:
@@ -200,7 +202,7 @@ class UsageMeter:
             raise _reached(cap)
 
     def _passed(self, booking: Booking) -> str | None:
-        """The cap that is reached, or that a call would go past."""
+        """The cap that is reached, or that a call would exceed."""
         limits = self.limits
         if limits.max_tokens is not None:
             spent = sum(map(_tokens, self.roles.values()))
@@ -220,7 +222,7 @@ class UsageMeter:
         return max(tokens / (limits.max_tokens or math.inf), money / (limits.max_cost or math.inf))
 
     def used(self) -> str:
-        """What was paid for, in words."""
+        """Text that describes the usage so far."""
         calls = sum(r.calls for r in self.roles.values())
         uncounted = sum(r.uncounted for r in self.roles.values())
         said = f"{calls:,} model calls, {self.tokens:,} tokens"
@@ -229,7 +231,7 @@ class UsageMeter:
         return said + (f", cost {cost:.4f}" if cost is not None and calls else "")
 
     def summary(self) -> Mapping[str, object]:
-        """For the manifest and the progress display. Nothing in it is estimated: unknown is None."""
+        """Usage for the manifest and the progress display, without estimates; unknown values are None."""
         return {
             **{name: usage.row() for name, usage in sorted(self.roles.items())},
             "total_tokens": self.tokens,
@@ -264,7 +266,7 @@ def whole_usage(spent: Sequence[Spent], meter: UsageMeter) -> dict[str, object]:
 
 
 def _tokens(r: RoleUsage) -> float:
-    """Spent, guessed and booked."""
+    """Tokens spent, guessed and booked."""
     return (
         r.prompt_tokens
         + r.completion_tokens
@@ -290,5 +292,5 @@ def _price(price: Price | None, prompt: float, completion: float, cached: float 
 def _reached(what: str) -> BudgetReachedError:
     return BudgetReachedError(
         f"budget reached: {what}",
-        hint="Run the same command again to go on; a cap counts what one invocation buys.",
+        hint="Run the same command again to continue; a cap counts the usage of one invocation.",
     )

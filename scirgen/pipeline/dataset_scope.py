@@ -1,4 +1,4 @@
-"""What is known about one dataset while its path runs, and the fingerprints of who made it."""
+"""The outputs for one dataset while its steps run, and the fingerprints of what made them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ R = TypeVar("R", bound=Record)
 
 
 def content_fingerprint(record: Record) -> str:
-    """Digest of a record's content. A paper's local path is left out: its bytes' hash stands for it."""
+    """Digest of a record's content, without a paper's local path, which the hash of its bytes replaces."""
     exclude = {"file", "provenance"} if isinstance(record, Paper) else {"provenance"}
     return digest(type(record).__name__, record.model_dump(mode="json", exclude=exclude))
 
 
 def _identity(result: StoredResult) -> str:
-    """What stands for a result in the fingerprints of what is made from it. A partial one is another than the whole it may become."""
+    """The identity of a result in the fingerprints of later results. A partial result differs from the complete one
+    that may replace it."""
     if result.status == "done":
         return result.fingerprint
     return digest(result.fingerprint, result.status, hashlib.sha256(result.outputs_blob).hexdigest())
@@ -69,16 +70,17 @@ class DatasetScope:
         return tuple(r for r in self._records.get(stage, ()) if isinstance(r, kind))
 
     def add(self, results: Sequence[StoredResult]) -> None:
-        """Take in a stage's results."""
+        """Add a stage's results."""
         for result in sorted(results, key=lambda r: r.key):
             records = result.outputs()
             self._records.setdefault(result.stage, []).extend(records)
             made = _identity(result)
             for record in records:
-                # Collected records are identified by their content: adding a record to a folder must not redo the others.
+                # Collected records are identified by their content, so adding a record to a folder does not redo the
+                # others.
                 self._made_by[id(record)] = content_fingerprint(record) if result.stage == "collect" else made
 
     def fingerprint(self, item: WorkItem, stage_fingerprint: str) -> str:
-        """The item's fingerprint: stage, key, parameters, and who made its inputs."""
+        """The item's fingerprint: stage, key, parameters, and the fingerprints of its inputs."""
         made_by = [self._made_by.get(id(r)) or content_fingerprint(r) for r in item.inputs]
         return item_fingerprint(stage_fingerprint, item.key, made_by, digest(item.parameters, item.salt))

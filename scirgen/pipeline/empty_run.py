@@ -1,4 +1,4 @@
-"""Whether a run has made anything at all, and what to say where it has not."""
+"""Raises an error for a run that made nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scirgen.pipeline.views.view import StoreView
 
 
 def refuse_nothing(folder: Path, view: StoreView) -> None:
-    """A stage that yields nothing for every item is an error, not a success; so is a catalogue without a dataset.
+    """Raise an error if a stage produced nothing for every item, or the catalogue has no dataset.
 
-    Asked before the release: an empty one would take the place of one that was not.
+    Called before the release, so an empty release does not replace a good one.
     """
     funnel = view.funnel()
     for stage in ("collect", "generate", "filter"):
@@ -29,7 +29,7 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
             raise InputError(
                 f"no dataset was collected ({seen}{first})"
                 if seen
-                else "the source gave no dataset that was asked for",
+                else "the source gave none of the requested datasets",
                 hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
                 if seen
                 else "Check --input, --query and --ids.",
@@ -37,7 +37,7 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
             )
         raise ConfigError(
             f"stage {stage} produced no output ({seen or 'nothing to work on'})",
-            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. A stronger --model, or other input, "
-            "may be needed.",
+            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. Try a stronger --model or other "
+            "input.",
             code="nothing_made",
         )

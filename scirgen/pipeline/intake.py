@@ -21,16 +21,18 @@ R = TypeVar("R", bound=Record)
 
 
 def intake_fingerprint(ctx: StageContext) -> str:
-    """Hash of the settings that decide what a catalogue's page gives; the limit is part of the page's key instead."""
+    """Hash of the settings that decide the content of a catalogue's page; the limit is part of the page's key
+    instead."""
     config = ctx.config
     return digest("collect", 1, config.seed, config.language, fingerprinted(config.collect), config.domain)
 
 
 class Intake:
-    """Collecting, outside the loop over stages: one stored result for each dataset, so that a new record redoes no other.
+    """Collects datasets, outside the loop over stages. It stores one result per dataset, so a new record does not redo
+    others.
 
     Attributes:
-        count: datasets seen so far.
+        count: number of datasets seen so far.
         failed: dataset id -> fingerprint of records that were collected with failures.
     """
 
@@ -78,7 +80,7 @@ class Intake:
             await reader.aclose()
 
     def _put_page(self, key: str, fingerprint: str, page: CollectedPage) -> list[str]:
-        """Store a page's datasets one by one: adding a record to a folder must not redo the others on its page."""
+        """Store a page's datasets one by one, so adding a record to a folder does not redo the others on its page."""
         ids = [self._put_collected(c) for c in page.items]
         if page.rejections:
             result = self._store.put(
@@ -108,7 +110,7 @@ class Intake:
 
 
 def with_provenance(result: StageResult, origin: Provenance) -> StageResult:
-    """Records that do not say where they come from get the item's provenance."""
+    """Add the item's provenance to records without one."""
     return StageResult(_filled(result.outputs, origin), _filled(result.rejections, origin), result.failures)
 
 

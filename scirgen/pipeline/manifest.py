@@ -26,9 +26,9 @@ def build_manifest(
     usage: Mapping[str, object],
     last: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Everything that says how the release came about, without clock times, paths or addresses.
+    """Everything that describes how the release was made, without clock times, paths or addresses.
 
-    ``usage`` is that of all invocations together, ``last`` that of the last one alone.
+    ``usage`` covers all invocations, ``last`` only the last one.
     """
     sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session, "judge": ctx.judge_session}
     return {
@@ -51,7 +51,8 @@ def build_manifest(
 
 
 def write_manifest(folder: Path, store: Store, manifest: dict[str, object], view: StoreView | None = None) -> None:
-    """Write RUN/manifest.json (atomically) and keep a copy in the store. ``view``: what is counted, where it is not the store's.
+    """Write RUN/manifest.json (atomically) and keep a copy in the store. ``view``: the view to count, if it is not the
+    store's.
 
     Raises:
         StoreError: it cannot be written.

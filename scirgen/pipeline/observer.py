@@ -1,4 +1,4 @@
-"""What a run tells the outside while it works. The CLI draws it; the Python API may ignore it."""
+"""Receives the events of a run. The CLI displays them; the Python API may ignore them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from scirgen.pipeline.store import StoredResult
 
 
 class Observer(Protocol):
-    """Receives what happens, in the order it happens. Must not block."""
+    """Receives events in the order in which they happen. Must not block."""
 
     def planned(self, stage: str, count: int) -> None:
-        """More items of a stage are known."""
+        """New items of a stage are known."""
         ...
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """An item has a result; ``reused`` when it was in the store already."""
+        """An item has a result; ``reused`` if it was already in the store."""
         ...
 
     def note(self, message: str) -> None:
-        """A line for the person."""
+        """A line for the user."""
         ...
 
 
@@ -74,7 +74,7 @@ def _no_link(path: str, flags: int) -> int:
 
 
 class JsonLog:
-    """Structured log: one JSON line an event, in RUN/log.jsonl. No prompt or paper text.
+    """Structured log in RUN/log.jsonl: one JSON line per event, without text of prompts or papers.
 
     Events: ``start``, ``item``, ``failure`` (after its item), ``note``, ``end``.
 
@@ -91,15 +91,15 @@ class JsonLog:
             raise StoreError(f"{path} cannot be written: {error.strerror}", hint="Remove what stands there.") from error
 
     def began(self, models: Mapping[str, str]) -> None:
-        """One line a start: which process, which models (role -> identity)."""
+        """Log the start of a process, with its models (role -> identity)."""
         self._write(event="start", scirgen=__version__, process=os.getpid(), models=models)
 
     def ended(self, status: str, **details: object) -> None:
-        """One line an end; a run without one was killed."""
+        """Log the end; a run without this line was killed."""
         self._write(event="end", status=status, **details)
 
     def planned(self, stage: str, count: int) -> None:
-        """Not logged: `finished` tells enough."""
+        """Not logged, since `finished` is enough."""
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
         """One line for each item that was worked on."""

@@ -16,21 +16,22 @@ class Step:
 
 
 INTAKE = Step("collect", "a source adapter", "Dataset, Paper, candidate Link", "a dataset")
-"""The runner's intake feeds the plan; it walks the catalogue page by page."""
+"""The intake, which reads the catalogue page by page."""
 
 ALONE = (
     Step("parse", "a paper's file", "Document", "a paper"),
     Step("section", "Document", "SectionLabel", "a paper"),
     Step("match", "dataset metadata x document", "judged Link", "(dataset, paper)"),
 )
-"""What is done with a dataset without regard to the others. When it is done for all, it is known which of them share a paper."""
+"""The steps for a dataset that do not depend on other datasets. When all datasets have finished them, shared papers are
+known."""
 
 PER_PAPER = (
     Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
     Step("query", "abstracts + aspects of linked papers", "Query", "(paper, query recipe)"),
 )
-"""What papers that are used say."""
+"""The steps that read used papers."""
 
 PER_ROUND = (
     Step("generate", "metadata + kept aspects x question type", "candidate QAPair", "(dataset, question type)"),
@@ -43,7 +44,7 @@ RELEASE = Step("release", "all of it", "splits, files, card, report", "a run")
 """Closes the run."""
 
 TOGETHER = (*PER_PAPER, *PER_ROUND)
-"""What follows, dataset by dataset, with the other datasets of each paper at hand."""
+"""The steps after that, dataset by dataset, with knowledge of the other datasets of each paper."""
 
 PER_DATASET = (*ALONE, *TOGETHER)
 """The steps that run dataset by dataset, overlapping."""

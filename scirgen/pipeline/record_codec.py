@@ -1,4 +1,5 @@
-"""Records to bytes and back, for the store. One line a record, its class's name first; zlib when it pays."""
+"""Converts records to bytes and back, for the store: one line per record, starting with the name of its class,
+compressed if that saves space."""
 
 from __future__ import annotations
 
@@ -36,14 +37,14 @@ _COMPRESS_FROM = 512
 
 
 def pack(records: Iterable[Record]) -> bytes:
-    """Serialise records; the same records give the same bytes. Keys of this process are left out."""
+    """Serialise records; the same records give the same bytes. API keys of this process are masked."""
     text = "\n".join(f"{type(r).__name__}\t{r.model_dump_json(exclude_defaults=True)}" for r in records)
     raw = masked_bytes(text.encode("utf-8", "surrogatepass"))
     return b"z" + deflate(raw) if len(raw) >= _COMPRESS_FROM else b"r" + raw
 
 
 def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
-    """Deserialise, only records of ``kind`` when given.
+    """Deserialise records, or only those of ``kind``.
 
     Raises:
         StoreError: the bytes are damaged.

@@ -1,4 +1,4 @@
-"""What later rounds are given: reads how far the run is, and leaves the arithmetic to `scirgen.qa.quotas`."""
+"""Plans later rounds from the state of the run; `scirgen.qa.quotas` does the arithmetic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scirgen.stages.base import StageContext
 
 
 def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
-    """Dataset id -> the cells it is given in ``round``; empty when the target is met or cannot be."""
+    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met."""
     config = ctx.config.generate
     if config.quota.total is None or round > config.quota.max_rounds:
         return {}

@@ -1,4 +1,4 @@
-"""One run from its settings: opens models, store, source and engine, walks the plan, closes everything."""
+"""Executes one run from its settings: opens models, store, source and engine, runs the plan, closes everything."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from scirgen.stages.filter.stage import silent_gates
 async def execute(
     folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
 ) -> Outcome:
-    """Open what a run needs, refuse what cannot work, run, close. Leaves the report to the caller.
+    """Open what a run needs, check that it can work, run it, and close everything. The caller writes the report.
 
     Raises:
-        ScirgenError: wrong input or settings (before any work), or a fatal fault (everything done before is kept).
+        ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
     allow_waits()
     registry = load_registry()
@@ -114,7 +114,8 @@ def build_engine(config: Config, registry: Registry) -> Engine:
 
 
 def _wide_enough(config: Config, sessions: Sessions) -> Config:
-    """With a generator that answers many requests together, many datasets must be in flight, unless the user says how many."""
+    """Put more datasets in flight for a generator that answers many requests together, unless the user sets the
+    number."""
     if sessions.datasets is None or "datasets_in_flight" in config.limits.model_fields_set:
         return config
     limits = config.limits.model_copy(update={"datasets_in_flight": sessions.datasets})
@@ -122,7 +123,7 @@ def _wide_enough(config: Config, sessions: Sessions) -> Config:
 
 
 def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -> None:
-    """``limits.max_minutes`` holds while no model is asked, too; each call checks it for itself."""
+    """Enforce ``limits.max_minutes`` also while no model is called; each call checks it separately."""
     minutes = sessions.meter.limits.max_minutes
     if minutes is None:
         return
@@ -141,31 +142,32 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
 
 
 GRACE_S = 20.0
-"""How long a stop waits for what is in flight. A reply of a slow model can take minutes; whoever stops a run will kill it sooner."""
+"""How long a stop waits for calls in flight. A slow model's reply can take minutes, but a user would kill the run
+earlier."""
 
 
 def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, closing: AsyncExitStack) -> None:
-    """Ctrl-C and SIGTERM drain for at most `GRACE_S`; a second one stops at once, and so does the first where what is in flight
-    goes on without us."""
+    """Drain for at most `GRACE_S` on Ctrl-C or SIGTERM; a second signal stops at once. With a batch backend the first
+    signal already stops scirgen, since the server keeps working."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         if runner.stopping:
             observer.note("stopping at once")
         elif sessions.outlives:
-            observer.note("stopping: what was asked goes on at the server; the same command collects it")
+            observer.note("stopping: batches continue at the server; the same command collects them")
             runner.stop()
         else:
-            observer.note(f"stopping: what is in flight has {GRACE_S:.0f} s to finish (again to stop at once)")
+            observer.note(
+                f"stopping: calls in flight have {GRACE_S:.0f} s to finish (press Ctrl-C again to stop at once)"
+            )
             closing.callback(loop.call_later(GRACE_S, hurry).cancel)
         runner.stop()
         sessions.drain()
         end_waits()
 
     def hurry() -> None:
-        observer.note(
-            f"{GRACE_S:.0f} s have passed: what is in flight is given up, and asked for again by the next run"
-        )
+        observer.note(f"{GRACE_S:.0f} s have passed: calls in flight are dropped; the next run requests them again")
         runner.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""The run: each dataset walks the plan, datasets overlap, and what is done already is not done again."""
+"""Runs the plan: each dataset goes through its steps, datasets overlap, and finished work is not repeated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Status = Literal["success", "partial", "stopped", "budget"]
 
 
 class Stopped(Exception):
-    """The run is draining; nothing new is begun."""
+    """The run is draining; no new work starts."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Outcome:
 class Runner:
     """One run over one store. ``stop()`` drains; a second ``stop()`` cancels what is in flight.
 
-    ``before_release`` may refuse to release what there is, by raising.
+    ``before_release`` can prevent the release by raising an exception.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Runner:
     # -- the run ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> Outcome:
-        """Collect, walk every dataset, repeat rounds while quotas miss something, release.
+        """Collect, process every dataset, repeat rounds while quotas are not met, and release.
 
         Raises:
-            ScirgenError: a fatal one; everything done before it is in the store.
+            ScirgenError: a fatal error; all finished work is in the store.
         """
         self._task = asyncio.ensure_future(self._all())
         try:
@@ -102,17 +102,17 @@ class Runner:
 
     @property
     def stopping(self) -> bool:
-        """Whether it is draining already."""
+        """Whether it is draining."""
         return self._stopping
 
     def stop(self) -> None:
-        """Drain; called again: cancel."""
+        """Drain the run; when called again, cancel it."""
         if self._stopping and self._task is not None:
             self._task.cancel()
         self._stopping = True
 
     def spent(self, message: str) -> None:
-        """Drain because a cap is reached."""
+        """Drain the run because a cap is reached."""
         self._stopping, self._reason, self._message = True, "budget", message
 
     async def _all(self) -> None:
@@ -140,7 +140,7 @@ class Runner:
         await self._each(matched(), self._second_half)
 
     async def _each(self, datasets: AsyncIterator[str], work: Callable[[str], Coroutine[object, object, None]]) -> None:
-        """Do ``work`` for every dataset, as many of them side by side as the settings say."""
+        """Do ``work`` for every dataset, with as many in parallel as the settings say."""
         width = self._ctx.config.limits.datasets_in_flight
         queue: asyncio.Queue[str | None] = asyncio.Queue(maxsize=width)
 
@@ -156,7 +156,7 @@ class Runner:
 
         async def worker() -> None:
             while (dataset_id := await queue.get()) is not None:
-                # While draining the queue is emptied without work, so that the producer is never left waiting.
+                # While draining, the queue is emptied without work, so the producer never blocks.
                 if not self._stopping:
                     with contextlib.suppress(Stopped):
                         await work(dataset_id)
@@ -166,7 +166,7 @@ class Runner:
             raise Stopped
 
     async def _first_half(self, dataset_id: str) -> None:
-        """The first half of a dataset's path: its papers, and which of them it is linked to."""
+        """The first half of a dataset's path: its papers, and its links to them."""
         collected = list(self._store.members(dataset_id, ("collect",)))
         if self._store.completed(dataset_id).startswith(self._own_fingerprint(collected)):
             return
@@ -176,7 +176,7 @@ class Runner:
             scope.add(await self._stage(step.stage, scope))
 
     async def _second_half(self, dataset_id: str) -> None:
-        """The second half, when it is known which datasets share a paper."""
+        """The second half, which needs to know which datasets share a paper."""
         known = list(self._store.members(dataset_id, ("collect", *(s.stage for s in ALONE))))
         shared = self._sharing.of_dataset(dataset_id)
         fingerprint = self._own_fingerprint([r for r in known if r.stage == "collect"]) + sharing_fingerprint(shared)
@@ -193,7 +193,7 @@ class Runner:
             self._store.complete_dataset(dataset_id, fingerprint)
 
     def _own_fingerprint(self, collected: Sequence[StoredResult]) -> str:
-        """What a dataset's path depends on beside the other datasets."""
+        """Everything that a dataset's path depends on, except other datasets."""
         return digest(self._plan_fingerprint, [r.fingerprint for r in collected])
 
     async def _stage(self, name: str, scope: DatasetScope) -> list[StoredResult]:
@@ -208,12 +208,12 @@ class Runner:
         return await _together([self._item(stage, item, scope) for item in items])
 
     async def _item(self, stage: Stage, item: WorkItem, scope: DatasetScope) -> StoredResult:
-        """One item: from the store, from another dataset's path that is at it right now, or worked out."""
+        """Get one item: from the store, from another dataset that is working on it, or by executing it."""
         fingerprint = scope.fingerprint(item, self._static[stage.name])
         identity = (stage.name, item.key, fingerprint)
         running = self._in_flight.get(identity)
         stored = await asyncio.shield(running) if running else self._store.get(*identity)
-        # What failed in this run is tried again by the next one, not by each further dataset that shares the item.
+        # A failed item is tried again by the next run, not by each further dataset that shares it.
         tried = self._failed.get((stage.name, item.key)) == fingerprint
         if stored is not None and (running or tried or stored.status == "done"):
             result, reused, seconds = stored, True, 0.0
@@ -243,7 +243,7 @@ class Runner:
             return stored, seconds
         except BaseException as error:
             future.set_exception(error if isinstance(error, Exception) else Stopped())
-            future.exception()  # retrieved here: nobody may be waiting
+            future.exception()  # retrieved here, since possibly no caller is waiting
             raise
         finally:
             del self._in_flight[identity]
@@ -300,7 +300,7 @@ class Runner:
         stage = self._stages["release"]
         view = StoreView(self._store)
         current = view.state_digest()
-        # A later run that stops on its way leaves another state: so a merge can tell that this one walked the whole catalogue.
+        # Lets a merge detect that this run finished the catalogue; a later run that stops early leaves another state.
         self._store.set_meta("finished", current)
         self._before_release(view)
         self._ctx.run = view
@@ -342,17 +342,18 @@ async def write_release(
 
 
 def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
-    """Whether the release's folder holds this release: a later run with other settings may have written another one there."""
+    """Whether the release's folder has this release, since a later run with other settings may have written another
+    one."""
     files = [r for r in stored.outputs() if isinstance(r, ReleaseFile)]
     if not all((ctx.folder / f.path).is_file() and (ctx.folder / f.path).stat().st_size == f.bytes for f in files):
         return False
-    # It names the other files with their hashes, which are many bytes to read.
+    # It names the other files with their hashes, so the large files need not be read.
     lists = [f for f in files if f.path.endswith("/release.json")]
     return all(file_sha256(ctx.folder / f.path) == f.sha256 for f in lists)
 
 
 def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
-    """Hash of what a stage's results depend on beside its inputs."""
+    """Hash of everything that a stage's results depend on, except its inputs."""
     config: Config = ctx.config
     uses: Uses = stage.uses(config)
     pack = ctx.chat_session.pack if ctx.chat_session else "standard"
@@ -371,7 +372,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
 
 
 async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[T]:
-    """Results in order; the first exception cancels the others, waits for them, and comes out as itself."""
+    """Results in order; the first exception cancels the others, waits for them, and is raised."""
     tasks = [asyncio.ensure_future(c) for c in coroutines]
     try:
         return await asyncio.gather(*tasks)

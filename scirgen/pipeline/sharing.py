@@ -1,4 +1,5 @@
-"""Which datasets of a run use the same paper. Known once all of them are matched, and the same whatever the order they were in."""
+"""Finds which datasets of a run use the same paper. This is known when all of them are matched, and does not depend on
+their order."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from scirgen.pipeline.views.view import StoreView
 
 
 class Sharing:
-    """Papers with several users. Of the others nothing is held, so that a large catalogue takes little memory."""
+    """Papers that several datasets use. It holds no others, so a large catalogue takes little memory."""
 
     def __init__(self, store: Store, links: Iterable[Link]) -> None:
         self._store = store
@@ -32,7 +33,7 @@ class Sharing:
 
     @classmethod
     def of(cls, store: Store) -> Sharing:
-        """From the links that the current run has judged."""
+        """Build it from the links that the current run has judged."""
         return cls(store, StoreView(store).records("match", Link))
 
     def of_dataset(self, dataset_id: str) -> dict[str, tuple[Dataset, ...]]:
@@ -48,5 +49,5 @@ class Sharing:
 
 
 def sharing_fingerprint(shared: dict[str, tuple[Dataset, ...]]) -> str:
-    """Hash of what a dataset's later stages see of the others."""
+    """Hash of what a dataset's later stages see of other datasets."""
     return digest([(paper_id, [content_fingerprint(d) for d in users]) for paper_id, users in sorted(shared.items())])

@@ -1,7 +1,8 @@
-"""The run's store: one SQLite file (WAL), one writer. Who uses what is in `members`; what came of it in `results`.
+"""The run's store: one SQLite file (WAL) with one writer. `members` says which dataset uses which item; `results` has
+the results.
 
-A result is written once under (stage, key, fingerprint) and never changed, so an older prompt's results are still there
-when the prompt is changed back. Views of the current state live in `scirgen.pipeline.views.view`.
+A result is written once under (stage, key, fingerprint) and never changed, so an older prompt's results are still
+available if the prompt is changed back. `scirgen.pipeline.views.view` has views of the current state.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from scirgen.stages.base import StageResult
 
 SCHEMA_VERSION = 2
 CHECKED_ALWAYS = 200 * 2**20
-"""Bytes; SQLite checks so many in a fifth of a second. Larger stores are checked only after an unclean end."""
+"""Size in bytes that SQLite checks in a fifth of a second. Larger stores are checked only after an unclean end."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results(
@@ -64,7 +65,7 @@ RUN = "@run"
 class StoredResult:
     """A result as stored; records are unpacked on demand.
 
-    ``just_made``: the records themselves, where the result was put a moment ago and need not be unpacked again.
+    ``just_made``: the records themselves, if the result was just stored and need not be unpacked.
     """
 
     id: int
@@ -98,7 +99,8 @@ COLUMNS = (
 
 
 class Store:
-    """A run's database. It holds prompts: the folder (0700) and the file (0600) are made for the owner alone, unless ``shared``.
+    """A run's database. It contains prompts, so only the owner can read the folder (0700) and the file (0600), unless
+    ``shared``.
 
     Raises (any method):
         StoreError: disk full, damaged file, locked by another process, written by a newer version. All are fatal.
@@ -131,7 +133,8 @@ class Store:
         if writable:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
-            # A WAL of up to 40 MB and 16 MB of cached pages: a third less processor time a result than with SQLite's defaults.
+            # A WAL of up to 40 MB and 16 MB of cached pages take a third less processor time per result than SQLite's
+            # defaults.
             db.execute("PRAGMA wal_autocheckpoint=10000")
             db.execute("PRAGMA cache_size=-16000")
             db.executescript(_SCHEMA)
@@ -145,13 +148,13 @@ class Store:
         return db
 
     def _read_only(self) -> str:
-        # In a folder that may not be written SQLite cannot make the files by which readers and a writer know of each other.
+        # SQLite cannot create its -wal and -shm files in a folder without write permission.
         alone = not os.access(self.path.parent, os.W_OK) and not self.path.with_name(f"{self.path.name}-wal").exists()
         return f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
 
     @property
     def db(self) -> sqlite3.Connection:
-        """The connection; to read from."""
+        """The connection, for reading."""
         return self.writer.db
 
     def check(self) -> None:
@@ -168,7 +171,7 @@ class Store:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def plan(self, dataset_id: str, stage: str, keys: Sequence[str]) -> None:
-        """Note that a dataset's path includes these items; those no longer planned are forgotten."""
+        """Record that a dataset's path includes these items; items that are no longer planned are removed."""
         with self.guarded():
             rows = self.db.execute("SELECT key FROM members WHERE dataset_id=? AND stage=?", (dataset_id, stage))
             known = {key for (key,) in rows}
@@ -185,7 +188,7 @@ class Store:
             )
 
     def plan_more(self, dataset_id: str, stage: str, keys: Sequence[str], round: int) -> None:
-        """As `plan`, for a later round: earlier items of the stage stay."""
+        """Like `plan`, for a later round: earlier items of the stage stay."""
         with self.transaction():
             self.db.executemany(
                 "INSERT INTO members(dataset_id, stage, key, round) VALUES(?,?,?,?) "
@@ -194,7 +197,8 @@ class Store:
             )
 
     def forget_rounds(self) -> None:
-        """Let no path include items of later rounds; the rounds that are still wanted plan theirs again and find them done."""
+        """Remove items of later rounds from all paths; rounds that are still needed plan them again and find them
+        done."""
         with self.transaction():
             self.db.execute("DELETE FROM members WHERE round>0")
 
@@ -213,9 +217,9 @@ class Store:
         *,
         used_by: str | None = None,
     ) -> StoredResult:
-        """Write one result. A failed or partial one is replaced.
+        """Write one result. A failed or partial result is replaced.
 
-        ``used_by``: the dataset whose path points at it from now on, as `use` would say in a transaction of its own.
+        ``used_by``: the dataset whose path points at it from now on, as with `use`, but in the same transaction.
         """
         status = "done" if not result.failures else ("partial" if result.outputs or result.rejections else "failed")
         blobs = pack(result.outputs), pack(result.rejections), pack(result.failures)
@@ -239,14 +243,14 @@ class Store:
         )
 
     def forget(self, result_id: int) -> None:
-        """Take a result back, so that its item is done again."""
+        """Delete a result, so its item is done again."""
         with self.transaction():
             self.db.execute("DELETE FROM rows WHERE result_id=?", (result_id,))
             self.db.execute("UPDATE members SET result_id=NULL WHERE result_id=?", (result_id,))
             self.db.execute("DELETE FROM results WHERE id=?", (result_id,))
 
     def see_datasets(self, ids: Sequence[str], position: int, run: int) -> None:
-        """Note that these datasets belong to this run, from this place on."""
+        """Record that these datasets belong to this run, starting at this position."""
         with self.transaction():
             self.db.executemany(
                 "INSERT INTO datasets(id, position, seen) VALUES(?,?,?) "
@@ -255,12 +259,12 @@ class Store:
             )
 
     def complete_dataset(self, dataset_id: str, fingerprint: str) -> None:
-        """Note that the dataset's whole path is done for this fingerprint ("" to take it back)."""
+        """Record that the dataset's whole path is done for this fingerprint ("" to undo)."""
         with self.transaction():
             self.db.execute("UPDATE datasets SET fingerprint=? WHERE id=?", (fingerprint, dataset_id))
 
     def put_page(self, cursor: str, fingerprint: str, next_cursor: str | None, dataset_ids: str) -> None:
-        """Remember a catalogue page that was read whole."""
+        """Record a catalogue page that was read completely."""
         with self.transaction():
             self.db.execute(
                 "INSERT OR REPLACE INTO pages VALUES(?,?,?,?)", (cursor, fingerprint, next_cursor, dataset_ids)
@@ -315,19 +319,19 @@ class Store:
 
     @contextlib.contextmanager
     def grouped(self) -> Iterator[None]:
-        """Within the block what is written is committed with the next reply, at most 50 ms late; see `Writer`."""
+        """Within the block, writes are committed with the next reply, at most 50 ms late; see `Writer`."""
         with self.guarded(), self.writer.grouped():
             yield
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is written in the block is written whole or not at all; durable against SIGKILL afterwards (but see `grouped`)."""
+        """Commit the block's writes completely or not at all; they then survive SIGKILL (but see `grouped`)."""
         with self.guarded(), self.writer.transaction():
             yield
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """SQLite's exceptions become `StoreError` here and nowhere else."""
+        """Turn SQLite's exceptions into `StoreError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:

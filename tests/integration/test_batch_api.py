@@ -190,7 +190,7 @@ async def test_several_servers_or_another_engine_are_refused() -> None:
     with pytest.raises(ConfigError, match="one server"):
         await open_sessions(two, load_registry(), needs_scores=False)
     ray = Config(models=ModelsConfig(generator="batch:m@http://127.0.0.1:1/v1"), engine="ray")
-    with pytest.raises(ConfigError, match="does not go with engine"):
+    with pytest.raises(ConfigError, match="does not work with engine"):
         await open_sessions(ray, load_registry(), needs_scores=False)
 
 

@@ -160,7 +160,7 @@ def test_stopped_run_finishes_what_is_in_flight_and_goes_on_later(
         assert process.poll() is None
     process.send_signal(number)
     said, noted = process.communicate(timeout=60)
-    assert process.returncode == 130 and said.startswith("stopped:") and "what is in flight has" in noted
+    assert process.returncode == 130 and said.startswith("stopped:") and "calls in flight have" in noted
     assert sum(asked_since(server, before).values()) == replies(out), "a reply on its way was waited for"
     assert "Traceback" not in noted and not (out / "release").exists()
     assert run(server, out).returncode == 0

@@ -314,7 +314,7 @@ def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None
 async def test_a_cap_on_the_cost_without_a_price_is_refused_before_any_call(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 2)
     async with FakeServer() as server:
-        with pytest.raises(ConfigError, match="no price is known for fake"):
+        with pytest.raises(ConfigError, match="needs a price for fake"):
             await run_small(server, records, tmp_path / "run", limits__max_cost=1.0)
         assert not answered(server)
 

@@ -1,4 +1,4 @@
-"""The lines of the Batch API's files: a request a line out, an answer or an error a line back, and what each means for us."""
+"""The lines of the Batch API's files: writes one request per line, and reads answers and errors, one per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDPOINT: Final = "/v1/chat/completions"
 CANCELLED: Final = "batch_cancelled"
 
 PASSING: Final = frozenset({0, 408, 409, 429, *range(500, 600)})
-"""Statuses of a request that may fare better in another batch; 0 stands for "never sent"."""
+"""Statuses of requests that may succeed in another batch; 0 means "never sent"."""
 
 
 def request_line(custom_id: str, body: dict[str, Any]) -> bytes:
@@ -23,7 +23,7 @@ def request_line(custom_id: str, body: dict[str, Any]) -> bytes:
 
 
 def read_answers(lines: bytes) -> dict[str, Arrived]:
-    """Custom id -> what was said, from an output or error file; a line that cannot be read counts as never answered."""
+    """Custom id -> answer, from an output or error file; a line that cannot be read counts as never answered."""
     found: dict[str, Arrived] = {}
     for line in lines.split(b"\n"):
         try:
@@ -40,7 +40,7 @@ def read_answers(lines: bytes) -> dict[str, Arrived]:
 
 
 def fault_of(arrived: Arrived | None, state: dict[str, Any], where: str) -> ModelError | None:
-    """What is wrong with a request's answer; None: nothing."""
+    """The error in a request's answer, or None."""
     if arrived is not None and 0 < arrived.status < 400:
         return None
     if arrived is not None and arrived.status >= 400:
@@ -48,22 +48,22 @@ def fault_of(arrived: Arrived | None, state: dict[str, Any], where: str) -> Mode
     status = state.get("status")
     if status == "cancelled":
         return ServerUnavailableError(
-            f"{where}: its batch was cancelled", code=CANCELLED, hint="Run again to ask for it in another batch."
+            f"{where}: its batch was cancelled", code=CANCELLED, hint="Run again to request it in another batch."
         )
     if status == "failed":
         return _refused(state, where)
     return ServerUnavailableError(
-        f"{where}: its batch ended ({status}) without an answer to it", hint="Run again to ask for it in another batch."
+        f"{where}: its batch ended ({status}) without an answer to it", hint="Run again to request it in another batch."
     )
 
 
 def _refused(state: dict[str, Any], where: str) -> ModelError:
-    """A batch that the server did not take: by its first error."""
+    """The error for a batch that the server refused, from its first error."""
     errors = state.get("errors")
     rows = errors.get("data") if isinstance(errors, dict) else None
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
     said, code = clean(str(first.get("message") or "no reason given")), str(first.get("code") or "")
-    if "limit" in code:  # too many tokens enqueued: others must come back first
+    if "limit" in code:  # too many tokens enqueued: other batches must finish first
         return RateLimitedError(f"{where}: {said}", hint="Lower models.options.batch_requests.")
     if "model" in code:
         return status_error(404, json.dumps({"error": {"message": said}}).encode(), None, where)

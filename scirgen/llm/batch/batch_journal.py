@@ -1,6 +1,7 @@
-"""What a batch backend must remember between processes: which request is in which batch, and replies nobody has taken yet.
+"""Persistent state of a batch backend: which request is in which batch, and replies that no caller has taken yet.
 
-Two tables beside the reply cache, in the run's own file, so that a reply is in one or the other whatever kills the run.
+Two tables beside the reply cache, in the run's own file, so a reply is always in one or the other, even if the run is
+killed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ CREATE TABLE IF NOT EXISTS batch_replies(custom_id TEXT PRIMARY KEY, status INTE
 
 @dataclass(frozen=True)
 class OpenBatch:
-    """A batch not collected yet. ``remote`` is the server's id; None: we were stopped before it was known."""
+    """A batch that is not yet collected. ``remote`` is the server's id; None if the process stopped before it was
+    known."""
 
     name: str
     remote: str | None
@@ -32,14 +34,14 @@ class OpenBatch:
 
 @dataclass(frozen=True)
 class Arrived:
-    """What the server said to one request: HTTP status and JSON body."""
+    """The server's answer to one request: HTTP status and JSON body."""
 
     status: int
     body: Any
 
 
 class BatchJournal:
-    """Use one a run. Every method is durable against SIGKILL when it returns.
+    """Use one per run. Every method is durable against SIGKILL when it returns.
 
     Raises (any method):
         StoreError: the database cannot be written.
@@ -54,19 +56,19 @@ class BatchJournal:
                 self._db.execute(statement)
 
     def intend(self, name: str, requests: Iterable[str]) -> None:
-        """Note a batch that is about to be created, before anything can be paid for."""
+        """Record a batch before it is created, and so before it can cost anything."""
         with self._write():
             self._db.execute("INSERT INTO batches(name, server) VALUES(?,?)", (name, self._server))
             rows = [(custom_id, name) for custom_id in requests]
             self._db.executemany("INSERT OR REPLACE INTO batch_requests VALUES(?,?)", rows)
 
     def created(self, name: str, remote: str) -> None:
-        """The server took it, under this id."""
+        """Record that the server accepted the batch under this id."""
         with self._write():
             self._db.execute("UPDATE batches SET remote=? WHERE name=?", (remote, name))
 
     def drop(self, name: str) -> None:
-        """It was never created, or nothing will come of it: its requests are free to be asked again."""
+        """Drop a batch that was never created or will give no result; its requests can be sent again."""
         self.collected(name, {})
 
     def collected(self, name: str, arrived: Mapping[str, Arrived]) -> None:
@@ -86,12 +88,12 @@ class BatchJournal:
         return [OpenBatch(n, remote, frozenset(i for (i,) in self._db.execute(of, (n,)))) for n, remote in rows]
 
     def reply(self, custom_id: str) -> Arrived | None:
-        """What arrived for a request that nobody was waiting for."""
+        """The answer to a request for which no caller was waiting."""
         row = self._db.execute("SELECT status, body FROM batch_replies WHERE custom_id=?", (custom_id,)).fetchone()
         return Arrived(row[0], json.loads(inflate(row[1]))) if row else None
 
     def taken(self, custom_id: str) -> None:
-        """The reply is in the reply cache now (or was of no use)."""
+        """Remove a reply that is now in the reply cache (or was unusable)."""
         with self._write():
             self._db.execute("DELETE FROM batch_replies WHERE custom_id=?", (custom_id,))
 

@@ -1,7 +1,7 @@
 """``batch:NAME[@URL]``: the OpenAI-style Batch API, at half the price and up to a day's delay. Requests are collected into files.
 
-A batch goes on at the server whatever becomes of this process: it is noted in the run's file before it is created, and the next
-run collects it. What a request holds and how a reply is read is `openai_compat`'s.
+A batch continues at the server even if this process ends: it is recorded in the run's file before it is created, and
+the next run collects it. `openai_compat` builds requests and reads replies.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from scirgen.llm.server.server_errors import NotFoundError, RefusedRequestError,
 from scirgen.llm.uri import ModelURI
 
 GIVE_UP_S: Final = 600.0
-"""The server has said nothing about a batch for so long: the run stops; the next one collects the batch."""
+"""If the server does not report on a batch for this long, the run stops; the next run collects the batch."""
 
-_MOST_BYTES: Final = 150_000_000  # of a file; OpenAI takes 200 MB
-_LULLS: Final = 15  # so many lulls after its first request a batch is sent, even while more keep coming
+_MOST_BYTES: Final = 150_000_000  # size of a file; OpenAI accepts 200 MB
+_LULLS: Final = 15  # number of lulls after its first request when a batch is sent, even if more requests keep coming
 
 
 class BatchChat(OpenAIChat):
     """A `ChatModel` whose replies come in batches. It answers as ``openai:NAME`` does, so both share replies and fingerprints.
 
     Attributes:
-        IN_FLIGHT: requests that may wait at a time; a batch fills only when many do.
-        DATASETS: datasets in flight, where ``limits.datasets_in_flight`` does not say.
-        OUTLIVES: what is in flight goes on without this process, so that a stop need not wait for it.
-        LOCAL_ONLY: the journal lives with the run; other machines' actors have none.
+        IN_FLIGHT: number of requests that may wait at a time; a batch fills only if many do. DATASETS: datasets in
+            flight, unless ``limits.datasets_in_flight`` is set. OUTLIVES: calls in flight continue without this
+            process, so a stop does not wait for them. LOCAL_ONLY: the journal is in the run's folder; actors on other
+            machines have none.
     """
 
     IN_FLIGHT: ClassVar[int | None] = 200_000
@@ -56,32 +56,32 @@ class BatchChat(OpenAIChat):
     LOCAL_ONLY: ClassVar[bool] = True
     OPTIONS: ClassVar[Mapping[str, str]] = {
         **OPTIONS,
-        "batch_requests": "requests of a batch, at most (default 20000; OpenAI takes 50000)",
-        "batch_lull_s": "a batch is sent once no further request came for so long (default 20)",
-        "batch_poll_s": "seconds between questions how a batch stands (default 30)",
-        "batch_window": "completion_window asked for (default 24h)",
+        "batch_requests": "largest number of requests in a batch (default 20000; OpenAI accepts 50000)",
+        "batch_lull_s": "a batch is sent after this time without a further request (default 20)",
+        "batch_poll_s": "seconds between checks of a batch's status (default 30)",
+        "batch_window": "completion_window to request (default 24h)",
     }
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
         if len(uri.urls) > 1:
-            raise ConfigError(f"{uri}: a batch goes to one server", hint="Name one address after the @.")
+            raise ConfigError(f"{uri}: a batch can use only one server", hint="Name one address after the @.")
         self._journal_in: Writer | None = None
         self._tell: Callable[[str], None] = logging.getLogger("scirgen").info
         self._queue: BatchQueue | None = None
 
     def keep_journal_in(self, writer: Writer) -> None:
-        """Where batches are noted; called once, before `start`."""
+        """Set where batches are recorded; called once, before `start`."""
         self._journal_in = writer
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told of batches sent and come back, and of the server."""
+        """Set the callback for messages about batches and the server."""
         super().tell(to)
         self._tell = to
         if self._queue is not None:
             self._queue.tell = to
             if open_ := self._queue.journal.open_batches():
-                to(f"{len(open_)} earlier batches are waited for")
+                to(f"waiting for {len(open_)} earlier batches")
 
     async def start(self) -> None:
         """Check key and address, and continue earlier batches."""
@@ -96,16 +96,16 @@ class BatchChat(OpenAIChat):
 
     @property
     def retried(self) -> int:
-        """Requests that went into another batch after a fault."""
+        """Number of requests that went into another batch after an error."""
         return self._queue.retried if self._queue else 0
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """See `ChatModel.chat`; may take a day."""
-        assert self._queue is not None, "start() comes first"
+        assert self._queue is not None, "call start() first"
         return await self._chat_in_some_form(self._queue, request)  # type: ignore[arg-type]
 
     async def aclose(self) -> None:
-        """Stop watching; the batches go on."""
+        """Stop watching; the batches continue."""
         if self._queue is not None:
             await self._queue.aclose()
         await super().aclose()
@@ -123,7 +123,7 @@ class BatchSettings:
 
 @dataclass
 class _Waiting:
-    """A request on its way. Equal requests share one."""
+    """A request in flight. Equal requests share one."""
 
     body: dict[str, Any]
     future: asyncio.Future[Any]
@@ -133,7 +133,7 @@ class _Waiting:
 
 @dataclass
 class BatchQueue:
-    """Collects requests into batches, watches them, and gives each its reply. Stands where a server stands: see `post`."""
+    """Collects requests into batches, watches them, and returns each reply. It has a server's interface; see `post`."""
 
     server: OpenAIServer
     journal: BatchJournal
@@ -162,10 +162,11 @@ class BatchQueue:
             self._spawn(self._watch(found))
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """The JSON of the completion of ``body``, once its batch has come back; asked for once, in this process and all later ones.
+        """The JSON of the completion of ``body``, when its batch has finished; requested only once, in this process and
+        all later ones.
 
         Raises:
-            ModelError: what the server said to this request (see `status_error`), or to its batch.
+            ModelError: the server's error for this request (see `status_error`) or for its batch.
         """
         custom_id = f"scirgen-{digest(body)}"
         arrived = self.journal.reply(custom_id)
@@ -178,7 +179,7 @@ class BatchQueue:
                 if custom_id not in self._noted:
                     self._enqueue(custom_id, waiting)
             return await asyncio.shield(waiting.future)
-        # Whoever asked puts the reply into its cache before the loop goes on; only then is it let go of here.
+        # The caller puts the reply into its cache before the loop continues; only then is it released here.
         asyncio.get_running_loop().call_soon(self.journal.taken, custom_id)
         if arrived.status >= 400:
             raise status_error(arrived.status, json.dumps(arrived.body).encode(), None, self.where)
@@ -233,7 +234,8 @@ class BatchQueue:
         return self._id(await self.server.ask(lambda c: c.files.with_raw_response.create(file=file, purpose="batch")))
 
     async def _create(self, file_id: str, name: str) -> str:
-        """Create a batch; when an earlier attempt's answer was lost, take the one it made: a second would be paid for too."""
+        """Create a batch. If the answer to an earlier attempt was lost, use the batch that it made, since a second one
+        would also cost."""
         if (made := await self._named(name)) is not None:
             return made
         wanted: dict[str, Any] = {
@@ -262,13 +264,11 @@ class BatchQueue:
 
     def _id(self, made: Mapping[str, Any]) -> str:
         if not isinstance(name := made.get("id"), str) or not name:
-            raise ServerUnavailableError(
-                f"{self.where}: the server's answer names no id", hint="Run again to retry it."
-            )
+            raise ServerUnavailableError(f"{self.where}: the server's answer has no id", hint="Run again to retry it.")
         return name
 
     async def _adopted(self, left: OpenBatch) -> OpenBatch | None:
-        """A batch we were stopped at creating: the server knows whether it was."""
+        """Resolve a batch whose creation was interrupted: the server knows whether it exists."""
         found = await self._patiently(lambda: self._named(left.name))
         if found is None:
             return None
@@ -276,7 +276,7 @@ class BatchQueue:
         return OpenBatch(left.name, found, left.requests)
 
     async def _watch(self, batch: OpenBatch) -> None:
-        """Until it has ended; then give out what it brought."""
+        """Wait until the batch has ended, then distribute its results."""
         try:
             while True:
                 state = await self._patiently(lambda: self.server.ask(partial(_state, remote=batch.remote)))
@@ -293,7 +293,7 @@ class BatchQueue:
         except ModelError as error:
             self._fail({i: w for i in batch.requests if (w := self._waiting.get(i))}, error)
             return
-        # After a temporary fault the request may be sent again. All else is kept until it is taken.
+        # After a temporary error the request may be sent again. Everything else is kept until it is taken.
         kept = {i: a for i, a in arrived.items() if i in batch.requests and a.status not in PASSING}
         self.journal.collected(batch.name, kept)
         self._noted -= batch.requests
@@ -322,7 +322,7 @@ class BatchQueue:
             self._fail({custom_id: waiting}, error)
 
     def _let_go(self, custom_id: str, future: asyncio.Future[Any]) -> None:
-        # Three turns of the loop: the shield, the waiting task, and what it does with the reply.
+        # Three turns of the loop: the shield, the waiting task, and its handling of the reply.
         loop = asyncio.get_running_loop()
         loop.call_soon(lambda: loop.call_soon(lambda: loop.call_soon(self.journal.taken, custom_id)))
 
@@ -331,10 +331,10 @@ class BatchQueue:
             self._waiting.pop(custom_id, None)
             if not waiting.future.done():
                 waiting.future.set_exception(error)
-                waiting.future.exception()  # looked at: nobody may be waiting any more
+                waiting.future.exception()  # retrieved, since possibly no caller is waiting any more
 
     async def _patiently(self, call: Any) -> Any:
-        """Await ``call()`` until it answers; a server that is away for a while does not end a batch."""
+        """Await ``call()`` until it answers; a server that is temporarily down does not end a batch."""
         began, wait = time.monotonic(), 0.5
         while True:
             try:
@@ -342,7 +342,7 @@ class BatchQueue:
             except RETRYABLE as error:
                 if time.monotonic() - began > GIVE_UP_S:
                     raise ServerGoneError(
-                        f"{self.where}: {error.message}; its batches go on",
+                        f"{self.where}: {error.message}; its batches continue",
                         hint="Run the same command again later; it collects them.",
                     ) from error
                 after = error.retry_after if isinstance(error, RateLimitedError) else None
@@ -358,7 +358,7 @@ class BatchQueue:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is not None:  # the journal cannot be written, or a mistake of ours: nothing more would come
+        if error is not None:  # the journal cannot be written, or a bug: no more results would arrive
             self._fail(dict(self._waiting), error if isinstance(error, Exception) else RuntimeError(str(error)))
 
     async def aclose(self) -> None:
@@ -368,7 +368,7 @@ class BatchQueue:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if open_ := self.journal.open_batches():
-            logging.getLogger("scirgen").info("%d batches go on at %s", len(open_), self.where)
+            logging.getLogger("scirgen").info("%d batches continue at %s", len(open_), self.where)
 
 
 def _state(client: openai.AsyncOpenAI, remote: str | None) -> Any:
@@ -390,5 +390,5 @@ def _settings(options: Mapping[str, object]) -> BatchSettings:
         )
     except ValueError as error:
         raise ConfigError(
-            f"models.options: {error}", hint="batch_requests, batch_lull_s, batch_poll_s are numbers."
+            f"models.options: {error}", hint="batch_requests, batch_lull_s and batch_poll_s must be numbers."
         ) from error

@@ -1,1 +1,1 @@
-"""Models that read and do not write: embeddings and entailment."""
+"""Encoder models: embeddings and entailment."""

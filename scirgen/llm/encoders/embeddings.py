@@ -1,6 +1,6 @@
 """Sentence embeddings through sentence-transformers, named ``st:MODEL_OR_DIR``: for dense retrieval and for decontamination.
 
-What is compared, and from which cosine on texts count as the same, is the callers' affair.
+The callers decide what to compare, and from which cosine texts count as the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Vectors = NDArray[np.float32]
 SCHEME: Final = "st"
 _KEPT: Final = 60_000
 _BATCH: Final = 32
-# A model that was trained with a prefix names it in its configuration, under one of these.
+# A model that was trained with a prefix names it in its configuration under one of these keys.
 _PROMPTS: Final[dict[Role, tuple[str, ...]]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
@@ -31,7 +31,7 @@ _PROMPTS: Final[dict[Role, tuple[str, ...]]] = {
 
 
 class Embedder:
-    """Embeds texts; what was embedded before in this process is not embedded again (up to some 60,000 texts).
+    """Embeds texts, and caches up to about 60,000 embeddings in this process.
 
     Args:
         name: a folder, or a model id of the Hugging Face Hub.
@@ -49,7 +49,7 @@ class Embedder:
 
     @property
     def window(self) -> int:
-        """Tokens of a text that are read; what comes after is cut by the model."""
+        """Number of tokens of a text that the model reads; it cuts the rest."""
         return int(self._model.max_seq_length or 0)
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Vectors:
@@ -82,7 +82,7 @@ _opening = threading.Lock()
 
 
 def open_embedder(name: str) -> Embedder:
-    """The embedder of a model, one a process: weights are loaded once, and texts embedded once."""
+    """The embedder of a model, one per process, so weights are loaded once and texts are embedded once."""
     with _opening:
         if name not in _shared:
             _shared[name] = Embedder(name)
@@ -97,12 +97,15 @@ def model_of(uri: str) -> str:
     """
     scheme, _, name = uri.partition(":")
     if scheme != SCHEME or not name:
-        raise ConfigError(f"{uri!r} names no embedding model", hint="Write st:MODEL_OR_DIR, e.g. st:models/minilm.")
+        raise ConfigError(
+            f"{uri!r} does not name an embedding model", hint="Write st:MODEL_OR_DIR, e.g. st:models/minilm."
+        )
     return name
 
 
 def identity(name: str) -> str:
-    """What stands for a model in a fingerprint: a hash of its files (wherever they lie), or its id on the Hub."""
+    """The identity of a model in a fingerprint: a hash of its files (independent of their path), or its id on the
+    Hub."""
     folder = Path(name).expanduser()
     return f"{SCHEME}:{weights_hash(folder)}" if folder.is_dir() else f"{SCHEME}:{name}"
 

@@ -1,7 +1,8 @@
-"""Does one text entail another? The plugin kind ``entailment``: a sequence classifier, the run's scorer, or shared words.
+"""Decides whether one text entails another. The plugin kind ``entailment``: a sequence classifier, the run's scorer, or
+shared words.
 
-A URI names one: ``hf:ID_OR_DIR``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme. What to do with the answer is
-the callers' affair.
+A URI names one: ``hf:ID_OR_DIR``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme. The callers decide how to
+use the answer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FORMS = "hf:ID_OR_DIR (a classifier trained for natural language inference), sco
 
 @dataclass(frozen=True)
 class Entailment:
-    """Probabilities that sum to 1. A model that only tells entailment from the rest puts the rest into ``neutral``."""
+    """Probabilities that sum to 1. A model that only detects entailment puts the rest into ``neutral``."""
 
     entailment: float
     neutral: float
@@ -41,19 +42,19 @@ class Entailment:
 
 @runtime_checkable
 class EntailmentModel(Protocol):
-    """Judges (premise, hypothesis) pairs. Made as ``cls(uri, options, scorer, prompt)``; cheap until first used.
+    """Judges (premise, hypothesis) pairs. Constructed as ``cls(uri, options, scorer, prompt)``; cheap until first used.
 
-    One that only counts words says so with an attribute ``counts_words = True``: words that both texts repeat, such as a
-    question put before two answers, would make it agree with anything.
+    A model that only counts words sets ``counts_words = True``, since words that both texts repeat, such as a question
+    before two answers, would make it agree with anything.
     """
 
     @property
     def identity(self) -> str:
-        """What is stored with a score: the URI and, where known, the revision."""
+        """The identity stored with a score: the URI and, if known, the revision."""
         ...
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """One result a pair, in order; a failure is an error in its place, never a default."""
+        """One result per pair, in order; a failure gives an error in its place, never a default."""
         ...
 
 
@@ -66,8 +67,8 @@ def open_entailment(
         uri: see `FORMS`.
         registry: where the scheme is looked up.
         options: ``config.models.options``.
-        scorer: the run's scorer, for models that ask it.
-        prompt: the prompt such models ask with; its variables are ``premise`` and ``hypothesis``.
+        scorer: the run's scorer, for models that use it. prompt: the prompt of such models; its variables are
+            ``premise`` and ``hypothesis``.
 
     Raises:
         ConfigError: no URI, or an unknown scheme.
@@ -169,7 +170,7 @@ class ScorerEntailment(_Entailment):
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """See `EntailmentModel`."""
         if self.scorer is None:
-            raise ConfigError(f"{self.uri} asks the scorer, and none is configured", hint="Pass --scorer URI.")
+            raise ConfigError(f"{self.uri} needs a scorer, and none is configured", hint="Pass --scorer URI.")
         requests = []
         for premise, hypothesis in pairs:
             rendered = self.prompt.render(premise=premise, hypothesis=hypothesis)
@@ -195,7 +196,8 @@ _EMPTY = frozenset([
 
 
 class LexicalEntailment(_Entailment):
-    """The share of the hypothesis's words, without the commonest, that the premise holds. No model; a baseline."""
+    """The share of the hypothesis's words, except the most common, that occur in the premise. A baseline without a
+    model."""
 
     counts_words = True
 

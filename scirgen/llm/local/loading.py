@@ -1,4 +1,4 @@
-"""Loading causal language models with transformers, once a process: chat and scoring share the weights.
+"""Loads causal language models with transformers, once per process: chat and scoring share the weights.
 
 `transformers_local` (chat) and `transformers_scoring` use them.
 """
@@ -28,20 +28,17 @@ LOADING_OPTIONS: Final[Mapping[str, str]] = {
     "model_revision": "commit or branch of a Hugging Face model",
     "attention": "transformers' attention implementation (default: its own choice)",
 }
-"""``config.models.options`` that decide how a model is loaded; everything else in the mapping is ignored here."""
+"""The keys of ``config.models.options`` that decide how a model is loaded; this module ignores the others."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """Weights and tokenizer, shared by all who load the same thing.
+    """Weights and tokenizer, shared by all callers that load the same model.
 
     Attributes:
         model: in eval mode, gradients off.
         tokenizer: with a pad token.
-        identity: the revision is a commit or a hash of the weights, then "+" and the dtype: scores depend on it. The
-            name of a local file or folder is its last part, for paths differ between machines.
-        context_tokens: the window, None where the model does not say.
-        lock: held around every use of the model; torch's CPU kernels use all threads anyway.
+        identity: the revision is a commit or a hash of the weights, then "+" and the dtype: scores depend on it. The name of a local file or folder is its last part, since paths differ between machines. context_tokens: the window, or None if unknown. lock: held around every use of the model; torch's CPU kernels use all threads anyway.
     """
 
     model: PreTrainedModel
@@ -53,11 +50,11 @@ class LoadedModel:
 
     @property
     def device(self) -> torch.device:
-        """Where inputs go."""
+        """The device for inputs."""
         return self.model.device
 
     def named(self, backend: str, name: str) -> LoadedModel:
-        """The same model under another backend's name (the bundled one is a file of its own)."""
+        """The same model under another backend's name."""
         return replace(self, identity=ModelIdentity(backend, name, self.identity.revision))
 
 
@@ -176,7 +173,7 @@ def _load(
 
 
 def _quiet_gguf() -> None:
-    """The GGUF reader has a progress bar of its own, which transformers' switch does not reach."""
+    """Silence the GGUF reader's own progress bar, which transformers' switch does not control."""
     from tqdm.auto import tqdm
     from transformers import modeling_gguf_pytorch_utils as reader
 
@@ -184,7 +181,8 @@ def _quiet_gguf() -> None:
 
 
 def _dequantised() -> dict[str, Any]:
-    """Newer transformers leave a GGUF file's weights packed where a kernel for them is installed; scores need plain ones."""
+    """Unpack the weights: newer transformers versions keep a GGUF file's weights packed if a kernel is installed, but
+    scores need plain ones."""
     import transformers
 
     config: Any = getattr(transformers, "GgufConfig", None)
@@ -192,7 +190,7 @@ def _dequantised() -> dict[str, Any]:
 
 
 def _source(place: str) -> tuple[str, dict[str, Any]]:
-    """What ``from_pretrained`` takes: a GGUF file is its folder and ``gguf_file=``."""
+    """The arguments for ``from_pretrained``; a GGUF file is passed as its folder and ``gguf_file=``."""
     path = Path(place)
     if path.is_file():
         return str(path.parent), {"gguf_file": path.name}

@@ -1,4 +1,4 @@
-"""Where models are kept on this machine, the hash that identifies their files, and GGUF files converted once for fast loading."""
+"""Finds and hashes model files on this machine, and keeps GGUF files converted for fast loading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORTH_CONVERTING_BYTES: Final = 300 * 2**20
 
 
 def cache_folder() -> Path:
-    """Where models are kept: ``SCIRGEN_CACHE``, or the user's cache folder of this system."""
+    """The folder for models: ``SCIRGEN_CACHE``, or the user's cache folder on this system."""
     override = os.environ.get("SCIRGEN_CACHE")
     return Path(override).expanduser() if override else platformdirs.user_cache_path("scirgen")
 
@@ -40,12 +40,12 @@ def converted_folder(gguf: Path) -> Path | None:
 
 
 def keep_converted(folder: Path, model: Any, tokenizer: Any) -> None:
-    """Save a model that was loaded from GGUF in float32; whoever is second, or has no room, leaves things as they are."""
+    """Save a model that was loaded from GGUF in float32, unless a copy exists or there is no room."""
     with contextlib.suppress(OSError):
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".part-"))
         try:
-            # Its weights are plain float32 by now; transformers would refuse to save it as the quantised model it was.
+            # Its weights are now plain float32; transformers would refuse to save it as a quantised model.
             model.hf_quantizer = None
             model.config.__dict__.pop("quantization_config", None)
             model.save_pretrained(scratch)
@@ -56,10 +56,10 @@ def keep_converted(folder: Path, model: Any, tokenizer: Any) -> None:
 
 
 def weights_hash(place: Path) -> str:
-    """A content hash of a model's files; "" for what is not on disk.
+    """A content hash of a model's files; "" if they are not on disk.
 
-    Files above 256 MiB are hashed by their size and 64 pieces of 1 MiB, evenly spread, which is enough to tell two
-    revisions of weights apart and takes well under a second.
+    Files above 256 MiB are hashed by their size and 64 pieces of 1 MiB, evenly spread, which distinguishes two
+    revisions of weights and takes well under a second.
     """
     if place.is_file():
         return _file_hash(place)

@@ -1,8 +1,8 @@
-"""Log-probabilities of many sequences that share prefixes, each unique token computed once.
+"""Computes log-probabilities of many sequences that share prefixes, with each unique token computed once.
 
 A long shared run (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the branches
-on top of it are packed into one row without padding, with a mask that lets each token see its own ancestors only.
-`encoding` encodes, `token_trie` finds what is shared.
+on top of it are packed into one row without padding, with a mask that lets each token see only its own ancestors.
+`encoding` encodes, and `token_trie` finds shared prefixes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 TRUNK: Final = 32
-"""A shared run of at least this many tokens is worth a forward pass of its own; shorter ones are repeated in each pack."""
+"""Shared runs of at least this many tokens get their own forward pass; shorter ones are repeated in each pack."""
 
 _SMALLEST_PACK: Final = 16
 _FASTEST_PACK: Final = {"cpu": 384, "cuda": 8192, "mps": 1024}
@@ -39,9 +39,9 @@ class SharedPrefixEngine:
 
     Args:
         model: in eval mode.
-        memory_bytes: what one forward pass may use on top of the weights: activations, mask, logits and the trunk's keys
-            and values. The size of a pack follows from it; an out-of-memory error halves it for good.
-        pack_tokens: upper bound of a pack; None: what is fastest on the device.
+        memory_bytes: memory of one forward pass on top of the weights: activations, mask, logits and the trunk's keys
+            and values. It determines the size of a pack; an out-of-memory error halves it permanently.
+        pack_tokens: upper bound of a pack; None for the fastest size on the device.
     """
 
     def __init__(self, model: PreTrainedModel, memory_bytes: int, pack_tokens: int | None = None) -> None:
@@ -56,7 +56,7 @@ class SharedPrefixEngine:
 
     @property
     def pack_tokens(self) -> int:
-        """The present upper bound of a pack; it shrinks when memory runs out."""
+        """The current upper bound of a pack; it shrinks when memory runs out."""
         return self._limit
 
     def logprobs(self, sequences: Sequences) -> list[tuple[float, ...]]:
@@ -104,14 +104,14 @@ class SharedPrefixEngine:
     # -- walking the trie ------------------------------------------------------------------------------------------
 
     def _grow(self, trunk: Node, cache: Any) -> None:
-        """Compute all below ``trunk``, whose keys and values are in ``cache`` (None: it is empty)."""
+        """Compute everything below ``trunk``, whose keys and values are in ``cache`` (None for an empty trunk)."""
         pack: list[Node] = []
         for top in list(trunk.children.values()):
             pack = self._branch(top, trunk, cache, pack)
         self._flush(pack, trunk, cache)
 
     def _branch(self, node: Node, trunk: Node, cache: Any, pack: list[Node]) -> list[Node]:
-        """Compute a subtree, or add it to the pack, which is returned (a new one where it was full)."""
+        """Compute a subtree or add it to the pack; returns the pack (a new one if it was full)."""
         stack = [node]
         while stack:
             node = stack.pop()
@@ -163,7 +163,7 @@ class SharedPrefixEngine:
         return cache
 
     def _flush(self, pack: list[Node], trunk: Node, cache: Any) -> None:
-        """Compute a pack; one that does not fit the memory after all is halved."""
+        """Compute a pack, halving it if it does not fit into memory."""
         if not pack:
             return
         try:
@@ -201,7 +201,8 @@ class SharedPrefixEngine:
         self._count(len(ids))
 
     def _masks(self, pack: list[Node], positions: list[int], shared: int) -> Any:
-        """What each token of the pack sees: the trunk, its ancestors in the pack, and itself; additive, [1, 1, q, k]."""
+        """Attention mask of the pack: each token sees the trunk, its ancestors in the pack, and itself; additive, [1,
+        1, q, k]."""
         device, dtype = self._model.device, self._model.dtype
         start: dict[int, int] = {}
         at = 0
@@ -256,7 +257,7 @@ class SharedPrefixEngine:
         self.forward_passes += 1
 
     def _can_share(self) -> bool:
-        """Whether packs give what single sequences give, tried on a few tokens of this very model."""
+        """Whether packs give the same result as single sequences, checked with a few tokens on this model."""
         kinds = set(getattr(self._config, "layer_types", None) or ["full_attention"])
         rope = getattr(self._config, "rope_parameters", None) or getattr(self._config, "rope_scaling", None) or {}
         kind = rope.get("rope_type", "default") if isinstance(rope, dict) else "default"
@@ -295,7 +296,7 @@ class SharedPrefixEngine:
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def _fitting(self, shared: int, wanted: int) -> int:
-        """How many tokens a pack may have on top of ``shared`` ones, with ``wanted`` rows of logits."""
+        """The number of tokens that a pack may have on top of ``shared`` ones, with ``wanted`` rows of logits."""
         c, width = self._config, self._model.dtype.itemsize
         hidden = int(c.hidden_size)
         heads = int(c.num_attention_heads)
@@ -316,14 +317,14 @@ class SharedPrefixEngine:
         return sum(len(n.tokens) for n in nodes) <= self._fitting(trunk.end, wanted)
 
     def _chunk(self, node: Node, at: int) -> int:
-        """How much of a trunk to compute next. Without a mask of its own, a chunk may be larger than a pack."""
+        """The number of trunk tokens to compute next. A chunk needs no mask, so it may be larger than a pack."""
         rest = len(node.tokens) - at
         size = min(rest, self._fitting(node.start + at, 0) * (4 if self._limit > _SMALLEST_PACK else 1))
         wanted = sum(1 for o in node.wanted if at <= o < at + size)
         return min(size, self._fitting(node.start + at, wanted)) if wanted else size
 
     def _after(self, error: Exception, size: int, *, whole: bool = False) -> None:
-        """Halve the pack after an out-of-memory error, unless it is ``whole``; anything else is raised."""
+        """Halve the pack after an out-of-memory error, unless it is ``whole``; other errors are raised."""
         text = str(error)
         if (
             not isinstance(error, torch.OutOfMemoryError)
@@ -338,14 +339,14 @@ class SharedPrefixEngine:
                 code="out_of_memory",
             ) from error
         self._limit = max(_SMALLEST_PACK, min(self._limit, size) // 2)
-        _log.warning("out of memory with %d tokens at once: going on with at most %d", size, self._limit)
-        gc.collect()  # a run collects seldom, and what failed may hang in a cycle
+        _log.warning("out of memory with %d tokens at once: continuing with at most %d", size, self._limit)
+        gc.collect()  # garbage is collected rarely during a run, and the failed tensors may be in a cycle
         if self._model.device.type == "cuda":
             torch.cuda.empty_cache()
 
 
 def _gather(logits: torch.Tensor, rows: list[int], targets: list[int]) -> list[float]:
-    """log softmax(logits)[rows, targets] in float32, in slices so that a large vocabulary needs little memory."""
+    """log softmax(logits)[rows, targets] in float32, in slices, so a large vocabulary needs little memory."""
     values: list[float] = []
     for at in range(0, len(rows), 64):
         row = torch.tensor(rows[at : at + 64], device=logits.device)
@@ -362,17 +363,18 @@ def _gather(logits: torch.Tensor, rows: list[int], targets: list[int]) -> list[f
 
 
 def _additive(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """0 where seen, the dtype's lowest value elsewhere."""
+    """0 for visible positions, the dtype's lowest value elsewhere."""
     mask = torch.zeros(seen.shape, dtype=dtype)
     return mask.masked_fill_(~seen, torch.finfo(dtype).min)[None, None]
 
 
 def _copy(cache: Any) -> Any:
-    """A cache of its own that shares the tensors: growing it leaves the original as it is (`torch.cat` makes new ones)."""
+    """A separate cache that shares the tensors; growing it leaves the original unchanged (`torch.cat` makes new
+    tensors)."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
-    # Made without a config, so that sliding-window layers keep all keys: the mask does the sliding.
+    # Made without a config, so sliding-window layers keep all keys; the mask does the sliding.
     copy: Any = DynamicCache()
     for layer in cache.layers if cache is not None else ():
         twin: Any = DynamicLayer()  # type: ignore[no-untyped-call]

@@ -1,6 +1,6 @@
 """transformers in process as a chat backend: concurrent requests are decoded together, in one worker thread.
 
-Decoding itself is in `batch_decoder`; loading in `loading`.
+`batch_decoder` decodes; `loading` loads the weights.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 OPTIONS: Final[Mapping[str, str]] = {
     **LOADING_OPTIONS,
-    "batch_rows": "requests decoded together, at most (default 16)",
-    "batch_tokens": "prompt and reply tokens in one batch, at most (default 32768)",
+    "batch_rows": "largest number of requests decoded together (default 16)",
+    "batch_tokens": "largest number of prompt and reply tokens in one batch (default 32768)",
 }
 SMALL: Final = 1_500_000_000
 _GATHER_S: Final = 0.01
-"""How long the worker waits for company once a request has come."""
+"""How long the worker waits for further requests after the first."""
 
 _Waiting = tuple["Row", asyncio.AbstractEventLoop, "asyncio.Future[ChatReply]"]
 
@@ -51,7 +51,7 @@ class TransformersChat(ChatModel):
         return load_causal_lm(self.uri.name, self.options)
 
     async def start(self) -> None:
-        """Load the model: what it is called and can do is known only then."""
+        """Load the model; its identity and capabilities are known only afterwards."""
         await self._ready()
 
     async def _ready(self) -> LoadedModel:
@@ -63,13 +63,13 @@ class TransformersChat(ChatModel):
     @property
     def identity(self) -> ModelIdentity:
         """Name and hash of the weights, with the dtype."""
-        assert self._loaded is not None, "start() comes first"
+        assert self._loaded is not None, "call start() first"
         return self._loaded.identity
 
     @property
     def capabilities(self) -> Capabilities:
         """Structured output by constrained decoding."""
-        assert self._loaded is not None, "start() comes first"
+        assert self._loaded is not None, "call start() first"
         return Capabilities(
             structured=True,
             context_tokens=self._loaded.context_tokens,
@@ -91,7 +91,7 @@ class TransformersChat(ChatModel):
         return await future
 
     async def aclose(self) -> None:
-        """Stop the worker thread at the next token; what it is at fails."""
+        """Stop the worker thread at the next token; its current requests fail."""
         if self._worker is not None:
             self._worker.stop()
             await asyncio.to_thread(self._worker.thread.join)
@@ -99,7 +99,7 @@ class TransformersChat(ChatModel):
 
 
 class _Worker:
-    """One thread that decodes whatever waits, in batches."""
+    """One thread that decodes waiting requests in batches."""
 
     def __init__(self, loaded: LoadedModel, rows: int, tokens: int) -> None:
         self._model = loaded
@@ -127,7 +127,7 @@ class _Worker:
             raise ContextTooLongError(
                 f"the prompt has {len(tokens)} tokens, and with {request.sampling.max_tokens} for the reply it does not"
                 f" fit the model's window of {window}",
-                hint="Use a model with a longer window, or give less material at a time.",
+                hint="Use a model with a longer window, or less material per request.",
             )
         return Row(request, tokens)
 
@@ -150,7 +150,9 @@ class _Worker:
             batch = self._take(backlog)
             try:
                 self._decode(batch)
-            except Exception as error:  # whatever torch raises becomes the requests' error, never a dead thread
+            except (
+                Exception
+            ) as error:  # any exception from torch becomes an error of the requests and never ends the thread
                 logging.getLogger("scirgen").debug("decoding failed", exc_info=True)
                 ours = error if isinstance(error, ScirgenError) else ModelError(
                     f"decoding failed: {type(error).__name__}: {str(error)[:200]}",
@@ -160,7 +162,8 @@ class _Worker:
                     _settle(loop, future, ours)
 
     def _gather(self, backlog: list[_Waiting]) -> bool:
-        """Move what has come into the backlog; waits when there is nothing to do. False: time to stop."""
+        """Move new requests into the backlog; waits if there is nothing to do. Returns False when it is time to
+        stop."""
         deadline: float | None = None if not backlog else time.monotonic()
         while True:
             try:
@@ -175,7 +178,8 @@ class _Worker:
                 deadline = time.monotonic() + _GATHER_S
 
     def _take(self, backlog: list[_Waiting]) -> list[_Waiting]:
-        """The one that waits longest, and those that share most of its prompt, as far as rows and tokens reach."""
+        """The request that has waited longest, and those that share most of its prompt, within the limits on rows and
+        tokens."""
         from scirgen.llm.local.kv_cache import common_prefix
 
         first = backlog[0]

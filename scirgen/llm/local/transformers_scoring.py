@@ -14,16 +14,17 @@ from scirgen.llm.tokens.encoding import Encoded, JointEncoder
 from scirgen.llm.uri import ModelURI
 
 SCORING_OPTIONS: Final[Mapping[str, str]] = {
-    "scoring_memory_mb": "memory one forward pass may use on top of the weights (default: 1024, on CUDA half of what is free)",
-    "scoring_pack_tokens": "upper bound of the tokens in one forward pass (default: what is fastest on the device)",
+    "scoring_memory_mb": "memory for one forward pass on top of the weights (default: 1024; on CUDA half of the free memory)",
+    "scoring_pack_tokens": "upper bound of the tokens in one forward pass (default: the fastest size on the device)",
 }
-"""``config.models.options`` that this module reads beside those of loading. They change the speed, never a score."""
+"""The keys of ``config.models.options`` that this module reads in addition to those of loading. They change the speed,
+but not a score."""
 
 
 class TransformersScoring(ScoringModel):
     """Implements `scirgen.llm.base.ScoringModel` on a model that transformers runs in this process.
 
-    A subclass that loads a model of its own overrides `load`.
+    A subclass that loads its own model overrides `load`.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {**LOADING_OPTIONS, **SCORING_OPTIONS}
@@ -69,14 +70,14 @@ class TransformersScoring(ScoringModel):
         )
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """See `ScoringModel.score`. Blocks a thread, not the event loop; calls take turns."""
+        """See `ScoringModel.score`. Blocks a thread, not the event loop; calls run one after another."""
         return await asyncio.to_thread(self.score_now, requests)
 
     def score_now(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """The same, in this thread."""
         with self._loaded.lock:
             encoded = [self._encode(r) for r in requests]
-            # Equal requests are computed once; the rest of what they share is the engine's to find.
+            # Equal requests are computed once; the engine finds other shared parts.
             unique = list(dict.fromkeys(e for e in encoded if isinstance(e, Encoded)))
             try:
                 values: Sequence[tuple[float, ...] | Exception] = self.engine.logprobs(
@@ -88,7 +89,7 @@ class TransformersScoring(ScoringModel):
             return [self._reply(e, found) for e in encoded]
 
     async def aclose(self) -> None:
-        """Nothing to close: the weights are shared with whoever else loaded them."""
+        """Nothing to close: other users may share the weights."""
 
     def _encode(self, request: ScoreRequest) -> Encoded | ModelError:
         try:
@@ -131,5 +132,5 @@ def _positive(options: Mapping[str, object] | None, name: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"models.options.{name}: {value!r} is not a positive number", hint=SCORING_OPTIONS[name])
+        raise ConfigError(f"models.options.{name}: {value!r} must be a positive number", hint=SCORING_OPTIONS[name])
     return value

@@ -1,7 +1,8 @@
-"""The servers that serve one model: the least loaded one is asked, one that fails is left alone for a while, faults are retried.
+"""The servers of one model. Calls go to the least loaded server; failing servers are paused, and transport errors are
+retried.
 
-Time spent waiting here is never part of a call, so it never counts as a server's time-out. What a person should know (a server
-that fell silent or came back, a long wait that a server asked for) is told to whom `EndpointPool.tell` names.
+Time spent waiting here is not part of a call, so it never counts as a server's timeout. Messages for the user (a server
+stopped responding or answers again, a server asked for a long wait) go to the callback set with `EndpointPool.tell`.
 """
 
 from __future__ import annotations
@@ -22,20 +23,22 @@ C = TypeVar("C")
 R = TypeVar("R")
 
 FAILURES_IN_A_ROW: Final = 8
-"""So many transport faults in a row, without an answer between them, open an endpoint's circuit."""
+"""Number of consecutive transport errors that open an endpoint's circuit."""
 
 GIVE_UP_S: Final = 60.0
-"""No endpoint has answered for so long: the run stops, instead of failing item after item."""
+"""After this time without an answer from any endpoint, the run stops instead of failing item after item."""
 
 LONG_WAIT_S: Final = 20.0
-"""A wait that a server asks for is told to the person from here on."""
+"""Waits of at least this length, requested by a server, are reported to the user."""
 
 START_RETRIES: Final = 3
-"""Before work begins: a passing fault must not refuse a run, and a server that is not there must be said soon."""
+"""Retries before work begins: enough that a temporary error does not stop a run, few enough to report a missing server
+soon."""
 
 
 class ServerGoneError(ServerUnavailableError):
-    """No server has answered for a minute, or all have refused every call for so long; going on with other items is pointless."""
+    """No server has answered for a minute, or all servers have refused every call for that long; other items would fail
+    too."""
 
     fatal = True
 
@@ -57,17 +60,17 @@ class Endpoint(Generic[C]):
     last_reply: float = field(default=0.0)
 
     def available(self, now: float) -> bool:
-        """Whether it may be asked now."""
+        """Whether it can be called now."""
         return self.failures < FAILURES_IN_A_ROW or (now >= self.shut_until and not self.probing)
 
     def answered(self, now: float) -> None:
-        """It answered, if only with a refusal."""
+        """Record an answer, including a refusal."""
         self.failures = 0
         self.probing = False
         self.last_answer = now
 
     def failed(self, now: float) -> None:
-        """A connection fault, a 5xx or a time-out."""
+        """Record a connection error, a 5xx or a timeout."""
         self.failures += 1
         self.probing = False
         if self.failures >= FAILURES_IN_A_ROW:
@@ -78,10 +81,10 @@ class EndpointPool(Generic[C]):
     """Runs calls against one of several equal servers.
 
     Args:
-        clients: one a server; its text is how messages name it.
+        clients: one per server; messages use its string form.
         limits: concurrency (over all servers), retries, requests and tokens a minute.
         where: names the model in messages.
-        patience_s: how long all calls may be refused for load, beyond the waits that servers ask for.
+        patience_s: how long all calls may be refused for load, beyond the waits that servers request.
         clock, sleep, rng: replaced in tests.
     """
 
@@ -120,19 +123,19 @@ class EndpointPool(Generic[C]):
         tokens: Callable[[], float] = lambda: 0.0,
         used: Callable[[R], float | None] = lambda _: None,
     ) -> R:
-        """Await ``call(client)``; after a transport fault again, at most ``limits.retries`` more times.
+        """Await ``call(client)``; after a transport error, retry at most ``limits.retries`` times.
 
-        While every call of every caller is refused for load, none of them fails for it: what failed then would be the run's next
-        thousand items. They go on waiting until one is served, or all have been refused for ``patience_s``.
+        While every call of every caller is refused for load, no call fails for that reason; otherwise the run's next
+        thousand items would fail. Callers wait until one is served, or all have been refused for ``patience_s``.
 
         Args:
             call: one attempt; raises our errors.
-            tokens: estimate of the tokens an attempt uses; only asked for with a cap on tokens.
-            used: what it really used, None where unknown.
+            tokens: estimate of the tokens of an attempt; only called with a cap on tokens. used: the tokens that it
+                actually used, or None.
 
         Raises:
             ServerGoneError: no server has answered for `GIVE_UP_S`.
-            RunStoppingError: `drain` was called, and this call is not on its way.
+            RunStoppingError: `drain` was called before this call started.
             ModelError: the last attempt's.
         """
         failed: Endpoint[C] | None = None
@@ -161,7 +164,7 @@ class EndpointPool(Generic[C]):
             else:
                 now = self._clock()
                 if endpoint.failures >= FAILURES_IN_A_ROW:
-                    self.note(f"{endpoint.client}: answers again")
+                    self.note(f"{endpoint.client} answers again")
                 endpoint.answered(now)
                 endpoint.last_reply = now
                 endpoint.limit.release(now - began)
@@ -174,13 +177,14 @@ class EndpointPool(Generic[C]):
         raise AssertionError("unreachable")
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told what a person should know; what there was before is told now."""
+        """Set the callback for messages to the user; earlier messages are passed on now."""
         for message in self._told:
             to(message)
         self._told, self.note = [], to
 
     def drain(self) -> None:
-        """The run is stopping: calls on their way come back, but nothing is tried again and nobody waits for a cap or a server."""
+        """The run is stopping: calls in flight finish, but nothing is retried, and no call waits for a cap or a
+        server."""
         self._stopping = True
         for pause in self._pauses:
             pause.cancel()
@@ -198,7 +202,8 @@ class EndpointPool(Generic[C]):
             raise RunStoppingError(f"{self._where}: the run is stopping; this call was not made")
 
     async def _place(self, tokens: float, failed: Endpoint[C] | None) -> Endpoint[C]:
-        """Wait until the caps, a circuit and a limit allow a call; elsewhere than where it just failed, if possible."""
+        """Wait until the caps, a circuit and a limit allow a call, if possible on another server than the one that just
+        failed."""
         wait = max(
             self._requests.take(1) if self._requests else 0.0,
             self._tokens.take(tokens) if self._tokens else 0.0,
@@ -234,8 +239,12 @@ class EndpointPool(Generic[C]):
             endpoint.failed(now)
             if endpoint.failures == FAILURES_IN_A_ROW:
                 others = any(e.failures < FAILURES_IN_A_ROW for e in self.endpoints)
-                left = "the other servers go on" if others else f"the run stops when none answers for {GIVE_UP_S:.0f} s"
-                self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} faults in a row ({error}); {left}")
+                left = (
+                    "the other servers continue"
+                    if others
+                    else f"the run stops if no server answers for {GIVE_UP_S:.0f} s"
+                )
+                self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} consecutive errors ({error}); {left}")
         endpoint.limit.release(refused=True)
 
     def _asked_wait(self, error: Exception) -> float | None:
@@ -244,10 +253,10 @@ class EndpointPool(Generic[C]):
         return None if after is None else min(after, self._longest_wait)
 
     def _all_refused(self, since: float) -> bool:
-        """Whether nobody was served since then (when the caller was refused before), and there is still reason to hope.
+        """Whether no call was served since then (when the caller was refused before) and waiting can still help.
 
         Raises:
-            ServerGoneError: there is none.
+            ServerGoneError: it cannot.
         """
         served = max(e.last_reply for e in self.endpoints)
         if not self._patience or served > since:
@@ -256,8 +265,8 @@ class EndpointPool(Generic[C]):
         if refused >= self._patience + self._asked_to_wait:
             raise ServerGoneError(
                 f"{self._where}: every call has been refused for load for {refused:.0f} s",
-                hint="Look at the account's limits, lower limits.concurrency or set limits.requests_per_minute; the same command "
-                "goes on from here.",
+                hint="Check the account's limits, lower limits.concurrency or set limits.requests_per_minute; the same command "
+                "continues from here.",
                 code="rate_limited",
             )
         return True
@@ -267,14 +276,15 @@ class EndpointPool(Generic[C]):
         if silent >= GIVE_UP_S and all(e.failures >= FAILURES_IN_A_ROW for e in self.endpoints):
             raise ServerGoneError(
                 f"{self._where}: no server has answered for {silent:.0f} s",
-                hint="Start the server again, then run the same command; it goes on from here.",
+                hint="Start the server again, then run the same command; it continues from here.",
             )
 
 
 async def ask_each(pool: EndpointPool[C], limits: LimitsConfig, ask: Callable[[C], Awaitable[R]]) -> list[R]:
-    """What each server says before work begins, passing faults retried; one that is down is left out, and told of.
+    """Ask each server before work begins, with retries of temporary errors. A server that is down is left out and
+    reported.
 
-    Nobody is kept waiting here: a server that asks for a long wait counts as down.
+    This never waits long: a server that asks for a long wait counts as down.
 
     Raises:
         ModelError: that of the first server, where all are down; any other than a fault of the transport at once.
@@ -302,5 +312,5 @@ async def ask_each(pool: EndpointPool[C], limits: LimitsConfig, ask: Callable[[C
     if not found:
         raise down[0][1]
     for client, fault in down:
-        pool.note(f"{client}: {fault.message}; the other servers go on")
+        pool.note(f"{client}: {fault.message}; the other servers continue")
     return found

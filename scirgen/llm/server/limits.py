@@ -1,6 +1,7 @@
-"""How fast to ask: bounded retries with jitter, a concurrency limit that adapts, caps on requests and tokens a minute.
+"""Limits the rate of calls: bounded retries with jitter, an adaptive concurrency limit, caps on requests and tokens per
+minute.
 
-`endpoints` chooses the server; the error classes say what an error means.
+`endpoints` chooses the server; the error classes define what an error means.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 from scirgen.core.errors import RateLimitedError, ServerUnavailableError
 
 RETRYABLE: Final = (RateLimitedError, ServerUnavailableError)
-"""Faults of the transport. A reply's content is never retried here."""
+"""Transport errors. This module never retries because of a reply's content."""
 
 Clock = Callable[[], float]
 
@@ -25,8 +26,7 @@ def backoff_s(
 ) -> float:
     """Seconds to wait before retry ``attempt`` (0 is the first).
 
-    Full jitter: uniform in [0, min(cap, base 2^attempt)], see Brooker, "Exponential Backoff And Jitter" (AWS, 2015). A
-    server's Retry-After is a lower bound, to which a tenth of jitter is added so that callers do not come back together.
+    Full jitter: uniform in [0, min(cap, base 2^attempt)], see Brooker, "Exponential Backoff And Jitter" (AWS, 2015). A server's Retry-After is a lower bound; a jitter of up to a tenth is added so callers do not return together.
     """
     if retry_after is not None:
         return retry_after + rng.uniform(0, 0.1 * retry_after + 0.01)
@@ -34,9 +34,9 @@ def backoff_s(
 
 
 class AdaptiveLimit:
-    """At most ``limit`` calls at a time; the limit follows what the server bears, between 1 and ``most``.
+    """At most ``limit`` calls at a time; the limit adapts to the server, between 1 and ``most``.
 
-    It begins at ``most`` and is looked at once a window, which is ``limit`` finished calls (about one round trip each):
+    It starts at ``most`` and is adjusted once per window of ``limit`` finished calls (about one round trip each):
 
     - more than `OVERLOAD_SHARE` of them refused for load (429, 503, time-outs): multiplied by ``1 - share / 2``. A single
       refusal does not count, for random faults would otherwise push the limit to nothing (the classic AIMD of TCP settles
@@ -71,11 +71,11 @@ class AdaptiveLimit:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self._leave()  # the place was given just before the cancellation; pass it on
+                self._leave()  # the place was assigned just before the cancellation, so pass it on
             raise
 
     def release(self, latency_s: float | None = None, *, refused: bool = False) -> None:
-        """Give the place back, with what the call taught: its latency when answered, or that it was refused for load."""
+        """Give the place back, and record the call's latency, or that it was refused for load."""
         if refused:
             self._refused += 1
         elif latency_s is not None:
@@ -86,7 +86,7 @@ class AdaptiveLimit:
 
     @property
     def load(self) -> float:
-        """Share of the limit that is taken, waiting ones counted."""
+        """Share of the limit in use, including waiting calls."""
         return (self.in_flight + len(self._waiting)) / self.limit
 
     def _leave(self) -> None:
@@ -107,7 +107,7 @@ class AdaptiveLimit:
         else:
             self.limit = min(float(self.most), self.limit + max(1.0, self.most / 20))
         if latency is not None:
-            # Falls at once and rises slowly: a server that has become slow must not soon count as usual.
+            # Falls at once and rises slowly, so a server that has become slow does not soon count as normal.
             self._usual = latency if self._usual is None else min(latency, 0.98 * self._usual + 0.02 * latency)
         self._window.clear()
         self._refused = 0
@@ -130,7 +130,7 @@ class MinuteCap:
         return max(0.0, (self._level - self._burst) / self._rate)
 
     def settle(self, booked: float, used: float) -> None:
-        """Correct a booking by what was really used."""
+        """Correct a booking with the actual usage."""
         self._leak()
         self._level = max(0.0, self._level + used - booked)
 

@@ -1,7 +1,8 @@
 """An OpenAI-compatible server through the openai client: its addresses, keys, headers, Azure's dialect, proxies and certificates.
 
-Requests are the client's low-level ones: JSON in, JSON out, for its typed requests cost two to five times the processor time
-(`docs/benchmarks/throughput.md`). Ours are the limits on time and size, and the errors (`server_errors`). Retries are `endpoints`.
+It uses the client's low-level requests (JSON in, JSON out), since typed requests cost two to five times the processor
+time (`docs/benchmarks/throughput.md`). It adds limits on time and size, and maps errors (`server_errors`). `endpoints`
+retries.
 """
 
 from __future__ import annotations
@@ -38,19 +39,20 @@ R = TypeVar("R")
 HTTP_CLIENT: type[httpx2.AsyncClient] = (
     openai.DefaultAioHttpClient if find_spec("aiohttp") else openai.DefaultAsyncHttpxClient
 )
-"""The client's aiohttp transport takes half the processor time of its own; it is used where ``scirgen[fast]`` is installed."""
+"""The client's aiohttp transport needs half the processor time of the default one; it is used if ``scirgen[fast]`` is
+installed."""
 
 HOSTED: Final = "https://api.openai.com/v1"
-"""Where `openai:NAME` without an address goes, unless OPENAI_BASE_URL says otherwise."""
+"""Address for `openai:NAME` without an address, unless OPENAI_BASE_URL is set."""
 
 MAX_WINDOW: Final = 2**31
-"""A server that states a longer context window is not believed."""
+"""A longer context window in a server's answer is ignored."""
 
 _MOST_FILE: Final = 512 * 2**20
 """Bytes of a batch's result file: up to 50,000 replies."""
 
 _NO_LIMIT: Final = 10**6
-"""Connections; None would mean 100 to the aiohttp transport, and 0 none to the other."""
+"""Number of connections; None would mean 100 to the aiohttp transport, and 0 would mean none to the other."""
 
 _REQUEST_IDS: Final = ("x-request-id", "apim-request-id", "x-ms-request-id")
 _SECRET_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "proxy-authorization", "cookie"})
@@ -58,13 +60,13 @@ _SECRET_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "pr
 
 @dataclass(frozen=True)
 class Access:
-    """How one server is asked.
+    """Address, key and dialect of one server.
 
     Attributes:
-        url: as the user wrote it; a query is sent with every request.
+        url: as the user wrote it; its query is sent with every request.
         key: sent as a bearer token, to Azure as ``api-key``.
         headers, query: sent with every request.
-        azure: Azure's dialect, which puts the deployment into the path and asks for an ``api-version``.
+        azure: use Azure's dialect, which puts the deployment into the path and needs an ``api-version``.
         token: a Microsoft Entra token, instead of Azure's key.
     """
 
@@ -80,9 +82,9 @@ class OpenAIServer:
     """One server. Its connections are opened on first use; any number of requests may be in flight.
 
     Args:
-        access: where it is and how it is asked.
-        limits: ``timeout_s`` for a whole request, from its first byte sent to the reply's last one received, however
-            steadily bytes trickle in; ``max_reply_mb``.
+        access: address, key and dialect.
+        limits: ``timeout_s`` for a whole request, from the first byte sent to the last byte received, even while bytes
+            keep arriving; ``max_reply_mb``.
         where: names the model in messages.
     """
 
@@ -107,28 +109,29 @@ class OpenAIServer:
         return self._json(await self._asked(lambda client: client.post(path, body=body, cast_to=httpx2.Response)))
 
     async def get(self, path: str) -> Any:
-        """The parsed JSON of the answer to a GET; raises as `post` does."""
+        """The parsed JSON of the answer to a GET; raises the same errors as `post`."""
         return self._json(await self._asked(lambda client: client.get(path, cast_to=httpx2.Response)))
 
     async def ask(self, call: Callable[[openai.AsyncOpenAI], Awaitable[Any]]) -> dict[str, Any]:
-        """The JSON object that one of the client's ``with_raw_response`` calls brings; raises as `post` does."""
+        """The JSON object that one of the client's ``with_raw_response`` calls returns; raises the same errors as
+        `post`."""
         found = self._json((await self._asked(call)).http_response)
         if not isinstance(found, dict):
             raise self._unreadable("not a JSON object")
         return found
 
     async def content(self, file_id: str) -> bytes:
-        """A file's content; raises as `post` does."""
+        """A file's content; raises the same errors as `post`."""
         answer = await self._asked(lambda client: client.files.content(file_id))
         return bytes(answer.content)
 
     async def _asked(self, call: Callable[[openai.AsyncOpenAI], Awaitable[R]]) -> R:
         try:
-            # The client's own time limit starts again with every byte.
+            # The client's own time limit restarts with every byte.
             async with asyncio.timeout(self._timeout_s):
                 return await call(self._opened())
         except (TimeoutError, openai.APITimeoutError) as error:
-            # The aiohttp transport calls every connection that cannot be made a time-out.
+            # The aiohttp transport reports every failed connection attempt as a timeout.
             if any(isinstance(cause, OSError) and not isinstance(cause, TimeoutError) for cause in causes(error)):
                 raise connection_error(error, self._where) from None
             raise ServerUnavailableError(
@@ -164,13 +167,13 @@ class OpenAIServer:
         return self._client
 
     async def _bound(self, answer: httpx2.Response) -> None:
-        """Called with an answer's headers: its body is counted as it comes, and again as it is decompressed."""
+        """Called with an answer's headers; counts the size of its body as it arrives and as it is decompressed."""
         most = _MOST_FILE if answer.request.url.path.endswith("/content") else self._most
         length, coding = answer.headers.get("content-length", ""), answer.headers.get("content-encoding", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > most):
             raise self._too_large(most)
         if coding not in ("", "identity", "gzip", "deflate"):
-            raise self._unreadable("compressed in a way that was not asked for")
+            raise self._unreadable("compressed with a method that was not requested")
         answer.stream = _Bounded(answer.stream, most, coding, self._too_large)  # type: ignore[arg-type]
         if coding:
             del answer.headers["content-encoding"]
@@ -178,15 +181,15 @@ class OpenAIServer:
     def _too_large(self, most: int) -> ReplyTooLargeError:
         return ReplyTooLargeError(
             f"{self._where}: the server's answer is larger than {most / 1e6:g} MB",
-            hint="Raise limits.max_reply_mb if such answers are right.",
+            hint="If such answers are expected, raise limits.max_reply_mb.",
         )
 
     async def list_models(self) -> dict[str, int | None]:
-        """Names the server lists, with their window where it says so; {} where it has no such list.
+        """Names of the server's models, with their windows if given; {} if the server has no such list.
 
         Raises:
             ModelAccessError: the key is refused.
-            ServerUnavailableError: nobody answers.
+            ServerUnavailableError: no server answers.
         """
         try:
             page = await self.get("/models")
@@ -211,7 +214,7 @@ class OpenAIServer:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """An answer's body, decompressed, of which never more than ``most`` bytes exist."""
+    """An answer's decompressed body, with at most ``most`` bytes in memory."""
 
     def __init__(
         self, body: httpx2.AsyncByteStream, most: int, coding: str, too_large: Callable[[int], Exception]
@@ -220,7 +223,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = made = 0
-        # 47: zlib finds out itself whether a gzip or a zlib header stands there.
+        # 47: zlib detects a gzip or a zlib header itself.
         unpack = zlib.decompressobj(47) if self._coding in ("gzip", "deflate") else None
         async for chunk in self._body:
             received += len(chunk)
@@ -246,8 +249,8 @@ def _client(
     address = urlsplit(access.url)
     query = {**dict(parse_qsl(address.query)), **access.query}
     base_url = address._replace(query="").geturl()
-    # No pool limit: how much is in flight is decided in `endpoints`, and time in our own queue must not count as the server's
-    # time-out. A redirect is an error: it would take the key along.
+    # No pool limit: `endpoints` limits the calls in flight, and time in our own queue must not count as the server's
+    # timeout. A redirect is an error, because it would also send the key.
     http = HTTP_CLIENT(
         timeout=httpx2.Timeout(timeout_s),
         limits=httpx2.Limits(max_connections=_NO_LIMIT, max_keepalive_connections=_NO_LIMIT),
@@ -261,7 +264,7 @@ def _client(
             default_headers=headers, default_query=query,
         )  # fmt: skip
     version = query.pop("api-version", None)
-    # The resource's address alone, or one with a path of its own (a gateway, a deployment).
+    # The resource's address, or an address with a path (a gateway, a deployment).
     place: dict[str, Any] = {"base_url": base_url} if address.path.strip("/") else {"azure_endpoint": base_url}
     return openai.AsyncAzureOpenAI(
         **place, api_version=version, azure_ad_token=access.token, api_key=None if access.token else access.key,
@@ -270,10 +273,10 @@ def _client(
 
 
 def open_servers(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> list[OpenAIServer]:
-    """One `OpenAIServer` an address of the URI.
+    """One `OpenAIServer` per address of the URI.
 
     Raises:
-        ModelAccessError: no key in the environment, and the server is not one of your own.
+        ModelAccessError: no key in the environment, and the server is not the user's own.
         ConfigError: an option cannot be used, or Azure's ``api-version`` is missing.
     """
     urls = [*uri.urls] or [_address_from_environment(uri)]
@@ -302,7 +305,8 @@ def _address_from_environment(uri: ModelURI) -> str:
 
 
 def _speaks_azure(url: str) -> bool:
-    """An ``api-version`` says so, unless the path names the version: Azure's newer API (.../openai/v1) is OpenAI's own."""
+    """Whether a server speaks Azure's dialect: it has an ``api-version`` and no version in the path (Azure's newer API,
+    .../openai/v1, is OpenAI's own)."""
     parts = urlsplit(url)
     return "api-version" in dict(parse_qsl(parts.query)) and not parts.path.rstrip("/").endswith("/v1")
 
@@ -313,7 +317,7 @@ def _versioned(uri: ModelURI, url: str, query: Mapping[str, str]) -> Mapping[str
     version = version or os.environ.get("OPENAI_API_VERSION", "").strip()
     if not version:
         raise ConfigError(
-            f"{uri}: Azure asks for an api-version",
+            f"{uri}: Azure needs an api-version",
             hint="Add it to the address, ...?api-version=2024-10-21, or set OPENAI_API_VERSION.",
         )
     return {**query, "api-version": version}
@@ -326,7 +330,7 @@ def _key(uri: ModelURI, url: str, models: ModelsConfig, azure: bool) -> str:
     if not key and (azure or host.endswith("openai.com")):
         raise ModelAccessError(
             f"{uri}: no key in the environment variable {variable}",
-            hint=f"Set {variable}, or name a server of your own: openai:NAME@http://HOST:PORT/v1",
+            hint=f"Set {variable}, or name your own server: openai:NAME@http://HOST:PORT/v1",
         )
     return key or "none"
 
@@ -339,12 +343,12 @@ def _mapping(options: Mapping[str, object], name: str, read: Callable[[str, str]
 
 
 def _header(name: str, value: str) -> str:
-    """``$NAME`` is read from the environment, so that no file holds a key."""
+    """The value of a header; ``$NAME`` is read from the environment, so files contain no keys."""
     if not value.startswith("$"):
         if name.lower() in _SECRET_HEADERS:
             raise ConfigError(
-                f"models.options.extra_headers: the value of {name} does not belong into a file",
-                hint=f"Write {name}: $VARIABLE, and put it into that environment variable.",
+                f"models.options.extra_headers: the value of {name} must not be in a file",
+                hint=f"Write {name}: $VARIABLE, and put the value into that environment variable.",
             )
         return value
     found = secret_from_environment(value[1:])

@@ -1,6 +1,7 @@
 """Any OpenAI-compatible server (vLLM, Ollama, llama.cpp, LM Studio, the hosted APIs) as a chat backend.
 
-HTTP is `openai_client`, its errors are `server_errors`, retries and several servers are `endpoints`, log-probabilities are `openai_scoring`.
+`openai_client` does the HTTP, `server_errors` defines its errors, `endpoints` handles retries and several servers, and
+`openai_scoring` gets log-probabilities.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from scirgen.llm.uri import ModelURI
 
 Form = Literal["json_schema", "json_object", "prompt"]
 FORMS: Final[tuple[Form, ...]] = ("json_schema", "json_object", "prompt")
-"""How a server is asked for JSON, best first; a server that refuses one is asked with the next from then on."""
+"""Ways to request JSON, best first; if a server refuses one, the next is used from then on."""
 
 OPTIONS: Final[Mapping[str, str]] = {
     "api_key_env": "name of the environment variable with the key (default OPENAI_API_KEY, for Azure AZURE_OPENAI_API_KEY)",
     "extra_headers": "headers of every request; a value $NAME is read from the environment",
     "extra_query": "query parameters of every request",
     "structured": "json_schema (default), json_object or prompt: how the server is asked for JSON",
-    "context_tokens": "the model's window, where the server does not say",
-    "extra_body": "further fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
-    "max_tokens_field": "max_tokens (default for servers of your own) or max_completion_tokens (default for api.openai.com)",
+    "context_tokens": "the model's context window, if the server does not report it",
+    "extra_body": "additional fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
+    "max_tokens_field": "max_tokens (default for your own servers) or max_completion_tokens (default for api.openai.com)",
 }  # fmt: skip
 
 _SMALL: Final = 1_500_000_000
 
 
 def parameters_in_name(name: str) -> int | None:
-    """The size a model's name states ("Qwen2.5-0.5B-Instruct", "smollm2:135m"); None where it states none."""
+    """The number of parameters in a model's name ("Qwen2.5-0.5B-Instruct", "smollm2:135m"), or None."""
     found = re.search(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)\s*([bBmM])(?![A-Za-z])", name)
     return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
 
@@ -67,7 +68,7 @@ class OpenAIChat(ChatModel):
         self._pool: EndpointPool[OpenAIServer] | None = None
 
     async def start(self) -> None:
-        """Check key and address, and learn the model's window where the server's list of models says it."""
+        """Check key and address, and get the model's window if the server's list of models gives it."""
         self._servers = open_servers(self.uri, self.models, self.limits)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
         for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
@@ -75,7 +76,7 @@ class OpenAIChat(ChatModel):
 
     @property
     def retried(self) -> int:
-        """Calls that were made again after a fault of the transport."""
+        """Number of calls repeated after a transport error."""
         return self._pool.retried if self._pool else 0
 
     @property
@@ -85,7 +86,7 @@ class OpenAIChat(ChatModel):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Structured output, by whatever way the server takes."""
+        """Structured output, in any way that the server supports."""
         size = parameters_in_name(self.uri.name)
         return Capabilities(
             structured=True,
@@ -95,18 +96,18 @@ class OpenAIChat(ChatModel):
         )
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told of servers that fall silent and come back."""
+        """Set the callback for messages about servers that stop responding or answer again."""
         if self._pool:
             self._pool.tell(to)
 
     def drain(self) -> None:
-        """Try nothing again from now on."""
+        """Stop retrying."""
         if self._pool:
             self._pool.drain()
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """See `ChatModel.chat`."""
-        assert self._pool is not None, "start() comes first"
+        assert self._pool is not None, "call start() first"
         return await self._pool.run(
             lambda server: self._chat_in_some_form(server, request),
             tokens=lambda: estimated_tokens(request),
@@ -123,7 +124,7 @@ class OpenAIChat(ChatModel):
             except RefusedRequestError as error:
                 refused = refused or error
                 continue
-            # What the server refused before this form worked, it will refuse again.
+            # The server will refuse again what it refused before this form worked.
             self._forms = self._forms[self._forms.index(form) :] if form in self._forms else self._forms
             return reply
         assert refused is not None
@@ -140,7 +141,7 @@ class OpenAIChat(ChatModel):
             "model": self.uri.name,
             "messages": messages,
             "temperature": sampling.temperature,
-            # A choice comes inside an object here; prompts leave room for the bare words only.
+            # A choice is wrapped in an object here, while prompts leave room only for the words themselves.
             self._max_tokens_field: sampling.max_tokens + (_WRAPPING_TOKENS if is_choice(request.schema) else 0),
         }
         if sampling.top_p < 1:
@@ -172,16 +173,17 @@ class OpenAIChat(ChatModel):
 
 
 _WRAPPING_TOKENS = 24
-"""For ``{"choice": "..."}`` around a choice, however a server likes to break its lines."""
+"""Extra tokens for ``{"choice": "..."}`` around a choice, with any line breaks."""
 
 
 def estimated_tokens(request: ChatRequest) -> float:
-    """Roughly what a request uses, for caps on tokens a minute: four characters a token, and half of what it may write."""
+    """Rough estimate of a request's tokens, for caps on tokens per minute: four characters per token, and half of the
+    allowed reply."""
     return sum(len(m.content) for m in request.messages) / 4 + request.sampling.max_tokens / 2
 
 
 def reply_of(completion: object, request: ChatRequest, where: str) -> ChatReply:
-    """Our reply for the JSON of a chat completion.
+    """Convert the JSON of a chat completion to a reply.
 
     Raises:
         ReplyRefusedError: the model declined, or its provider filtered the reply.
@@ -192,7 +194,7 @@ def reply_of(completion: object, request: ChatRequest, where: str) -> ChatReply:
         choice = answer.choices[0]
     except (ValidationError, IndexError):
         raise ServerUnavailableError(
-            f"{where}: the server's answer holds no reply", hint="Run again to retry it."
+            f"{where}: the server's answer contains no reply", hint="Run again to retry it."
         ) from None
     finish, text = whole_characters(choice.finish_reason or "stop")[:40], choice.message.content or ""
     if choice.message.refusal or finish == "content_filter":
@@ -229,7 +231,7 @@ class _Usage(BaseModel):
 
 
 class _Completion(BaseModel):
-    """What is read of a server's answer; whatever else it holds is left alone."""
+    """The fields that are read from a server's answer; others are ignored."""
 
     choices: list[_Choice]
     usage: _Usage | None = None
@@ -241,7 +243,7 @@ def is_choice(schema: Schema | None) -> bool:
 
 
 def wrapped(schema: Schema) -> Schema:
-    """A plain choice as an object with one property, for servers take only objects at the root."""
+    """A plain choice as an object with one property, since servers accept only objects at the root."""
     if not is_choice(schema):
         return schema
     return {
@@ -254,7 +256,7 @@ def wrapped(schema: Schema) -> Schema:
 
 
 def unwrapped(text: str) -> str:
-    """The choice inside the object of `wrapped`; the text as it is where there is none."""
+    """The choice inside the object of `wrapped`, or the unchanged text if there is none."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,6 +1,6 @@
 """Log-probabilities from an OpenAI-compatible server: ``echo`` with ``logprobs``, or vLLM's ``prompt_logprobs``.
 
-A vLLM that also takes token ids is asked through `vllm_server`; see `piece_alignment` for where the answer begins.
+For a vLLM server that also takes token ids, it uses `vllm_server`. `piece_alignment` finds the start of the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Way = Literal["echo", "prompt_logprobs"]
 WAYS: Final[tuple[Way, ...]] = ("echo", "prompt_logprobs")
 
 Rows = list[tuple[str, float | None]]
-"""A prompt's tokens as text with their log-probabilities; None for the first, before which there is nothing."""
+"""A prompt's tokens as text with their log-probabilities; None for the first token."""
 
 
 R = TypeVar("R")
@@ -36,8 +36,8 @@ class OpenAIScoring(ScoringModel):
     """A `ScoringModel` over a server that gives a prompt's log-probabilities (vLLM and llama-cpp-python do, hosted APIs don't).
 
     A vLLM server started with ``--enable-scale-out --enable-prompt-tokens-details`` takes and returns token ids: then
-    shared prefixes are read from its cache, and chat messages can be the prompt. On other servers each request is computed
-    whole, and chat messages are refused, for the server's chat template cannot be applied to a completion.
+    shared prefixes are read from its cache, and chat messages can be the prompt. Other servers compute each request in
+    full and refuse chat messages, since the server's chat template cannot be applied to a completion.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
@@ -57,7 +57,7 @@ class OpenAIScoring(ScoringModel):
 
         Raises:
             CannotScoreError: it gives none.
-            ServerUnavailableError: it fails at every try.
+            ServerUnavailableError: every attempt fails.
         """
         self._servers = open_servers(self.uri, self.models, self.limits)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
@@ -106,16 +106,16 @@ class OpenAIScoring(ScoringModel):
 
     @property
     def retried(self) -> int:
-        """Calls that were made again after a fault of the transport."""
+        """Number of calls repeated after a transport error."""
         return self._pool.retried if self._pool else 0
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Who is told of servers that fall silent and come back."""
+        """Set the callback for messages about servers that stop responding or answer again."""
         if self._pool:
             self._pool.tell(to)
 
     def drain(self) -> None:
-        """Try nothing again from now on."""
+        """Stop retrying."""
         if self._pool:
             self._pool.drain()
 
@@ -126,8 +126,8 @@ class OpenAIScoring(ScoringModel):
         return list(await asyncio.gather(*(self._guarded(partial(self._score_one, request=r)) for r in requests)))
 
     async def _guarded(self, call: Callable[[OpenAIServer], Awaitable[R]]) -> R | ModelError:
-        """``call`` on some server, when its turn comes; what concerns this one request alone is returned."""
-        assert self._pool is not None, "start() comes first"
+        """Run ``call`` on a server when its turn comes; an error that concerns only this request is returned."""
+        assert self._pool is not None, "call start() first"
         async with self._slots:
             try:
                 with reading(str(self.uri)):
@@ -137,7 +137,7 @@ class OpenAIScoring(ScoringModel):
                     raise
                 return error
             except CannotScoreError as error:
-                # That it can was seen before the run began: one odd answer, or one refused text, does not stop it.
+                # The server passed the check at the start, so one odd answer or refused text does not stop the run.
                 return ModelError(error.message, hint="Run again to retry it.", code="no_scores")
 
     async def _score_one(self, server: OpenAIServer, request: ScoreRequest) -> ScoreReply:
@@ -195,6 +195,6 @@ def _from_prompt_logprobs(completion: object) -> Rows:
     entries = _choice(completion).get("prompt_logprobs")
     if not entries:
         raise CannotScoreError("the server answers without log-probabilities of the prompt")
-    # The first is empty; in the others the token itself comes first.
+    # The first entry is empty; in the others the token itself comes first.
     found = [next(iter(entry.values())) if entry else {} for entry in entries]
     return [(token.get("decoded_token") or "", token.get("logprob")) for token in found]

@@ -1,4 +1,4 @@
-"""Which of our errors an OpenAI-compatible server's answer is. A message never holds a key."""
+"""Maps answers of an OpenAI-compatible server to scirgen's errors. A message never contains a key."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _KEY = re.compile(r"\b(sk-|key-|Bearer )[A-Za-z0-9_\-.*]{4,}")
 _GONE = re.compile(r"model.{0,60}(not found|does not exist|not loaded|unloaded|not exist)|unknown model", re.I | re.S)
 
 _SAID: Final = 4000
-"""Characters of an error's body that are looked at."""
+"""Number of characters of an error's body that are read."""
 
 
 class RefusedRequestError(ModelError):
-    """Another 4xx: the server does not take the request as it is, and would not on the next try."""
+    """Another 4xx: the server refuses this request, and a retry would not help."""
 
     code = "request_refused"
     retryable = False
@@ -39,7 +39,7 @@ class NotFoundError(ModelAccessError):
 
 
 class ServerErrorStatus(ServerUnavailableError):
-    """The server is there, and answers with 5xx (or 408, 409)."""
+    """The server answers with 5xx (or 408, 409)."""
 
 
 class ReplyTooLargeError(ModelError):
@@ -64,8 +64,8 @@ def status_error(
         said = f"{said} (request id {noted})"
     if status < 400:
         return ModelAccessError(
-            f"{where}: the server redirects (HTTP {status}), and scirgen does not follow: a key would go along",
-            hint="Name the address it redirects to, with https where the server asks for it.", code="redirected",
+            f"{where}: the server redirects (HTTP {status}), and scirgen does not follow, because that would also send the key",
+            hint="Use the address that it redirects to, with https if needed.", code="redirected",
         )  # fmt: skip
     if status in (401, 403):
         return ModelAccessError(
@@ -105,7 +105,7 @@ def connection_error(error: BaseException, where: str) -> ModelError:
             f"{where}: TLS: {clean(str(tls))}",
             hint="Does the server speak https at this address and port?", code="tls",
         )  # fmt: skip
-    # The innermost error that says something: the libraries around it say no more than that a connection failed.
+    # The innermost error with a message, since the libraries around it only say that a connection failed.
     said = [clean(cause.strerror or str(cause)) for cause in causes(error) if isinstance(cause, OSError) and str(cause)]
     what = said[-1] if said else clean(str(error.__cause__ or error)) or type(error).__name__
     return ServerUnavailableError(
@@ -115,7 +115,7 @@ def connection_error(error: BaseException, where: str) -> ModelError:
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """An answer of another form than the API's is a fault of the server, not of ours."""
+    """Report an answer that does not have the API's form as a server error."""
     try:
         yield
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError, RecursionError) as error:
@@ -126,7 +126,7 @@ def reading(where: str) -> Iterator[None]:
 
 
 def clean(text: str) -> str:
-    """A server's words as a message may show them: one line, at most 300 characters, no key."""
+    """A server's text for use in a message: one line, at most 300 characters, without keys."""
     return _KEY.sub("[key]", " ".join(text[:_SAID].split()))[:300]
 
 

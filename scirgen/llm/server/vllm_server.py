@@ -17,10 +17,10 @@ from scirgen.llm.uri import ModelURI
 
 R = TypeVar("R")
 Guarded = Callable[[Callable[[OpenAIServer], Awaitable[R]]], Awaitable[R | ModelError]]
-"""Runs a call on one of the servers; gives its result, or the error that concerns it alone."""
+"""Runs a call on one of the servers and returns its result, or the error that concerns only this call."""
 
 CACHED_TRIES: Final = 2
-"""A request is sent so often in the hope for a reply from the cache, then once more without the cache."""
+"""Number of attempts to get a reply with the cache, before one attempt without the cache."""
 
 _PROBE: Final = ScoreRequest("The sky is", " blue")
 
@@ -38,9 +38,9 @@ class VLLMServer:
     """A vLLM server with ``--enable-scale-out``: ``/v1/completions/render`` encodes, ``/inference/v1/generate`` computes.
 
     Encoding happens on the server, prompt and continuation together, and its character offsets say where the boundary is.
-    vLLM leaves its prefix cache alone for requests that want ``prompt_logprobs``, unless told otherwise; it is told so
-    where its replies say how many tokens came from the cache (``--enable-prompt-tokens-details``), because rows of cached
-    tokens hold nothing: a request whose answer was in the cache is made again without it.
+    By default vLLM does not use its prefix cache for requests with ``prompt_logprobs``. This class enables the cache if
+    replies say how many tokens came from it (``--enable-prompt-tokens-details``). Rows of cached tokens hold nothing,
+    so a request whose answer was in the cache is repeated without it.
     """
 
     def __init__(self, uri: ModelURI, window: int | None) -> None:
@@ -51,10 +51,10 @@ class VLLMServer:
         self.unwritten = 0
 
     async def answers(self, server: OpenAIServer) -> bool:
-        """Tried with one tiny request: whether the server, which has these endpoints, says how much came from its cache.
+        """Check with one tiny request whether the server says how much came from its cache.
 
         Raises:
-            ModelError: it has not got them, or does not answer.
+            ModelError: the server lacks these endpoints, or does not answer.
         """
         encoded = await self._encode(server, _PROBE)
         _, cached = await self._generate(server, encoded.ids, read_cache=False)
@@ -75,7 +75,7 @@ class VLLMServer:
 
     async def _encode(self, server: OpenAIServer, request: ScoreRequest) -> Rendered:
         if not request.continuation:
-            raise ModelError("there is nothing to score: the continuation is empty", code="empty_continuation")
+            raise ModelError("nothing to score: the continuation is empty", code="empty_continuation")
         body: dict[str, Any] = {"model": self._uri.name, "max_tokens": 1, "return_token_offsets": True}
         if isinstance(request.prompt, str):
             body["prompt"] = request.prompt + request.continuation
@@ -88,13 +88,13 @@ class VLLMServer:
             rendered = await server.post("/chat/completions/render", body)
         ids, offsets = rendered.get("token_ids"), rendered.get("token_offsets")
         if not ids or not offsets or len(ids) != len(offsets):
-            raise ModelError(f"{self._uri}: the server does not say where tokens stand", code="no_offsets")
+            raise ModelError(f"{self._uri}: the server gives no positions of tokens", code="no_offsets")
         if self._window is not None and len(ids) >= self._window:
             raise ContextTooLongError(
                 f"{len(ids)} tokens do not fit the model's window of {self._window}",
                 hint="Score against a window of the context (filter.window: evidence or max), or use another scorer.",
             )
-        # With a chat template, where the continuation begins is known from the end only.
+        # With a chat template, the start of the continuation can only be found from the end.
         skipped = 0 if isinstance(request.prompt, str) else max(end for _, end in offsets) - len(request.continuation)
         text = request.continuation if skipped else f"{request.prompt}{request.continuation}"
         return _rendered(tuple(ids), [end - skipped for _, end in offsets], text, len(text) - len(request.continuation))
@@ -105,7 +105,7 @@ class VLLMServer:
 
     async def _score(self, server: OpenAIServer, encoded: Rendered) -> ScoreReply:
         rows, cached = await self._rows(server, encoded)
-        # Position first - 1 predicts the first scored token: it must have been computed now, not read.
+        # Position first - 1 predicts the first scored token, so it must be computed now, not read from the cache.
         if self.reads_cache and (cached is None or cached >= encoded.first):
             self.recomputed += 1
             rows, _ = await self._generate(server, encoded.ids, read_cache=False)
@@ -127,16 +127,18 @@ class VLLMServer:
             try:
                 return await self._generate(server, encoded.ids, read_cache=True)
             except (ServerErrorStatus, RefusedRequestError):
-                # Rows of cached tokens hold whatever was in memory; where that is not a number, vLLM cannot write its reply
-                # ("Out of range float values are not JSON compliant", HTTP 400). The next try gets other memory.
+                # Rows of cached tokens hold whatever was in memory. If that is not a number, vLLM cannot write its
+                # reply ("Out of range float values are not JSON compliant", HTTP 400). The next attempt gets other
+                # memory.
                 self.unwritten += 1
         return [], None
 
     async def _generate(
         self, server: OpenAIServer, ids: Sequence[int], *, read_cache: bool
     ) -> tuple[list[Any], int | None]:
-        """A row of log-probabilities a token, and how many tokens came from the cache (None: the server does not say)."""
-        # Nothing is turned into text: rows of cached tokens hold whatever was in memory.
+        """One row of log-probabilities per token, and the number of tokens from the cache (None if the server does not
+        say)."""
+        # Do not convert anything to text: rows of cached tokens hold whatever was in memory.
         sampling = _sampling(prompt_logprobs=0, skip_reading_prefix_cache=not read_cache)
         body = {"model": self._uri.name, "token_ids": list(ids), "sampling_params": sampling}
         reply = await server.post(_root(server) + "/inference/v1/generate", body)
@@ -150,10 +152,10 @@ class VLLMServer:
 
 
 def _rendered(ids: tuple[int, ...], ends: Sequence[int], text: str, boundary: int) -> Rendered:
-    """The rule of `ScoreRequest`: a token that reaches past the boundary belongs to the continuation.
+    """Apply the rule of `ScoreRequest`: a token that reaches past the boundary belongs to the continuation.
 
     Args:
-        ids: of the whole text.
+        ids: token ids of the whole text.
         ends: where each token ends in ``text``; below 0: before it.
         text: at least the continuation.
         boundary: where the continuation begins in ``text``.

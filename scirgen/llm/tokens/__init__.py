@@ -1,1 +1,1 @@
-"""Text to tokens: chat templates, tries, alignment of pieces."""
+"""Tokenisation: chat templates, tries, alignment of pieces."""

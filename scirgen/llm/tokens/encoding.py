@@ -1,6 +1,6 @@
-"""Encoding a prompt and its continuation together, with the boundary where the tokenizer puts it.
+"""Encodes a prompt and its continuation together, with the boundary where the tokenizer puts it.
 
-Text inside messages and continuations is data: it can never become a control token of the model.
+Text inside messages and continuations is data and never becomes a control token of the model.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class JointEncoder:
     def encode(self, request: ScoreRequest) -> Encoded:
         """Encode prompt and continuation in one go.
 
-        A token that overlaps the boundary belongs to the continuation. Where nothing precedes the continuation, the
-        model's begin-of-text token does (its end-of-text token where it has none).
+        A token that overlaps the boundary belongs to the continuation. If nothing precedes the continuation, the
+        model's begin-of-text token is used (or its end-of-text token if it has none).
 
         Raises:
             ModelError: an empty continuation, or chat messages for a model without a chat template.
@@ -121,7 +121,7 @@ class JointEncoder:
         return ids, first
 
     def _without_offsets(self, text: str, boundary: int, add_special: bool) -> tuple[list[int], int]:
-        """For tokenizers that do not say where a token stands: the boundary is where encoding the prompt alone differs."""
+        """For tokenizers without offsets: the boundary is where encoding only the prompt differs."""
         whole = list(self._tokenizer.encode(text, add_special_tokens=add_special))
         alone = list(self._tokenizer.encode(text[:boundary], add_special_tokens=add_special))
         first = next((i for i, (a, b) in enumerate(zip(whole, alone, strict=False)) if a != b), len(alone))
@@ -129,7 +129,7 @@ class JointEncoder:
 
 
 def inert_text(tokenizer: Any, text: str) -> str:
-    """The text with a space put into whatever the tokenizer would read as one of its control tokens."""
+    """The text with a space inserted into everything that the tokenizer would read as a control token."""
     return _control(tokenizer).sub(lambda m: f"{m.group()[0]} {m.group()[1:]}", text)
 
 

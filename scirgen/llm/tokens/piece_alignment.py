@@ -1,6 +1,7 @@
-"""Where an answer begins among the tokens a server reports: by their text, read from the end. Other modules send the requests.
+"""Finds the start of an answer among the tokens that a server reports, by their text, read from the end. Other modules
+send the requests.
 
-Servers' character offsets cannot be trusted for that: a begin-of-text token, a leading space that a tokenizer drops, and
+Servers' character offsets are not reliable for this: a begin-of-text token, a leading space that a tokenizer drops, and
 characters of several tokens (shown as U+FFFD each, or as an empty piece) all shift them.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 LOST: Final = "\ufffd"
-"""How a piece shows a part of a character."""
+"""The text of a piece that is part of a character."""
 
 _LOST_RUN: Final = re.compile(f"{LOST}+")
 
@@ -25,7 +26,7 @@ def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | No
         boundary: number of characters before the answer.
 
     Returns:
-        The index, or None where the pieces do not spell the text.
+        The index, or None if the pieces do not spell the text.
     """
     at, end = len(pieces), len(text)
     while end > boundary:
@@ -44,7 +45,7 @@ def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | No
             if start is None and text[end - 1].isspace():
                 end -= 1  # as below
                 continue
-            # Which of its tokens reaches past a boundary inside the run cannot be said.
+            # It is unknown which of its tokens reaches past a boundary inside the run.
             if start is None or (start < boundary and run + 1 < at):
                 return None
             at, end = run, start
@@ -61,7 +62,7 @@ def _spelt(piece: str, text: str, end: int) -> int | None:
 
 
 def _halves_before(pieces: Sequence[str], at: int, spelt: str) -> int:
-    """How many empty pieces before ``at`` are the beginning of its first character, which was decoded as a whole there."""
+    """The number of empty pieces before ``at`` that start its first character, which was decoded as a whole there."""
     letter = spelt.lstrip()[:1]
     if not letter or letter.isascii():
         return 0

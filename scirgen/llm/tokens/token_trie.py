@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 WARM: Final = 64
-"""A shared run of at least this many tokens is computed before the requests that share it, so that all of them find it."""
+"""Shared runs of at least this many tokens are computed before the requests that share them, so all of them find the
+result."""
 
 
 class Node:
@@ -35,7 +36,7 @@ class Node:
 
     @property
     def end(self) -> int:
-        """How many tokens there are up to its last one."""
+        """Number of tokens up to its last one."""
         return self.start + len(self.tokens)
 
     def path(self, above: Node | None = None) -> list[Node]:
@@ -48,7 +49,7 @@ class Node:
         return nodes[::-1]
 
     def leaves(self) -> Iterator[Node]:
-        """The ends of the branches below it, depth first; itself when it has none."""
+        """The ends of the branches below it, depth first; the node itself if there are none."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -83,7 +84,7 @@ class TokenTrie:
 
     @property
     def unique_tokens(self) -> int:
-        """Tokens to be computed when each is computed once."""
+        """Number of tokens to compute if each is computed once."""
         return self.root.weight
 
     def shared(self, least: int) -> Iterator[list[list[int]]]:
@@ -114,7 +115,7 @@ class TokenTrie:
 
     @staticmethod
     def _split(node: Node, at: int) -> Node:
-        """Cut a node in two; the upper part takes its place and is returned."""
+        """Split a node in two; the upper part replaces it and is returned."""
         parent = node.parent
         assert parent is not None
         upper = Node(node.tokens[:at], node.start, parent)

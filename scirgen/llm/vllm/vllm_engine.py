@@ -1,6 +1,6 @@
-"""vLLM in this process: one engine a model, shared by chat and scoring, started on the first request.
+"""vLLM in this process: one engine per model, shared by chat and scoring and started on the first request.
 
-See `vllm_local` for how it is asked.
+`vllm_local` sends the requests.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ VLLM_OPTIONS: Final[Mapping[str, str]] = {
     "dtype": "float32, bfloat16, float16 or auto (default: float32 on a CPU, auto elsewhere)",
     "model_revision": "commit or branch of a Hugging Face model",
     "max_model_len": "context window in tokens (default: the model's own)",
-    "gpu_memory_utilization": "share of the GPU's memory vLLM may take (vLLM's default)",
+    "gpu_memory_utilization": "share of the GPU's memory that vLLM may use (vLLM's default)",
     "tensor_parallel_size": "number of GPUs the model is split over",
     "quantization": "vLLM's name of a quantisation method",
     "enforce_eager": "true: no CUDA graphs or compilation; starts faster (default: true on a CPU)",
-    "max_num_seqs": "requests computed at once, at most",
+    "max_num_seqs": "largest number of requests computed at once",
 }  # fmt: skip
-"""``config.models.options`` that decide how vLLM runs a model."""
+"""The keys of ``config.models.options`` that decide how vLLM runs a model."""
 
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "dtype": str, "model_revision": str, "max_model_len": int, "gpu_memory_utilization": (int, float),
@@ -46,7 +46,7 @@ _running: dict[str, VLLMEngine] = {}
 
 
 class VLLMEngine:
-    """One vLLM engine. Make it with `shared`; belongs to the event loop that first uses it."""
+    """One vLLM engine. Make it with `shared`; it belongs to the event loop that first uses it."""
 
     def __init__(self, name: str, options: Mapping[str, object]) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class VLLMEngine:
         return engine
 
     def release(self) -> None:
-        """Stop the engine when nobody uses it any more."""
+        """Stop the engine when it has no more users."""
         self._users -= 1
         if self._users > 0:
             return
@@ -143,7 +143,9 @@ class VLLMEngine:
         options = {k: v for k, v in self._options.items() if k not in ("model_revision", "dtype", "enforce_eager")}
         if cpu:
             options.setdefault("max_num_seqs", 64)
-            os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")  # GiB; vLLM would take half of the machine
+            os.environ.setdefault(
+                "VLLM_CPU_KVCACHE_SPACE", "2"
+            )  # GiB; the default would take half of the machine's memory
         try:
             arguments = AsyncEngineArgs(
                 model=str(Path(self.name).expanduser()) if Path(self.name).expanduser().exists() else self.name,
@@ -159,7 +161,7 @@ class VLLMEngine:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ModelAccessError(
                 f"vLLM cannot start with {self.name!r}: {first}",
-                hint="Its own log lines above say more; max_model_len and gpu_memory_utilization often help.",
+                hint="See its own log lines above; changing max_model_len or gpu_memory_utilization often helps.",
             ) from error
 
     def _dtype(self) -> str:
@@ -203,5 +205,7 @@ def _unknown(name: str, error: Exception) -> ModelAccessError:
 def _translated(error: Exception) -> ModelError:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if type(error).__name__ == "EngineDeadError":
-        return ServerUnavailableError(f"the vLLM engine died: {text}", hint="Its log lines above say why; run again.")
-    return ModelError(f"vLLM failed a request: {text}", hint="Its log lines above may say more.")
+        return ServerUnavailableError(
+            f"the vLLM engine died: {text}", hint="See its log lines above for the reason, then run again."
+        )
+    return ModelError(f"vLLM failed a request: {text}", hint="See its log lines above.")

@@ -35,7 +35,7 @@ SCORING: Final[Mapping[str, str]] = {
 
 
 class _VLLM(Backend):
-    """What chat and scoring have in common."""
+    """Common base of chat and scoring."""
 
     _engine: VLLMEngine | None = None
 
@@ -45,7 +45,7 @@ class _VLLM(Backend):
 
     @property
     def engine(self) -> VLLMEngine:
-        """The engine, once started."""
+        """The engine, after it has started."""
         assert self._engine is not None, "start() first"
         return self._engine
 
@@ -96,18 +96,18 @@ class VLLMChat(_VLLM, ChatModel):
 
 
 class VLLMScoring(_VLLM, ScoringModel):
-    """A `ScoringModel`: log-probabilities of the prompt's last tokens, the shared rest read from the prefix cache.
+    """A `ScoringModel`: log-probabilities of the prompt's last tokens, with the shared rest read from the prefix cache.
 
-    vLLM leaves the prefix cache alone when a request wants ``prompt_logprobs``, for it has none for cached tokens. Those
-    tokens are not wanted here: with ``skip_reading_prefix_cache=False`` it computes the uncached tail only. Whether the
-    cached part ended before the answer is checked in each reply (``num_cached_tokens``), and the request is made again
-    without the cache where it did not.
+    vLLM does not use the prefix cache for requests with ``prompt_logprobs``, because it has none for cached tokens.
+    Scoring does not need those tokens: with ``skip_reading_prefix_cache=False``, vLLM computes only the uncached tail.
+    Each reply is checked for whether the cached part ended before the answer (``num_cached_tokens``); if not, the
+    request is repeated without the cache.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {**VLLM_OPTIONS, **SCORING}
 
     async def start(self) -> None:
-        """As the base, and check ``vllm_scoring``."""
+        """Start as the base class does, and check ``vllm_scoring``."""
         way = self.options.get("vllm_scoring", "prefix_cache")
         if way not in ("prefix_cache", "prompt_logprobs"):
             raise ConfigError(f"models.options.vllm_scoring: {way!r} is unknown", hint=SCORING["vllm_scoring"])
@@ -133,7 +133,7 @@ class VLLMScoring(_VLLM, ScoringModel):
         return out
 
     async def _warm(self, unique: Sequence[Encoded]) -> None:
-        """Compute shared prefixes first, outer ones before inner ones, so that the requests find them in the cache."""
+        """Compute shared prefixes first, outer ones before inner ones, so the requests find them in the cache."""
         for level in TokenTrie([(e.ids, e.first) for e in unique]).shared(WARM):
             await asyncio.gather(*(self.engine.generate(ids, _greedy(1)) for ids in level))
 
@@ -142,7 +142,7 @@ class VLLMScoring(_VLLM, ScoringModel):
             output = await self.engine.generate(
                 encoded.ids, _greedy(1, prompt_logprobs=0, skip_reading_prefix_cache=False)
             )
-            # Position first - 1 predicts the first scored token: it must have been computed now, not read.
+            # Position first - 1 predicts the first scored token, so it must be computed now, not read from the cache.
             if (output.num_cached_tokens or 0) >= encoded.first:
                 self.recomputed += 1
                 output = await self.engine.generate(
@@ -162,7 +162,7 @@ class VLLMScoring(_VLLM, ScoringModel):
         except ModelError as error:
             return error
         window = self.engine.context_tokens
-        # One token is generated after the prompt and thrown away: vLLM wants room for it.
+        # vLLM generates one token after the prompt, which is discarded but needs room.
         if window is not None and len(encoded.ids) >= window:
             return ContextTooLongError(
                 f"{len(encoded.ids)} tokens do not fit the model's window of {window}",
@@ -176,7 +176,7 @@ def _greedy(max_tokens: int, **more: Any) -> Any:
     from vllm.sampling_params import RequestOutputKind
 
     more["output_kind"] = RequestOutputKind.FINAL_ONLY
-    # Cached positions' rows hold whatever was in memory: they must not be turned into text.
+    # Rows of cached positions hold whatever was in memory, so do not convert them to text.
     return SamplingParams(temperature=0.0, max_tokens=max_tokens, detokenize=False, **more)
 
 

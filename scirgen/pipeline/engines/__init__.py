@@ -1,1 +1,1 @@
-"""Where work items are executed: in this process, or on Ray."""
+"""Execution of work items: in this process, or on Ray."""

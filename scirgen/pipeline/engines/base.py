@@ -1,4 +1,4 @@
-"""The engine's contract: execute one stage's work item somewhere and give its result back."""
+"""The engine's contract: execute one stage's work item somewhere and return its result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
 
 class Engine(Protocol):
-    """Where items run. The runner stays the one writer; an engine never touches the store."""
+    """Runs items. The runner remains the only writer; an engine never touches the store."""
 
     async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
-        """Get ready (connect, start workers). Replies that workers got are put into ``replies`` and counted in ``sessions``."""
+        """Prepare (connect, start workers). Replies from workers are put into ``replies`` and counted in
+        ``sessions``."""
         ...
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Run ``stage.process(item, ctx)``; exceptions come out as they were raised."""
+        """Run ``stage.process(item, ctx)``; exceptions are passed on unchanged."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of workers."""
+        """Release the workers."""
         ...

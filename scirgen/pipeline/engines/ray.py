@@ -1,8 +1,8 @@
-"""Work items on a Ray cluster: the same stages, unchanged, in actors; results come back to the one writer on the driver.
+"""Work items on a Ray cluster: the same stages, unchanged, in actors; results return to the only writer, on the driver.
 
-Each actor opens its own model sessions. It may read the run's reply cache where it sees the file; replies it buys travel
-back with the result, so that the driver's store is complete. Built on Ray Core rather than Ray Data: the unit that is
-cached, resumed and retried is one work item, which Ray Data's blocks do not know.
+Each actor opens its own model sessions. It can read the run's reply cache if it can see the file. New replies return
+with the result, so the driver's store is complete. It uses Ray Core rather than Ray Data, because scirgen caches,
+resumes and retries single work items, while Ray Data works with blocks.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from scirgen.llm.open import Sessions, open_sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in
 
 ON_DRIVER = frozenset({"release"})
-"""Stages that read or write what only the driver has: the source, the store, the run's folder."""
+"""Stages that need resources of the driver: the source, the store, the run's folder."""
 
 CONNECT_S = 5.0
-"""How long the head node may take to take a connection."""
+"""How long the head node may take to accept a connection."""
 
 
 class FerryCache(ReplyCache):
-    """Reads the run's replies where the file can be seen, and keeps new ones until they are handed over."""
+    """Reads the run's replies if the file is visible, and keeps new ones until they are handed over."""
 
     def __init__(self, run_db: Path) -> None:
         super().__init__(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), owned=True)
@@ -45,7 +45,7 @@ class FerryCache(ReplyCache):
                 self._base = ReplyCache(shared, owned=True)
 
     def peek(self, key: str) -> CachedReply | None:
-        """A reply of this actor's own, or the run's."""
+        """A reply of this actor, or of the run."""
         found = super().peek(key)
         if found is None and self._base is not None:
             with suppress(StoreError):
@@ -64,7 +64,7 @@ class FerryCache(ReplyCache):
 
 
 class Worker:
-    """What runs inside an actor: sessions of its own, and any stage by name."""
+    """Runs inside an actor, with its own sessions; executes any stage by name."""
 
     def __init__(self, config: Config, registry: Registry, resources: Resources, folder: Path) -> None:
         self._config, self._registry, self._resources, self._folder = config, registry, resources, folder
@@ -76,7 +76,7 @@ class Worker:
     async def execute(
         self, stage: str, item: WorkItem, fingerprint: str
     ) -> tuple[StageResult | ScirgenError, tuple[Bought, ...]]:
-        """One item. A `ScirgenError` is a value here, so that it arrives as it was raised."""
+        """Execute one item. A `ScirgenError` is returned as a value, so it arrives unchanged."""
         ctx = await self._context()
         result: StageResult | ScirgenError
         try:
@@ -106,7 +106,7 @@ class Worker:
 
 
 class RayEngine:
-    """Spreads items over actors; an item whose actor or node died is run again, on another one."""
+    """Distributes items over actors; an item whose actor or node died runs again on another one."""
 
     ATTEMPTS = 5
 
@@ -128,14 +128,14 @@ class RayEngine:
         if not self._ray.is_initialized():
             self._started_here = True
             try:
-                # Ray itself tries for minutes where nobody listens, and prints to the terminal meanwhile.
+                # Ray itself tries for minutes if no server listens, and prints to the terminal meanwhile.
                 await _answers(wanted.address)
                 self._ray.init(
                     address=wanted.address, log_to_driver=False, include_dashboard=False, logging_level="ERROR"
                 )
             except (OSError, ValueError) as error:
                 raise ConfigError(
-                    f"no Ray cluster at {wanted.address}: {error or 'nobody answers'}",
+                    f"no Ray cluster at {wanted.address}: {error or 'no answer'}",
                     hint="Check --ray-address (HOST:6379 of the head node, or auto); ray status shows a running cluster.",
                 ) from error
         count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
@@ -180,7 +180,8 @@ class RayEngine:
         raise AssertionError("unreachable")
 
     def _place(self) -> int:
-        """The least busy of the actors that failed least often in a row: a dead one is idle, and must not draw all work."""
+        """The least busy of the actors with the fewest consecutive failures, since a dead actor is idle and must not
+        attract all work."""
         return min(range(len(self._actors)), key=lambda n: (self._failures[n], self._busy[n], n))
 
     def _take(self, bought: tuple[Bought, ...]) -> None:
@@ -190,7 +191,7 @@ class RayEngine:
             self._sessions.meter.add("generator" if b.kind == "chat" else "scorer", b.usage)
 
     async def aclose(self) -> None:
-        """Let the actors go; shut Ray down if it was started here."""
+        """Release the actors; shut Ray down if it was started here."""
         for actor in self._actors:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.kill(actor)
@@ -200,7 +201,7 @@ class RayEngine:
 
 
 async def _answers(address: str | None) -> None:
-    """Raises OSError where nobody listens at HOST:PORT; Ray checks other forms of address itself."""
+    """Raise OSError if no server listens at HOST:PORT; Ray checks other forms of address itself."""
     host, _, port = (address or "").rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit():
         return
@@ -209,7 +210,7 @@ async def _answers(address: str | None) -> None:
 
 
 def _share(limits: LimitsConfig, count: int) -> LimitsConfig:
-    """What one of ``count`` actors may do, so that all of them together keep the limits; budgets are kept on the driver."""
+    """The limits of one of ``count`` actors, so all of them together keep the limits; the driver keeps the budgets."""
     shared = {
         name: max(1, value // count)
         for name in ("concurrency", "requests_per_minute", "tokens_per_minute")

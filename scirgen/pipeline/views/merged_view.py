@@ -1,7 +1,7 @@
-"""Several runs seen as one: the view of a merged run. It reads its parts where they are and copies nothing.
+"""View of a merged run, which presents several runs as one. It reads the parts where they are and copies nothing.
 
-A dataset belongs to one part. What several parts did for a paper they share counts once. Checking parts and releasing them is
-left to `scirgen.commands.merge.parts` and `scirgen.commands.merge.merge`.
+A dataset belongs to one part. Results of several parts for a shared paper count once. `scirgen.commands.merge.parts`
+checks parts, and `scirgen.commands.merge.merge` releases them.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from scirgen.pipeline.views.view import StoreView, digest_of
 R = TypeVar("R", bound=Record)
 
 PARTS = "parts"
-"""Key of the store's settings that makes a folder a merged run."""
+"""Key of the store's settings that marks a merged run."""
 
 
 class PartNote(BaseModel):
-    """A part as a merged run remembers it.
+    """A merged run's record of a part.
 
     Attributes:
         name: the folder's name, made unique among the parts.
         path: the folder, absolute.
-        relative: the folder, from the merged run's.
-        state: the part's `PartView.finished` when it was merged, by which a later change shows.
-        elsewhere: datasets of the part that an earlier part has too, and that are taken from there.
+        relative: the folder, relative to the merged run's. state: the part's `PartView.finished` at the merge, for
+            detecting later changes. elsewhere: datasets of the part that an earlier part also has, and that are taken
+            from there.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -53,7 +53,7 @@ class PartNote(BaseModel):
 
 
 class MergedNote(BaseModel):
-    """What a merged run's own store knows of its parts; ``notes`` are on the card."""
+    """A merged run's record of its parts; the card shows ``notes``."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     parts: tuple[PartNote, ...]
@@ -61,7 +61,7 @@ class MergedNote(BaseModel):
 
 
 class MergedView(StoreView):
-    """Several parts as one run, in the order of ids. Its own store has the merged release and nothing else."""
+    """Several parts as one run, in the order of ids. Its own store has only the merged release."""
 
     def __init__(
         self, store: Store, parts: Sequence[Part], notes: Sequence[str] = (), changed: Sequence[str] = ()
@@ -84,12 +84,12 @@ class MergedView(StoreView):
 
     @cached_property
     def _state_digest(self) -> str:
-        """The state of all parts together; on the way, results that an earlier part has too are marked."""
+        """The combined state of all parts; results that an earlier part also has are marked in the same pass."""
         repeated: dict[int, list[int]] = {n: [] for n in range(len(self.parts))}
         states = [zip(part.view.state(), repeat(n)) for n, part in enumerate(self.parts)]
 
         def kept() -> Iterator[Sequence[str]]:
-            # What one part could not do is taken from the one that could.
+            # A result that failed in one part is taken from a part in which it succeeded.
             merged = heapq.merge(*states, key=lambda r: (*r[0][:3], _RANK[r[0][3]], r[1]))
             for _, alike in groupby(merged, key=lambda r: r[0][:3]):
                 (first, _), *others = alike
@@ -104,7 +104,7 @@ class MergedView(StoreView):
 
     @cached_property
     def _pages(self) -> dict[tuple[int, int], StoredResult]:
-        """What catalogue pages had to reject, by part and result: a record that several parts rejected counts once.
+        """Rejections of catalogue pages, by part and result; a record that several parts rejected counts once.
 
         Pages all of whose rejections an earlier part has are marked as repeated.
         """
@@ -124,17 +124,17 @@ class MergedView(StoreView):
         return found
 
     def _mark(self) -> None:
-        """Before a question about the whole run: see what several parts have."""
+        """Find repeated results, before a query about the whole run."""
         assert self._state_digest and self._pages is not None
 
-    # -- what a view tells -----------------------------------------------------------------------------------------
+    # -- the view's interface -----------------------------------------------------------------------------------------
 
     def state_digest(self) -> str:
-        """As of one run that did what the parts did: the same where they were made alike."""
+        """The same digest as for one run that did the same work with the same settings."""
         return self._state_digest
 
     def notes(self) -> tuple[str, ...]:
-        """How the parts differ, and what is missing in them; for the card."""
+        """Differences between the parts, and missing items, for the card."""
         return self._notes
 
     def part_names(self) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class MergedView(StoreView):
         return list(self._owners)
 
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
-        """Current results of a stage by key; what several parts have comes once."""
+        """Current results of a stage by key; results of several parts occur once."""
         return (result for result, _ in self._placed(stage, dataset_id))
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
@@ -226,7 +226,7 @@ class MergedView(StoreView):
         found: dict[tuple[str, ...], tuple[str, StoredResult]] = {}
         for hits in (*(part.view.find(record_id) for part in self.parts), super().find(record_id)):
             for kind, result in hits:
-                # Parts that read one catalogue rejected the same record each on a page of their own.
+                # Parts that read one catalogue each rejected the same record on a page of their own.
                 item = ("page", "") if result.key.startswith("page:") else (result.key, result.fingerprint)
                 found.setdefault((kind, result.stage, *item), (kind, result))
         return list(found.values())
@@ -246,7 +246,7 @@ _RANK = {"done": 0, "partial": 1, "failed": 2}
 
 @contextmanager
 def _naming(folder: Path) -> Iterator[None]:
-    """Say which run a damaged record is in."""
+    """Name the run of a damaged record in the error."""
     try:
         yield
     except StoreError as error:
@@ -255,16 +255,16 @@ def _naming(folder: Path) -> Iterator[None]:
 
 
 def _ordered(row: dict[str, int]) -> dict[str, int]:
-    """A line of the funnel: totals as they come, then what happened how often by code."""
+    """A line of the funnel: totals first, then counts by code."""
     codes = {k: row[k] for k in sorted(row) if ":" in k and row[k]}
     return {k: n for k, n in row.items() if ":" not in k} | codes
 
 
 def open_merged(store: Store) -> MergedView | None:
-    """The view of a merged run, from its own store; None where the store is a run's of its own.
+    """The view of a merged run, from its own store; None for the store of an ordinary run.
 
     Raises:
-        StoreError: a part is not where it was, or cannot be read.
+        StoreError: a part is missing or cannot be read.
     """
     with store.guarded():
         text = store.meta(PARTS)
@@ -285,7 +285,7 @@ def open_merged(store: Store) -> MergedView | None:
 
 
 def part_folders(folder: Path) -> list[str]:
-    """Where the parts of a merged run were when they were merged; none for a run of its own."""
+    """The folders of a merged run's parts at the time of the merge; empty for an ordinary run."""
     store = Store(folder / "run.db", writable=False)
     try:
         with store.guarded():
@@ -296,24 +296,25 @@ def part_folders(folder: Path) -> list[str]:
 
 
 def refuse_merged(store: Store) -> None:
-    """Called where a run is to be made or learnt from.
+    """Refuse a merged run where an ordinary run is needed.
 
     Raises:
         ConfigError: the store is a merged run's.
     """
     if store.meta(PARTS) is not None:
         raise ConfigError(
-            f"{store.path.parent} is a merged run: it holds a release, its records are in its parts",
+            f"{store.path.parent} is a merged run: it has only a release, and its records are in its parts",
             hint="Name one of its parts, or another folder with --out.",
         )
 
 
 def _place(part: PartNote, merged: Path) -> Path:
-    """Where a part is now: where it was, or at the same place seen from the merged run (both were moved together)."""
+    """A part's current folder: its old path, or the same path relative to the merged run (if both were moved
+    together)."""
     for folder in (Path(part.path), merged / part.relative):
         if (folder / "run.db").is_file():
             return folder
     raise StoreError(
         f"the part {part.name} of {merged} is no longer at {part.path}",
-        hint=f"Put it back, or merge again. {merged / 'release'} is whole without it.",
+        hint=f"Put it back, or merge again. {merged / 'release'} is complete without it.",
     )

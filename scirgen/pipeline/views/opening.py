@@ -13,7 +13,7 @@ def open_view(folder: Path) -> StoreView:
     """The view of a run's folder, or of a merged run with its parts. A run in progress is not disturbed.
 
     Raises:
-        StoreError: the folder has no store, the store cannot be read, or a part of a merged run is not where it was.
+        StoreError: the folder has no store, the store cannot be read, or a part of a merged run is missing.
     """
     store = Store(folder / "run.db", writable=False)
     try:

@@ -1,4 +1,5 @@
-"""A run as a part of a merged one: its store, without what is taken from an earlier part. `merged_view` joins the parts."""
+"""View of a run as part of a merged run: its store, without the data that comes from an earlier part. `merged_view`
+joins the parts."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Part:
 
 
 class PartView(StoreView):
-    """One part's store, without the datasets and the shared results that are taken from an earlier part."""
+    """One part's store, without the datasets and the shared results that come from an earlier part."""
 
     _whole = (
         f"{StoreView._whole} AND m.stage<>'release' AND m.dataset_id NOT IN (SELECT id FROM temp.elsewhere) "
@@ -41,7 +42,7 @@ class PartView(StoreView):
             self._store.db.executemany("INSERT OR IGNORE INTO temp.elsewhere VALUES(?)", ((i,) for i in dataset_ids))
 
     def mark_repeated(self, result_ids: Iterable[int]) -> None:
-        """Take these results, in questions about the whole run, from another part."""
+        """In queries about the whole run, take these results from another part."""
         with self._store.guarded():
             self._store.db.executemany("INSERT OR IGNORE INTO temp.repeated VALUES(?)", ((i,) for i in result_ids))
 
@@ -58,7 +59,7 @@ class PartView(StoreView):
         return len({row[0] for row in rows} & set(self.dataset_ids())) if rows else 0
 
     def pages(self) -> list[StoredResult]:
-        """What this part's catalogue pages had to reject."""
+        """Records that this part's catalogue pages rejected."""
         with self._store.guarded():
             rows = self._store.db.execute(
                 f"SELECT {COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
@@ -68,12 +69,12 @@ class PartView(StoreView):
         return [StoredResult(*row) for row in rows]
 
     def finished(self) -> str:
-        """Digest of the state that the part had when all of its catalogue was done; "" where it never was."""
+        """Digest of the part's state when its whole catalogue was done; "" if it never was."""
         with self._store.guarded():
             return self._store.meta("finished") or ""
 
     def members_of(self, dataset_id: str) -> list[tuple[str, str, str, str, int]]:
-        """As `state`, for one dataset."""
+        """Like `state`, for one dataset."""
         with self._store.guarded():
             return self._store.db.execute(
                 "SELECT m.stage, m.key, r.fingerprint, r.status, r.id FROM members m JOIN results r ON r.id=m.result_id "
@@ -89,7 +90,8 @@ class PartView(StoreView):
         return [*result.outputs(), *result.rejections()]
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
-        """As `StoreView.find`, without its own release and what only datasets taken from another part point at."""
+        """Like `StoreView.find`, without its own release and without results that belong only to datasets taken from
+        another part."""
         with self._store.guarded():
             foreign = {
                 row[0]
@@ -105,7 +107,8 @@ class PartView(StoreView):
     def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
         if dataset_id is not None:
             return super()._result_ids(stage, dataset_id)
-        # Nobody writes to a part while it is read, so that its results can be walked without holding all their numbers.
+        # No process writes to a part while it is read, so its results can be read one by one without holding all their
+        # ids.
         return self._walk(stage)
 
     def _walk(self, stage: str) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The current state of a run, read-only: what the release, the report, `status` and `inspect` see."""
+"""Read-only view of the current state of a run, for the release, the report, `status` and `inspect`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SPLIT_FILES = frozenset(f"release/{split}.jsonl" for split in SPLITS)
 class StoreView:
     """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time.
 
-    ``_whole`` says which rows ``m`` of `members` are looked at when the question is about the whole run.
+    ``_whole`` selects the rows ``m`` of `members` for queries about the whole run.
     """
 
     _whole = f"m.dataset_id IN {_CURRENT}"
@@ -47,7 +47,7 @@ class StoreView:
         return self.records("collect", Dataset)
 
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
-        """Current results of a stage by key; shared ones come once."""
+        """Current results of a stage by key; shared results occur once."""
         for result_id in self._result_ids(stage, dataset_id):
             with self._store.guarded():
                 row = self._store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
@@ -70,7 +70,7 @@ class StoreView:
             yield from unpack(result.outputs_blob, kind)
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]:
-        """What was not kept, by stage and key."""
+        """Rejections, by stage and key."""
         for name in [stage] if stage else [s.stage for s in PLAN]:
             for result in self.results(name, dataset_id):
                 yield from result.rejections()
@@ -82,9 +82,10 @@ class StoreView:
             yield from (pairs[i] for i in sorted(pairs))
 
     def tokens_per_released_row(self) -> dict[str, float]:
-        """The generator's tokens for each row of the release: ``prompt``, those of it that servers had ``cached``, and ``reply``.
+        """The generator's tokens for each row of the release: ``prompt``, of which ``cached`` came from servers'
+        caches, and ``reply``.
 
-        Empty before the first release, and where the backend counts no tokens.
+        Empty before the first release, and if the backend counts no tokens.
         """
         files = self.records("release", ReleaseFile)
         rows = sum(f.rows or 0 for f in files if f.path in _SPLIT_FILES)
@@ -136,7 +137,7 @@ class StoreView:
         return table
 
     def state_digest(self) -> str:
-        """Hash of all current results before release; what a release's fingerprint stands on."""
+        """Hash of all current results before release; part of a release's fingerprint."""
         return digest_of(row[:4] for row in self.state())
 
     def state(self) -> Iterator[tuple[str, str, str, str, int]]:
@@ -149,7 +150,7 @@ class StoreView:
             )
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the release must know of how its run came about, beyond what is counted."""
+        """Notes about the run for readers of the release, in addition to the counts."""
         return ()
 
     def changed(self) -> tuple[str, ...]:
@@ -157,11 +158,11 @@ class StoreView:
         return ()
 
     def part_names(self) -> tuple[str, ...]:
-        """The parts of a merged run; none for a run of its own."""
+        """The parts of a merged run; empty for an ordinary run."""
         return ()
 
     def part_of(self, dataset_id: str) -> str:
-        """Where a dataset's results lie, for a merged run: the part's name and folder; "" for a run of its own."""
+        """For a merged run, the name and folder of the part with a dataset's results; "" for an ordinary run."""
         return ""
 
     def waiting(self) -> int:
@@ -173,7 +174,7 @@ class StoreView:
         return int(row[0])
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
-        """(record class, result) of every result that mentions the id, newest last; a unique prefix will do."""
+        """(record class, result) of every result that mentions the id, newest last; a unique prefix is enough."""
         with self._store.guarded():
             rows = self._store.db.execute(
                 f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? ORDER BY r.id",

@@ -32,7 +32,7 @@ def test_parse_of_a_right_uri_gives_its_parts(text: str, expected: ModelURI) -> 
         ("openai:", "is not a model URI"),
         ("", "is not a model URI"),
         ("http://localhost:8000/v1", "not a model"),
-        ("openai:@http://localhost/v1", "names no model"),
+        ("openai:@http://localhost/v1", "does not name a model"),
         ("openai:m@localhost:8000/v1", "no http"),
         ("openai:m@http://", "is not an http"),
         ("openai:m@http://host:notaport/v1", "is not an address"),

@@ -240,11 +240,11 @@ async def test_a_server_that_falls_silent_and_comes_back_is_told_of_once_each() 
     servers.tell(told.append)
     for _ in range(60):
         await servers.run(call)
-    assert told == [f"http://a: {FAILURES_IN_A_ROW} faults in a row (refused); the other servers go on"]
+    assert told == [f"http://a: {FAILURES_IN_A_ROW} consecutive errors (refused); the other servers continue"]
     down = False
     for _ in range(120):
         await servers.run(call)
-    assert told[1:] == ["http://a: answers again"]
+    assert told[1:] == ["http://a answers again"]
 
 
 async def test_a_long_wait_that_a_server_asks_for_is_told_of_once() -> None:

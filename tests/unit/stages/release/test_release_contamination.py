@@ -161,7 +161,7 @@ def test_the_models_files_are_in_the_fingerprint_and_its_place_is_not(minilm, tm
     ("settings", "message"),
     [
         ({"decontaminate_model": "st:some/model"}, "nothing to compare with"),
-        ({"decontaminate": ["F"], "decontaminate_model": "minilm"}, "names no embedding model"),
+        ({"decontaminate": ["F"], "decontaminate_model": "minilm"}, "does not name an embedding model"),
         ({"decontaminate": ["F"], "decontaminate_model": "st:./not-there"}, "is not a folder"),
     ],
 )
