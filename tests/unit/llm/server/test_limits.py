@@ -276,7 +276,7 @@ async def test_before_work_faults_are_retried_and_dead_servers_left_out() -> Non
     limits = LimitsConfig(retries=2)
     assert await ask_each(servers, limits, ask) == ["http://a"]
     servers.tell(told.append)
-    assert told == ["http://b: refused; the other servers go on"]
+    assert told == ["http://b: refused; the other servers continue"]
     with pytest.raises(ServerUnavailableError):
         await ask_each(pool(Time(), ["http://b"]), LimitsConfig(retries=9), ask)
     assert asked.count("http://b") == 3 + START_RETRIES + 1
