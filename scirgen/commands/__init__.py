@@ -1,1 +1,1 @@
-"""One folder or file for each command that is not the run itself."""
+"""One folder or file for each command other than the run itself."""

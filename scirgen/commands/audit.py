@@ -1,4 +1,5 @@
-"""`scirgen audit`: all gates that need no model over a question-answer set of any origin. Judging only; nothing is removed."""
+"""`scirgen audit`: applies all gates that need no model to any question-answer set. It only reports; it removes
+nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _EXAMPLES = 5
 
 @dataclass
 class Audit:
-    """What was found. A row may have several defects; ``defects`` counts rows a code.
+    """The findings. A row may have several defects; ``defects`` counts rows per code.
 
     Attributes:
         rows: questions read.
@@ -36,8 +37,7 @@ class Audit:
         clean_rows: rows without any defect.
         not_checked: gate code -> what the file lacks for it.
         verification: answers of Verification questions: yes, no, other.
-        pointing_phrases: rows with "the study", "this dataset", "the context" or the like, of which most are innocent ("in the
-            context of ..."); ``defects["pointing"]`` counts those that do point at something unseen.
+        pointing_phrases: rows with "the study", "this dataset", "the context" or the like, of which most are harmless ("in the context of ..."); ``defects["pointing"]`` counts those that point at something the reader cannot see.
         repeated_questions: rows whose question another dataset's row before has word for word.
         most_repeated: the question that most datasets share, and how many do.
         examples: gate code -> some (row id, question, reason).
@@ -65,7 +65,7 @@ class Audit:
         return self.verification["yes"] / total if total else None
 
     def as_json(self) -> dict[str, object]:
-        """Plain data, the shape of ``--json``."""
+        """Plain data in the form of ``--json``."""
         return {
             "path": self.path,
             "format": self.kind,
@@ -97,9 +97,9 @@ class Audit:
 
 
 def audit(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
-    """Run the gates in force that need no model over a question-answer set.
+    """Apply the active gates that need no model to a question-answer set.
 
-    Every gate sees every row of a dataset, whatever other gates say of it, so that the counts don't depend on their order.
+    Every gate sees every row of a dataset, whatever the other gates decide, so the counts do not depend on their order.
 
     Raises:
         InputError: the file is malformed.

@@ -1,4 +1,4 @@
-"""Checks a run's store, and copies what is intact of a damaged one into a new store."""
+"""Checks a run's store, and copies the intact data of a damaged one into a new store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_MODELS = ("replies", "batches", "batch_requests", "batch_replies")
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What a repair kept: rows per table, and where the damaged file was put."""
+    """The result of a repair: rows kept per table, and the path of the damaged file."""
 
     kept: dict[str, int]
     lost_results: int
@@ -51,9 +51,9 @@ def diagnose(folder: Path) -> list[str]:
 
 
 def repair(folder: Path) -> Salvaged:
-    """Copy every intact row into a new store; what is lost is done again by the next run.
+    """Copy every intact row into a new store; the next run redoes what is lost.
 
-    The damaged file is kept beside it as ``run.db.damaged``.
+    The damaged file stays beside it as ``run.db.damaged``.
 
     Raises:
         StoreError: there is no run, or it is in use.
@@ -62,14 +62,15 @@ def repair(folder: Path) -> Salvaged:
     if not path.is_file():
         raise StoreError(f"{folder} is not a run: it has no run.db", hint="Give the folder that --out named.")
     damaged = path.with_name("run.db.damaged")
-    # By this name its lock is the run's own, so that no run can be under way or begin meanwhile.
+    # With this name its lock is the run's own, so no run can be active or start meanwhile.
     fresh_path = path.with_suffix(".repaired")
     old = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     kept: dict[str, int] = {}
     lost = 0
     with Store(fresh_path) as fresh:
         _empty(fresh.db)
-        # Not the pages: what one gave may be among what is lost. The catalogue is read again, and what is intact of it found done.
+        # Not the pages, since results of a page may be lost. The catalogue is read again, and intact results are found
+        # done.
         tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
@@ -81,7 +82,7 @@ def repair(folder: Path) -> Salvaged:
                 marks = ",".join("?" * len(row))
                 fresh.db.execute(f"INSERT OR REPLACE INTO {table}({','.join(columns)}) VALUES({marks})", row)
                 kept[table] += 1
-        # What pointed at lost results is to do again, and so are the datasets concerned.
+        # Items with lost results, and their datasets, must be redone.
         fresh.db.execute("UPDATE members SET result_id=NULL WHERE result_id NOT IN (SELECT id FROM results)")
         fresh.db.execute("DELETE FROM rows WHERE result_id NOT IN (SELECT id FROM results)")
         fresh.db.execute("UPDATE datasets SET fingerprint=''")
@@ -97,7 +98,7 @@ def repair(folder: Path) -> Salvaged:
 
 
 def _empty(db: sqlite3.Connection) -> None:
-    """Forget what a repair that was killed had copied."""
+    """Delete what a killed repair had copied."""
     for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
         db.execute(f"DELETE FROM {table}")
 

@@ -1,4 +1,4 @@
-"""ScIRGen-Geo as a release like any other: reads its released records, keeps its published splits.
+"""Imports ScIRGen-Geo as a release: reads its released records and keeps its published splits.
 
 `scirgen.qa.scirgen_geo` reads the files, `scirgen.stages.release.write` writes splits, passages and files.
 """
@@ -25,7 +25,7 @@ _UNSTATED = {"", "None"}
 def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
     """The content of a release, from ScIRGen-Geo's records.
 
-    Two extracts that are equal word for word are one paper: the records do not say which paper an extract is from.
+    Two identical extracts count as one paper, since the records do not say which paper an extract is from.
 
     Args:
         src: see `scirgen.qa.scirgen_geo.read_records`.
@@ -108,7 +108,7 @@ def dataset_of(record: Record) -> Dataset:
 
 
 def _extract(dataset_id: str, number: int, extract: Mapping[str, object]) -> tuple[str, str, list[Aspect]]:
-    """(paper id, document id, aspects). The document is the extract itself: its statements, one after the other."""
+    """(paper id, document id, aspects). The document is the extract itself, as the sequence of its statements."""
     statements = [
         (category, str(text))
         for name, category in _CATEGORIES.items()

@@ -1,4 +1,4 @@
-"""Publishing a release on the Hugging Face Hub. What would be sent can be listed without sending or asking anybody."""
+"""Publishes a release on the Hugging Face Hub. The files can also be listed without contacting the Hub."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Upload:
 
 
 def check_repo(repo: str) -> str:
-    """The repository's name, if it can be one.
+    """The repository's name, if it is valid.
 
     Raises:
-        InputError: it is not of the form OWNER/NAME.
+        InputError: it does not have the form OWNER/NAME.
     """
     if not _REPO.fullmatch(repo):
         raise InputError(
@@ -53,13 +53,13 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
     present = {p.relative_to(release.folder).as_posix() for p in release.folder.rglob("*") if p.is_file()}
     if present - known:
         raise InputError(
-            f"{release.folder} holds files that are not part of the release: {', '.join(sorted(present - known)[:3])}",
-            hint="Move them away; only what release.json lists is published.",
+            f"{release.folder} contains files that are not part of the release: {', '.join(sorted(present - known)[:3])}",
+            hint="Move them away; only files that release.json lists are published.",
         )
     for path in sorted(known):
         file = release.folder / path
         if not is_below(file, release.folder):
-            raise InputError(f"{path!r} does not lie in the release", hint="Only files of the release are published.")
+            raise InputError(f"{path!r} is not inside the release", hint="Only files of the release are published.")
         if not file.is_file():
             raise InputError(f"{file} is missing", hint="Write the release again.")
         uploads.append(Upload(path, file.stat().st_size, file_sha256(file)))
@@ -68,15 +68,15 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
     if changed:
         raise InputError(
             f"{release.folder} was changed after it was written: {', '.join(changed[:3])}",
-            hint="Write the release again, so that its hashes say what it holds.",
+            hint="Write the release again to update its hashes.",
         )
     return [u for u in uploads if not any(u.path.startswith(f"{name}/") for name in leave_out)]
 
 
 def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: bool, message: str) -> str:
-    """Create the dataset repository if need be and send the files in one commit.
+    """Create the dataset repository if needed and send the files in one commit.
 
-    The token is what `hf auth login` or ``HF_TOKEN`` provides; scirgen neither reads nor stores it.
+    `hf auth login` or ``HF_TOKEN`` provides the token; scirgen neither reads nor stores it.
 
     Returns:
         The commit's URL.
@@ -95,6 +95,7 @@ def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: boo
         commit = api.create_commit(repo, operations, repo_type="dataset", commit_message=message)
     except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
         raise SourceError(
-            f"the Hub did not take the release: {error}", hint="Check the repository's name, and log in: hf auth login"
+            f"the Hub did not accept the release: {error}",
+            hint="Check the repository's name, and log in: hf auth login",
         ) from error
     return str(commit.commit_url)

@@ -1,4 +1,4 @@
-"""Making a new plugin package from the template that ships with scirgen. Its author publishes it."""
+"""Makes a new plugin package from scirgen's template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OVERRIDES: Final[Mapping[str, tuple[str, ...]]] = {
     "standard": ("taxonomies/graesser", "prompts/generate/joint", "prompts/generate/types"),
     "small": ("taxonomies/graesser", "prompts/generate/question", "prompts/generate/answer"),
 }
-"""By class of model: built-in files that a new plugin begins with copies of; those that a domain's expert edits first."""
+"""Built-in files that are copied into a new plugin, by size of model; domain experts edit these first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LEFT_OUT = {"__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
@@ -33,7 +33,7 @@ def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[st
     Args:
         name: the domain's name: lower-case letters, digits and single hyphens.
         parent: the folder to write it into.
-        registry: the installed plugins; a name that is taken is refused.
+        registry: the installed plugins, whose names are refused.
         overrides: built-in files to copy into it: ids as ``scirgen prompts list`` and ``scirgen taxonomy list`` print them.
 
     Returns:
@@ -77,10 +77,10 @@ def _renamed(text: str, name: str) -> str:
 
 
 def copy_override(resources: Resources, folder: str, identity: str, into: Path) -> Path:
-    """Lay a file of prompts or taxonomies into a folder of overrides, to be edited there.
+    """Copy a prompt or taxonomy file into a folder of overrides for editing.
 
     Args:
-        resources: where the file is looked up: scirgen's own, or those of a domain.
+        resources: source of the file: scirgen's own resources, or those of a domain.
         folder: "prompts" or "taxonomies".
         identity: the file's id, such as ``generate/joint``.
         into: the folder of overrides.

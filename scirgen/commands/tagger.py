@@ -1,4 +1,4 @@
-"""Fitting and measuring the local tagger. Needs scikit-learn; applying a tagger does not."""
+"""Fits and measures the local tagger. This needs scikit-learn; applying a tagger does not."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Disagreement:
 
 
 def read_labels(path: Path, target: Target, taxonomies: Taxonomies) -> tuple[list[Example], int]:
-    """Labelled questions of a JSONL file: ``question``, ``question_type``, ``level`` ("C4", "C4(Analyzing)" or "Analyzing").
+    """Labelled questions from a JSONL file: ``question``, ``question_type``, ``level`` ("C4", "C4(Analyzing)" or "Analyzing").
 
     Returns:
-        The examples, and how many lines have no usable label.
+        The examples, and the number of lines without a usable label.
 
     Raises:
-        InputError: unreadable, not JSONL, or nothing is labelled; file and line are named.
+        InputError: the file is unreadable, not JSONL, or has no labels; the message names file and line.
     """
     examples: list[Example] = []
     skipped = 0
@@ -103,7 +103,7 @@ def fit(examples: Sequence[Example], target: Target) -> QuestionTagger:
         MissingExtraError: scikit-learn is not installed.
     """
     if len({e.label for e in examples}) < 2:
-        raise InputError("all questions have the same label; there is nothing to learn")
+        raise InputError("all questions have the same label, so there is nothing to learn")
     with require("tagger", "training taggers"):
         from scipy.sparse import hstack
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -149,7 +149,8 @@ def _per_label(model: Any) -> tuple[Any, Any, list[str]]:
 def evaluate(
     tagger: QuestionTagger, train: Sequence[Example], test: Sequence[Example]
 ) -> tuple[dict[str, Any], list[Disagreement]]:
-    """Accuracy, macro-F1 and Cohen's kappa on ``test``, beside the two baselines, and where tagger and label differ."""
+    """Accuracy, macro-F1 and Cohen's kappa on ``test``, together with two baselines, and the disagreements between
+    tagger and label."""
     from sklearn.metrics import confusion_matrix
 
     gold = [e.label for e in test]

@@ -1,6 +1,7 @@
 """Trains an embedding model on a release's train split, with in-batch and hard negatives; the result is used as ``st:DIR``.
 
-Everything about training itself is sentence-transformers' trainer; here are the examples, the dev selection and the record of it.
+sentence-transformers does the training; this module makes the examples, selects the best step on dev, and records the
+settings.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scirgen.qa.tasks import Task
 
 TrainingTask = Literal["qa", "recommend"]
 _HARD = 7
-"""A negative is drawn from BM25's first so many that do not answer, as DataFinder mines them."""
+"""Negatives are drawn from this many first hits of BM25 that do not answer the question, as in DataFinder."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class TrainingSettings:
 
     Attributes:
         task: ``qa``: the release's questions; ``recommend``: the queries of that task.
-        steps: of the optimiser.
-        batch: examples a step; each document of a batch is a negative for the others' questions.
+        steps: optimiser steps. batch: examples per step; each document of a batch is a negative for the others'
+            questions.
         learning_rate: peak, after a warm-up over a tenth of the steps.
-        max_tokens: of a text while training; the saved model keeps the base model's window.
-        frozen_layers: of the encoder's lowest layers, with the word embeddings, that are not trained.
+        max_tokens: largest number of tokens of a text during training; the saved model keeps the base model's window.
+        frozen_layers: number of the encoder's lowest layers that, with the word embeddings, are not trained.
         evaluate_every: steps between two measurements on dev; the best one is kept.
         dev_queries: dev questions that are measured.
         dev_documents: documents they are ranked among (theirs, filled up at random).
@@ -74,21 +75,21 @@ def train_retriever(
     settings: TrainingSettings,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Train and save; run again after an interruption, it goes on from the last checkpoint.
+    """Train and save a model; after an interruption, a second call continues from the last checkpoint.
 
     Args:
-        release: whose train split is learnt from and whose dev split selects.
+        release: release with the train split for learning and the dev split for selection.
         base: a sentence-transformers model, folder or id.
         out: the model's folder; ``out/training.json`` records how it was made.
-        settings: see there.
-        progress: gets a line now and then.
+        settings: see `TrainingSettings`.
+        progress: callback for progress lines.
 
     Returns:
-        What ``training.json`` holds.
+        The content of ``training.json``.
 
     Raises:
         InputError: train or dev have no queries with an answer.
-        ConfigError: ``out`` holds checkpoints of other settings.
+        ConfigError: ``out`` has checkpoints with other settings.
         MissingExtraError: sentence-transformers[train] is not installed.
         ModelAccessError: no such base model.
     """
@@ -233,7 +234,7 @@ def _evaluator(st: Mapping[str, Any], dev: _Split, texts: Mapping[str, str], set
 
 
 def _freeze(model: Any, layers: int) -> None:
-    """Leave the word embeddings and the lowest layers of the encoder as they are."""
+    """Freeze the word embeddings and the lowest layers of the encoder."""
     if not layers:
         return
     encoder = model[0].auto_model
@@ -245,12 +246,12 @@ def _freeze(model: Any, layers: int) -> None:
 
 
 def _same_settings(out: Path, record: Mapping[str, object]) -> None:
-    """Refuse to go on with checkpoints of another training; steps are added to one, everything else decides its course."""
+    """Refuse to continue from checkpoints with other settings, except for the number of steps."""
     marker = out / "settings.json"
     text = json.dumps(record, indent=2, sort_keys=True) + "\n"
     if marker.is_file() and marker.read_text(encoding="utf-8") != text:
         raise ConfigError(
-            f"{out} holds the checkpoints of a training with other settings", hint="Choose another --out, or remove it."
+            f"{out} has checkpoints of a training with other settings", hint="Choose another --out, or remove it."
         )
     out.mkdir(parents=True, exist_ok=True)
     marker.write_text(text, encoding="utf-8")

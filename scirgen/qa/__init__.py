@@ -1,1 +1,1 @@
-"""What a set of questions and answers is, whoever made it: release files, rules of form, near-duplicates, quotas."""
+"""Question-answer sets of any origin: release files, rules of form, near-duplicates, quotas."""

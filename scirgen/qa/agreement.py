@@ -1,4 +1,5 @@
-"""How far people and judges agree: chance-corrected statistics, bootstrap intervals, the non-inferiority test, sample sizes.
+"""Measures how well people and judges agree: chance-corrected statistics, bootstrap intervals, the non-inferiority
+test, sample sizes.
 
 The statistics themselves come from scikit-learn, krippendorff and scipy (extra ``labels``); this module handles missing
 labels, clusters and strata. Who labelled what is `scirgen.qa.labels`.
@@ -340,7 +341,7 @@ def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> in
     """
     if gap >= margin:
         raise InputError(
-            f"a judge with a gap of {gap:g} cannot pass at a margin of {margin:g}, whatever the sample",
+            f"a judge with a gap of {gap:g} cannot pass at a margin of {margin:g} with any sample size",
             hint="Choose a larger margin, or improve the judge on the dev items first.",
         )
     return round(((Z_ONE_SIDED + Z_POWER) * sd / (margin - gap)) ** 2)

@@ -1,6 +1,6 @@
 """Checks that a question and an answer have the form of their question type, as the taxonomy states it.
 
-Used by the type gates, by prompt linting and by whoever chooses between candidates. Wording stays in the YAML files.
+Used by the type gates, by prompt linting and for choosing between candidates. Wording stays in the YAML files.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _screens(patterns: tuple[str, ...], normalised: bool) -> tuple[re.Pattern[st
 
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
-    """Why the question does not have the form of its type; None when it has."""
+    """Why the question does not have the form of its type, or None."""
     text = question.strip().lstrip("¿¡ ")
     asks = text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS)
     expected = kind.question
@@ -75,7 +75,7 @@ def question_problem(kind: QuestionType, question: str) -> str | None:
 
 
 def answer_problem(kind: QuestionType, question: str, answer: str, wording: LanguageWording) -> str | None:
-    """Why the answer does not have the form of its type; None when it has."""
+    """Why the answer does not have the form of its type, or None."""
     expected, text = kind.answer, answer.strip()
     count = len(words(text))
     if count < expected.min_words or count > expected.max_words:
@@ -87,7 +87,7 @@ def answer_problem(kind: QuestionType, question: str, answer: str, wording: Lang
     if expected.kind == "number" and (unit := other_measure(question, text)):
         return f"is in {unit!r}, which is not what the question asks for"
     if expected.kind == "option" and not names_option(question, text, wording):
-        return "is none of the options the question names"
+        return "is not one of the options that the question names"
     if expected.any_of and matches(expected.any_of, text) is None:
         return f"has none of the forms of a {kind.name} answer"
     unwanted = matches(expected.none_of, text)

@@ -1,4 +1,4 @@
-"""Reading question-answer sets of any origin: a release, ScIRGen-Geo's records, a BEIR folder, plain JSON Lines.
+"""Reads question-answer sets of any origin: a release, ScIRGen-Geo's records, a BEIR folder, plain JSON Lines.
 
 Only reads: `scirgen audit` judges them, `scirgen analyze` compares them. One dataset's questions at a time.
 """

@@ -1,7 +1,8 @@
-"""A light local classifier of questions: n-grams and a linear model, loaded and applied with numpy alone. `scirgen.commands.tagger` trains it.
+"""A fast local classifier of questions: n-grams and a linear model, loaded and applied with numpy alone.
+`scirgen.commands.tagger` trains it.
 
 A folder holds ``tagger.json`` (what it is, how well it did), ``terms.txt.gz`` (one feature a line) and ``weights.npz`` (inverse
-document frequencies, coefficients, intercepts). Nothing is pickled, so that loading a folder runs no code of its maker.
+document frequencies, coefficients, intercepts). Nothing is pickled, so loading a folder cannot run its author's code.
 """
 
 from __future__ import annotations

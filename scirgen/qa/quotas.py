@@ -1,4 +1,5 @@
-"""Quotas over type x Bloom level x polarity: what a target means, what a round must still write, what is kept, what fell short.
+"""Quotas over type x Bloom level x polarity: defines targets, the cells of each round, the pairs that are kept, and
+shortfalls.
 
 Pure and deterministic: everything follows from the settings and from what was accepted, in the order of ids. The pipeline runs
 the rounds; release leaves out what is over quota.
@@ -19,7 +20,7 @@ from scirgen.qa.conformance import polarity
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
 _PER_DATASET = 3
-"""Pairs of one cell that one dataset is asked for in one round, at most: more would repeat its evidence."""
+"""Largest number of pairs of one cell for one dataset in one round; more would repeat its evidence."""
 
 
 @dataclass(frozen=True, order=True)
@@ -36,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True, order=True)
 class Accepted:
-    """What quotas need to know of an accepted pair."""
+    """The properties of an accepted pair that quotas need."""
 
     id: str
     dataset_id: str
@@ -54,7 +55,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """Progress of a run.
 
     Attributes:
         accepted: accepted and tagged pairs of all rounds.
@@ -76,7 +77,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A cell that was not filled, and why."""
+    """A cell that was not filled, with the reason."""
 
     cell: Cell
     wanted: int
@@ -85,7 +86,7 @@ class Shortfall:
 
 
 def budget(config: QuotaConfig) -> int:
-    """Candidates that may be asked for in all, rejected ones included."""
+    """Largest total number of candidates, including rejected ones."""
     return config.candidates if config.candidates is not None else _CANDIDATES_PER_ROW * (config.total or 0)
 
 
@@ -114,7 +115,7 @@ def plan_round(
 ) -> dict[str, list[dict[str, object]]]:
     """The cells that a later round gives to each dataset, as `Scope.wanted` has them; empty when there is nothing to do.
 
-    Each missing pair is asked for as often as the type's yield so far makes likely to need. Datasets with the fewest accepted pairs
+    Each missing pair is requested as often as the type's yield so far suggests. Datasets with the fewest accepted pairs
     of the type come first. The counts of all cells sum to at most what the candidate budget leaves.
     """
     left = budget(config) - progress.spent

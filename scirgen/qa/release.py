@@ -1,4 +1,4 @@
-"""Reads a release folder, whoever wrote it. The release stage writes it.
+"""Reads any release folder. The release stage writes it.
 
 ```
 release.json                 ReleaseInfo: what this is, counts, leakage, and every file with its SHA-256
@@ -38,7 +38,8 @@ Setting = Literal["without-paper", "with-paper"]
 
 
 class EvidenceRow(Record):
-    """A verbatim piece the answer stands on. Offsets are characters of the parsed document or of the metadata text."""
+    """A verbatim piece of text that supports the answer. Offsets are characters of the parsed document or of the
+    metadata text."""
 
     document_id: Id
     source: Literal["dataset", "paper"]
@@ -68,7 +69,7 @@ class TranslationRow(Record):
 
 
 class RevisionRow(Record):
-    """What a field said before people corrected it."""
+    """The text of a field before people corrected it."""
 
     field: str
     before: str
@@ -86,7 +87,7 @@ class ReleaseRow(Record):
     answer: str
     question_type: str = Field(description="id in taxonomies/graesser.yaml")
     about: Literal["dataset", "paper"] | None = Field(
-        default=None, description="answered by the dataset's record or by a paper that uses it; None: not known"
+        default=None, description="source of the answer: the dataset's record, or a paper that uses it; None if unknown"
     )
     bloom: str | None = Field(default=None, description="C1..C6")
     hops: int = Field(default=0, description="distinct evidence spans")
@@ -97,10 +98,10 @@ class ReleaseRow(Record):
     passages: tuple[str, ...] = Field(default=(), description="ids of the passages that hold the evidence")
     scores: tuple[ScoreRow, ...] = ()
     translations: tuple[TranslationRow, ...] = ()
-    model: str | None = Field(default=None, description="that wrote question and answer")
-    prompt: str | None = Field(default=None, description="they were written with: id@version#hash")
-    checked: int = Field(default=0, description="people who looked at the row and left it in; 0: nobody did")
-    history: tuple[RevisionRow, ...] = Field(default=(), description="what people corrected")
+    model: str | None = Field(default=None, description="model that wrote question and answer")
+    prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
+    checked: int = Field(default=0, description="number of people who checked the row and kept it")
+    history: tuple[RevisionRow, ...] = Field(default=(), description="corrections by people")
 
 
 class UnfaithfulRow(Record):
@@ -127,8 +128,10 @@ class CorpusDocument(Record):
     licence: str = "unknown"
     language: str = "en"
     papers: tuple[str, ...] = Field(default=(), description="ids of the papers that use it")
-    year: int | None = Field(default=None, description="in which it was published")
-    same_as: str | None = Field(default=None, description="id of the document that it repeats; counts as that one")
+    year: int | None = Field(default=None, description="year of publication")
+    same_as: str | None = Field(
+        default=None, description="id of the document that it duplicates, and as which it counts"
+    )
 
 
 class Passage(Record):
@@ -157,7 +160,7 @@ class PaperRow(Record):
     document_id: Id | None = Field(
         default=None, description="its parsed text, as evidence, passages and aspects name it"
     )
-    sha256: str | None = Field(default=None, description="of the file that was read")
+    sha256: str | None = Field(default=None, description="SHA-256 of the file that was read")
 
 
 class AspectRow(Record):
@@ -199,35 +202,35 @@ class LeakageRow(Record):
     left: Split
     right: Split
     shared: int
-    of: int = Field(description="how many the right split has")
+    of: int = Field(description="number in the right split")
 
 
 class MadeRow(Record):
-    """A model and a prompt that records of a stage come from."""
+    """A model and a prompt that made records of a stage."""
 
     stage: str
     model: str
-    prompt: str = Field(default="", description="id@version#hash; empty where a model was asked without one of ours")
+    prompt: str = Field(default="", description="id@version#hash; empty if the model was called without a prompt file")
 
 
 class TaskInfo(Record):
-    """What a release says about one of its retrieval tasks."""
+    """Description of a retrieval task of the release."""
 
     recipe: str
-    corpus: Literal["datasets", "abstracts"] = Field(description="which documents its queries search")
+    corpus: Literal["datasets", "abstracts"] = Field(description="the documents that its queries search")
     searched: tuple[Literal["title", "text"], ...] = Field(
-        default=("title", "text"), description="what of a dataset is indexed"
+        default=("title", "text"), description="the part of a dataset that is indexed"
     )
     profile: str = Field(default="trec", description="the convention that its metrics follow by default")
     queries: dict[str, int] = Field(default={}, description="split -> queries that are evaluated")
-    grades: int = Field(default=0, description="pairs with a grade; 0: the gold documents are all that is known")
+    grades: int = Field(default=0, description="number of graded pairs; 0 if only gold documents are known")
     judges: tuple[str, ...] = Field(default=(), description="who graded")
-    needs_review: bool = Field(default=False, description="a person must pass a need before it is graded")
+    needs_review: bool = Field(default=False, description="whether a person must keep a need before it is graded")
     unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
 
 
 class LabelNote(Record):
-    """Labels by people that the release used: who agreed how far, by which guideline, and which judges passed."""
+    """Labels by people that the release used: agreement, guideline, and judges that passed."""
 
     task: str
     annotators: int
@@ -256,13 +259,13 @@ class ReleaseInfo(Record):
     splits: dict[str, SplitCount] = Field(default={}, description="split -> its size")
     counts: dict[str, int] = Field(default={}, description="datasets, papers, aspects, passages, rows")
     leakage: tuple[LeakageRow, ...] = ()
-    left_out: dict[str, int] = Field(default={}, description="'stage: code' -> rejected things")
+    left_out: dict[str, int] = Field(default={}, description="'stage: code' -> number of rejections")
     notes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
-    made: tuple[MadeRow, ...] = Field(default=(), description="which models and prompts each stage used")
-    about: dict[str, str] = Field(default={}, description="what the publisher says of creator, funder, contact, ...")
-    licences: dict[str, int] = Field(default={}, description="licence -> passages under it")
+    made: tuple[MadeRow, ...] = Field(default=(), description="models and prompts of each stage")
+    about: dict[str, str] = Field(default={}, description="the publisher's statements on creator, funder, contact, ...")
+    licences: dict[str, int] = Field(default={}, description="licence -> number of passages under it")
     labels: tuple[LabelNote, ...] = Field(default=(), description="labels by people that were used")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
@@ -292,7 +295,7 @@ class Release:
             folder: the release itself, or a run's folder (its ``release`` is taken).
 
         Raises:
-            InputError: no release there, or one of a newer layout.
+            InputError: the folder has no release, or one with a newer layout.
         """
         folder = Path(folder)
         inner = folder / "release"

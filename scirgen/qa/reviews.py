@@ -1,4 +1,4 @@
-"""What people's labels mean for a release: which pairs they found unfaithful, which they checked, which words they corrected."""
+"""Applies people's labels to a release: pairs they found unfaithful, pairs they checked, and corrections."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Reviewed:
     notes: tuple[LabelNote, ...] = ()
 
     def unfaithful(self, pair_id: str) -> str:
-        """Why people take a pair out of the release; "" where they do not."""
+        """Why people's labels exclude a pair from the release; "" if they do not."""
         found = self.settled.get(pair_id)
         if found is None or found.label != _NO:
             return ""
         return f"labelled unfaithful by {found.annotators} annotator(s) ({found.how})"
 
     def checked(self, pair_id: str) -> int:
-        """How many people looked at a pair that stays in the release; 0: nobody."""
+        """Number of people who checked a pair that stays in the release."""
         found = self.settled.get(pair_id)
         return found.annotators if found is not None and found.label is not None else 0
 

@@ -1,6 +1,6 @@
 """Charts of a report as static SVG: Vega-Altair specifications rendered by vl-convert, offline. The page's template draws the tables.
 
-Colours of text and axes are ``currentColor``, so that one SVG reads well in light and dark; every chart has a description.
+Text and axes use ``currentColor``, so one SVG works in light and dark mode; every chart has a description.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> s
 def binned(rows: Sequence[Row]) -> list[Row]:
     """Counts of values in at most some 40 steps of 1, 2 or 5 times a power of ten, for each verdict.
 
-    Counted here, since drawing 60,000 single values takes Vega twenty seconds and 700 MB.
+    They are counted here because drawing 60,000 single values takes Vega twenty seconds and 700 MB.
     """
     values = [float(r["value"]) for r in rows]
     wide = (max(values) - min(values)) / 40 or 0.01

@@ -1,4 +1,4 @@
-"""Counts and means over rows, whether they are a run's pairs or a release's rows; and which of them are shown."""
+"""Counts and means over a run's pairs or a release's rows, and selection of the rows that are shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EACH = 5
 
 
 class Row(Protocol):
-    """What is counted of a question."""
+    """The properties of a question that are counted."""
 
     @property
     def question(self) -> str: ...
@@ -38,7 +38,7 @@ def diversity_index(levels: Counter[str]) -> float:
 
 
 def type_rows(pairs: Sequence[Row], rejected: Mapping[str, dict[str, int]]) -> Iterator[TypeRow]:
-    """One line a type, most rows first."""
+    """One line per type, most rows first."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for pair in pairs:
         grouped[pair.question_type].append(pair)
@@ -77,7 +77,7 @@ class ScoreSummary:
 
 
 def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
-    """What the charts of the scores show, in figures: for each score, kept pairs first."""
+    """The figures behind the charts of the scores: for each score, kept pairs first."""
     grouped: dict[tuple[str, bool], list[ScoreRow]] = defaultdict(list)
     for score in scores:
         grouped[score.name, not score.accepted].append(score)
@@ -96,11 +96,11 @@ def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
 
 
 def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:
-    """At most ``size`` rows in their order, the same ones for the same input: some of every kind, then by lot.
+    """At most ``size`` rows in their order, the same for the same input: some of every kind, then random ones.
 
     Args:
-        rows: to draw from.
-        size: how many.
+        rows: the rows to draw from.
+        size: number of rows.
         kind: the kind of a row; up to five of each are drawn first, as far as there is room.
     """
     if len(rows) <= size:
@@ -118,7 +118,7 @@ def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:
 
 
 def histogram(values: Iterable[int]) -> dict[str, int]:
-    """value -> how often, smallest first."""
+    """value -> count, smallest first."""
     return {str(k): n for k, n in sorted(Counter(values).items())}
 
 

@@ -1,4 +1,5 @@
-"""What a report holds, as plain data: report.json, and what report.html draws. Figures come from `figures` (a run) or `released`."""
+"""The content of a report as plain data, for report.json and report.html. Figures come from `figures` (a run) or
+`released`."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ SHOWN_SPANS = 4
 
 
 def shown(text: str, most: int = SHOWN_TEXT) -> str:
-    """A text as the sample shows it: its beginning, where it is very long; the row's own record has all of it."""
+    """A text for the sample, cut if it is very long; the row's own record has all of it."""
     return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text):,} characters in all)"
 
 
@@ -103,7 +104,7 @@ class PaperRow(_Frozen):
 
 
 class ReportData(_Frozen):
-    """All figures of a run, or of a release, which has no funnel, no usage and no rejected rows to show."""
+    """All figures of a run, or of a release, which has no funnel, usage or rejected rows."""
 
     kind: Literal["run", "release"] = "run"
     name: str = ""

@@ -1,4 +1,4 @@
-"""The figures of a run. Reads the run's store, nothing else."""
+"""Computes the figures of a run from its store."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
 
     Args:
         folder: the run's folder.
-        sample: at most this many accepted rows, and as many rejected ones, drawn by lot, the same for the same run, some of
-            every question type and every reason among them.
+        sample: largest number of accepted rows, and of rejected ones, in a random sample that is the same for the same
+            run and includes some of every question type and reason.
 
     Raises:
         StoreError: the folder is not a run, or its store is damaged.
@@ -102,7 +102,7 @@ def _released(view: StoreView) -> int | None:
 
 
 def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
-    """The manifest's usage, with the generator's tokens a released row."""
+    """The manifest's usage, with the generator's tokens per released row."""
     if not isinstance(usage, dict):
         return {}
     return usage | {f"{name} tokens per released row": n for name, n in per_row.items()}

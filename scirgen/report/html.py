@@ -1,4 +1,5 @@
-"""Fills a page's template: one file with its style and its one script, which the content security policy admits by its hash."""
+"""Fills a page's template: one file with its style and one script, which the content security policy allows by its
+hash."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ _PARTS = files("scirgen.report") / "page"
 
 
 def write_report(folder: Path, out: Path | None = None) -> Path:
-    """Write report.html and report.json for a run, or for a release that has no run (an imported one).
+    """Write report.html and report.json for a run, or for a release without a run (an imported one).
 
     Args:
         folder: a run's folder, or a release.
-        out: where to; by default the run's folder itself. For a release, which holds nothing but what it lists, a
+        out: output folder; by default the run's folder, or for a release, which contains only the files it lists, a
             folder beside it (``NAME-report``).
 
     Returns:
@@ -58,7 +58,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 
 def render(data: ReportData) -> str:
-    """The page. All text is escaped, and the content security policy admits the page's one script by its hash only."""
+    """The page. All text is escaped, and the content security policy allows the page's one script only by its hash."""
     return fill_page(
         _PARTS,
         "report",
@@ -75,7 +75,7 @@ def render(data: ReportData) -> str:
 
 
 def _in_a_sentence(data: ReportData) -> str:
-    """What this dataset is."""
+    """Describe the dataset in one sentence."""
     rows = data.rows if data.released is None else data.released
     kinds = sum(bool(t.rows) for t in data.types)
     levels = [level for level, n in data.bloom.items() if n]
@@ -87,11 +87,11 @@ def _in_a_sentence(data: ReportData) -> str:
     by = f"written by {', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
     count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
-    return ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence it rests on."
+    return ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence that supports it."
 
 
 def _tokens_per_row(data: ReportData) -> str:
-    """Tokens of all invocations, read and written, for each released row; empty where that is not known."""
+    """Tokens of all invocations, read and written, per released row; empty if unknown."""
     rows, roles = data.released or data.rows, [u for u in data.usage.values() if isinstance(u, Mapping)]
     counts = [u.get(k) for u in roles for k in ("prompt_tokens", "completion_tokens")]
     if not rows or not counts or any(not isinstance(c, int) for c in counts):
@@ -108,7 +108,7 @@ def _codes(data: ReportData) -> set[str]:
 
 
 def _facets(sample: Sequence[SampleRow]) -> list[tuple[str, str, list[tuple[str, int]]]]:
-    """(attribute, label, values with how many rows have them) of what the sample can be filtered by."""
+    """The filters of the sample: (attribute, label, values with their numbers of rows)."""
     columns = {
         "status": ("Status", [r.status for r in sample]),
         "split": ("Split", [r.stage for r in sample if r.stage in SPLITS]),

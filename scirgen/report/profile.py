@@ -1,4 +1,4 @@
-"""The profile of a dataset as a person reads it: what its papers say, by aspect, each sentence linked to its page.
+"""Renders the profile of a dataset: what its papers say, by aspect, each sentence linked to its page.
 
 Everything shown comes from a run's store. Paper and catalogue text is escaped, in HTML and in Markdown.
 """
@@ -30,7 +30,7 @@ class _Frozen(BaseModel):
 
 
 class Said(_Frozen):
-    """A sentence of a paper, where it stands, and why it is shown. ``link`` opens the page; "" where there is no file."""
+    """A sentence of a paper, its position, and why it is shown. ``link`` opens the page; "" without a file."""
 
     text: str
     paper: int
@@ -179,12 +179,12 @@ def _page_link(paper: Paper | None, page: int | None) -> str:
 
 
 def _web(url: str | None) -> str:
-    """A link only to the web: a catalogue's ``javascript:`` is none."""
+    """The address if it is a web link, and not, for example, ``javascript:``."""
     return url if url and re.match(r"https?://[^\s\"'<>]+$", url) else ""
 
 
 def markdown_text(text: object) -> str:
-    """Text that shows as itself in CommonMark."""
+    """Text escaped for CommonMark."""
     return _LINE_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(str(text).split())))
 
 

@@ -1,4 +1,4 @@
-"""The figures of a release, whoever made it, from its files alone. `figures` reads a run."""
+"""Computes the figures of any release from its files alone. `figures` reads a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WITH_PAPER = "with-paper"
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the tables need of a row; a release's rows in full would not fit everywhere."""
+    """The parts of a row that the tables need, since complete rows of a large release may not fit in memory."""
 
     id: str
     question: str
@@ -41,7 +41,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
 
     Args:
         release: an opened release.
-        sample: at most this many rows to look at.
+        sample: largest number of rows to show.
 
     Raises:
         InputError: a file is missing or damaged.

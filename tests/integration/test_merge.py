@@ -370,7 +370,7 @@ def test_merge_refuses_mixed_languages_and_settings_of_models(parts: Path, tmp_p
     given = (parts / "p0", tmp_path / "pt", "--out", tmp_path / "m", "--mixed")
     assert "language: en (p0), pt (pt)" in refused(*given).message
     error = refused(parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "models.generator=x")
-    assert "no setting of a merge" in error.message
+    assert "cannot be set in a merge" in error.message
     assert "unknown key" in refused(parts / "p0", "--out", tmp_path / "m", "--set", "release.formts=[x]").message
     assert not (tmp_path / "m").exists()
 
@@ -392,7 +392,7 @@ def test_an_unfinished_part_needs_a_flag_and_is_named_on_the_card(parts: Path, t
         result = command("merge", *given, "--partial")
         assert result.exit_code == 3 and "partial:" in result.output
         notes = Release(tmp_path / f"m-{name}").info.notes
-        assert any(note.startswith(f"Not everything was done for {name}:") and said in note for note in notes)
+        assert any(note.startswith(f"{name} is incomplete:") and said in note for note in notes)
 
 
 def test_a_finished_part_that_went_on_and_was_stopped_is_unfinished(copied: Path, tmp_path: Path) -> None:
@@ -476,7 +476,7 @@ def test_a_damaged_or_newer_part_is_named_and_the_earlier_release_stays(
 def test_folders_that_are_no_part_or_no_place_for_a_merge_are_refused(copied: Path, tmp_path: Path) -> None:
     p0, p1 = copied / "p0", copied / "p1"
     assert "one of the parts" in refused(p0, p1, "--out", p0).message
-    assert "a run of its own" in refused(p0, p1, "--out", copied / "whole").message
+    assert "already contains a run" in refused(p0, p1, "--out", copied / "whole").message
     assert "not a run" in refused(p0, tmp_path / "nothing", "--out", tmp_path / "m").message
     assert "is a release, not a run" in refused(p0, p1 / "release", "--out", tmp_path / "m").message
     assert not (tmp_path / "m").exists()

@@ -1,1 +1,1 @@
-"""`scirgen calibrate`: judges faithfulness scores by labelled answers."""
+"""`scirgen calibrate`: measures faithfulness scores on labelled answers."""

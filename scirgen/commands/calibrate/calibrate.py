@@ -46,13 +46,13 @@ _YES = {"faithful", "true", "yes", "1"}
 _NO = {"unfaithful", "false", "no", "0"}
 _LABELS_HINT = (
     'Each line is a JSON object with "question", "answer", "label" (faithful or unfaithful) and "context" or "evidence" (a list of '
-    'quotes); "question_type", "dataset", "made" (how a false answer came about) and "scores" are optional.'
+    'quotes); "question_type", "dataset", "made" (how a false answer was made) and "scores" are optional.'
 )
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """One line of a labels file. ``scores`` already measured are used as they are."""
+    """One line of a labels file. Existing ``scores`` are used unchanged."""
 
     question: str
     answer: str
@@ -61,19 +61,19 @@ class Labelled:
     question_type: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
     weight: float = field(default=1.0, kw_only=True)
-    """How many answers of the population it stands for: a folder of labels has the weights of its strata."""
+    """Number of answers in the population that it represents; a folder of labels has the weights of its strata."""
     part: str = field(default="", kw_only=True)
     """dev or test, in a folder of labels: thresholds are fitted on dev and reported on test."""
     cluster: str = field(default="", kw_only=True)
     """The dataset it is about, in a folder of labels."""
     evidence: tuple[str, ...] = field(default=(), kw_only=True)
-    """Quotes; scored instead of the context where the window is evidence."""
+    """Quotes; scored instead of the context if the window is evidence."""
     made: str = field(default="", kw_only=True)
-    """How a false answer came about, where the labels say so."""
+    """How a false answer was made, if the labels say so."""
 
     @property
     def pair(self) -> QAPair:
-        """As a pair; its evidence, where the line has some, is quotes of no document."""
+        """The line as a pair; its evidence, if any, is quotes without a document."""
         made = QAPair.make_id("calibration", self.question_type, self.question, self.answer)
         return QAPair(
             id=made,
@@ -87,7 +87,7 @@ class Labelled:
 
 @dataclass
 class Calibrated:
-    """What `calibrate` found, scorer by scorer."""
+    """The result of `calibrate`, scorer by scorer."""
 
     rows: int
     faithful: int
@@ -98,11 +98,11 @@ class Calibrated:
     """The question types of the taxonomy: `generate` knows no others."""
 
     def as_json(self) -> dict[str, object]:
-        """Plain data, the shape of ``--json``."""
+        """Plain data in the form of ``--json``."""
         return asdict(self)
 
     def thresholds(self) -> dict[str, object]:
-        """The settings that make `generate` use what was found: a file for ``--config``."""
+        """The settings that make `generate` use the thresholds: a file for ``--config``."""
         known = set(self.types) | {"*"}
         found = {
             name: {k: v for k, v in s.thresholds.items() if k in known}
@@ -114,7 +114,8 @@ class Calibrated:
 
 @dataclass
 class ScorerFindings:
-    """One scorer on the labels. ``wanted`` is the quality at the threshold for the wanted precision; None: unreachable."""
+    """One scorer on the labels. ``wanted`` is the quality at the threshold for the wanted precision, or None if no
+    threshold reaches it."""
 
     scored: int
     failed: dict[str, int]
@@ -132,13 +133,13 @@ def read_labels(path: Path) -> list[Labelled]:
     """Read a labels file (JSON Lines), or the settled labels of a folder that `scirgen label` made.
 
     Raises:
-        InputError: the file is missing or empty, or a line is wrong; file and line are named.
+        InputError: the file is missing or empty, or a line is wrong; the message names file and line.
     """
     if path.is_dir():
         return _settled(LabelSet(path))
     rows = [_labelled(value, f"{path}:{number}") for number, value in read_objects(path, hint=_LABELS_HINT)]
     if not rows:
-        raise InputError(f"{path} holds no labels", hint=_LABELS_HINT)
+        raise InputError(f"{path} contains no labels", hint=_LABELS_HINT)
     if len({r.faithful for r in rows}) < 2:
         raise InputError(
             f"{path}: all {len(rows)} labels are the same", hint="Calibration needs faithful and unfaithful answers."
@@ -153,13 +154,13 @@ def _labelled(value: Mapping[str, object], where: str) -> Labelled:
         raise InputError(f"{where}: {', '.join(missing)} missing", hint=_LABELS_HINT)
     label = str(value["label"]).strip().lower()
     if label not in _YES | _NO:
-        raise InputError(f"{where}: label {value['label']!r} is neither faithful nor unfaithful", hint=_LABELS_HINT)
+        raise InputError(f"{where}: label {value['label']!r} must be faithful or unfaithful", hint=_LABELS_HINT)
     scores = value.get("scores") or {}
     if not isinstance(scores, dict) or not all(isinstance(v, (int, float)) for v in scores.values()):
-        raise InputError(f"{where}: scores is not a mapping of names to numbers", hint=_LABELS_HINT)
+        raise InputError(f"{where}: scores must map names to numbers", hint=_LABELS_HINT)
     evidence = value.get("evidence") or []
     if not isinstance(evidence, list) or not all(isinstance(e, str) for e in evidence):
-        raise InputError(f"{where}: evidence is not a list of quotes", hint=_LABELS_HINT)
+        raise InputError(f"{where}: evidence must be a list of quotes", hint=_LABELS_HINT)
     return Labelled(
         str(value["question"]), str(value["answer"]), str(value.get("context") or "\n".join(evidence)), label in _YES,
         type_key(str(value.get("question_type") or "")), {str(k): float(v) for k, v in scores.items()},
@@ -170,14 +171,14 @@ def _labelled(value: Mapping[str, object], where: str) -> Labelled:
 async def calibrate(
     rows: Sequence[Labelled], config: Config, resources: Resources, registry: Registry, *, precision: float
 ) -> Calibrated:
-    """Score the labelled answers with the configured scorers and judge the scores.
+    """Score the labelled answers with the configured scorers and measure the scores.
 
     Args:
-        rows: of `read_labels`.
-        config: ``filter.faithfulness`` names the scorers, ``models`` what they ask.
+        rows: from `read_labels`.
+        config: ``filter.faithfulness`` names the scorers, ``models`` the models that they use.
         resources: prompts and taxonomies.
-        registry: where scorers and models are looked up.
-        precision: what the suggested thresholds shall reach on these labels.
+        registry: registry of scorers and models.
+        precision: the precision that the suggested thresholds must reach on these labels.
     """
     names = tuple(n for n in possible_names(config) if n != "llm_judge" or AUTO not in config.filter.faithfulness)
     measured = {name: [r.scores.get(name) for r in rows] for name in names}
@@ -221,7 +222,8 @@ async def measure_score(
 
 
 def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, precision: float) -> ScorerFindings:
-    """All numbers of one scorer. Where rows are dev and test items, thresholds are fitted on dev, and all else is measured on test."""
+    """All numbers of one scorer. If rows are dev and test items, thresholds are fitted on dev, and everything else is
+    measured on test."""
     dev = fitting(rows)
     rows = reported(rows)
     fitted = threshold_for(dev, precision)
@@ -248,7 +250,7 @@ def _group(rows: list[Judged], threshold: float, precision: float) -> dict[str, 
 
 @asynccontextmanager
 async def opened(config: Config, resources: Resources, registry: Registry) -> AsyncIterator[StageContext]:
-    """A context of the filter stage with the models that the configured scorers ask."""
+    """A context of the filter stage with the models that the configured scorers use."""
     roles = FilterStage().uses(config).roles
     asks = {"generator", "judge"} & set(roles) and AUTO not in config.filter.faithfulness
     async with AsyncExitStack() as closing:
@@ -308,12 +310,13 @@ async def fit_ensemble(
     precision: float | None = None,
     rejected: float = 0.04,
 ) -> tuple[Fitted, dict[str, object]]:
-    """Fit one probability of being faithful on labelled answers, and say what it does on datasets that it was not fitted on.
+    """Fit an ensemble (one probability of being faithful) on labelled answers, and measure it on datasets that it was
+    not fitted on.
 
     Args:
         rows: of `read_labels`; the ``dataset`` of a line (the cluster) says what is left out together, else its context does.
         config, resources, registry: as for `calibrate`; with ``rival`` among the scorers the rival's features are used, too.
-        description: what the labels are, in words.
+        description: description of the labels.
         precision, rejected: see `ensemble.fit`.
 
     Returns:
@@ -343,10 +346,10 @@ async def _with_rivals(pairs: Sequence[QAPair], materials: Sequence[Material], c
 
 
 def _settled(labels: LabelSet) -> list[Labelled]:
-    """Items with a final label, with the weights of their strata and the scores that the run measured."""
+    """Items with a final label, the weights of their strata and the scores that the run measured."""
     if labels.sample.task != "faithful":
         raise InputError(
-            f"{labels.folder} holds labels of task {labels.sample.task}",
+            f"{labels.folder} has labels of task {labels.sample.task}",
             hint="Calibration needs labels of task faithful.",
         )
     contexts = labels.contexts()
@@ -368,7 +371,7 @@ def _settled(labels: LabelSet) -> list[Labelled]:
     ]
     if len({r.faithful for r in rows}) < 2:
         raise InputError(
-            f"{labels.folder}: {len(rows)} settled labels, not of both kinds",
+            f"{labels.folder}: {len(rows)} settled labels, but not of both kinds",
             hint=f"Calibration needs faithful and unfaithful answers: scirgen label merge {labels.folder} A.jsonl B.jsonl",
         )
     return rows

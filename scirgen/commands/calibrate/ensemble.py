@@ -1,4 +1,5 @@
-"""Fits the ensemble of faithfulness measurements on labels: a logistic regression, judged on datasets that it has not seen."""
+"""Fits the ensemble of faithfulness scores on labels: a logistic regression, measured on datasets that it has not
+seen."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ RIVAL: Final = ("unknown", "uncovered", "in_rival", "over_rival", "absolute", "l
 FEATURES: Final[Mapping[Group, tuple[str, ...]]] = {
     "text": TEXT, "polar": POLAR, "text+rival": RIVAL, "polar+rival": (*POLAR, "agrees"),
 }  # fmt: skip
-"""What each group of answers is judged by."""
+"""The features for each group of answers."""
 
 STRENGTH: Final = 0.1
 """Inverse of the regression's L2 penalty (scikit-learn's C); 0.02 to 1 give the same figures within their intervals."""
@@ -50,7 +51,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Measured:
-    """One labelled answer with its features. ``fold``: what is left out together (a dataset); ``made``: how it was made false."""
+    """One labelled answer with its features. ``fold``: the unit that is left out together (a dataset); ``made``: how
+    the answer was made false."""
 
     group: Group
     values: Mapping[str, float]
@@ -62,7 +64,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Fitted:
-    """An ensemble, and the probability that each answer got from coefficients fitted without its fold (None: not judged)."""
+    """An ensemble, and the probability of each answer from coefficients fitted without its fold (None if not
+    judged)."""
 
     file: EnsembleFile
     outside: tuple[float | None, ...]
@@ -109,7 +112,7 @@ async def measure(
     found: list[Measured | Exception] = []
     for at in range(0, len(pairs), 16):
         part = range(at, min(at + 16, len(pairs)))
-        # Pairs of one material share its context; the rest share nothing, and go one by one.
+        # Pairs of one material share its context; the others share nothing and are processed one by one.
         for i in part:
             (one,) = await contrasts([pairs[i]], materials[i], ctx)
             if isinstance(one, Exception):
@@ -142,7 +145,8 @@ def fit(
         rows: of `measure`.
         identity: of the scorer that measured them.
         description: what the labels are, in words; stored.
-        precision: what the thresholds must reach on answers of left-out folds; None: they reject the share ``rejected`` of the true.
+        precision: precision that the thresholds must reach on answers of left-out folds; None to reject the share
+            ``rejected`` of the true answers.
         rejected: at most this share of the true answers is rejected, on left-out folds.
         typical: folds whose true answers set that threshold, where others are harder than what will be filtered; empty: all.
         prior: ``filter.contrast_prior`` that the scores were measured with.
@@ -169,8 +173,8 @@ def fit(
         groups[group] = _logistic(mine, names, judged, precision, rejected)
     if not groups:
         raise InputError(
-            f"{len(rows)} labels are too few to fit an ensemble on",
-            hint=f"It takes at least {FEWEST} faithful and {FEWEST} unfaithful answers, of two datasets or more.",
+            f"{len(rows)} labels are too few to fit an ensemble",
+            hint=f"At least {FEWEST} faithful and {FEWEST} unfaithful answers, from two or more datasets, are needed.",
         )
     content = [[sorted(r.values.items()), r.faithful, r.fold] for r in rows]
     labels = Labels(

@@ -19,7 +19,7 @@ def calibration_page(found: Mapping[str, object], title: str) -> str:
 
     Args:
         found: the JSON of `scirgen calibrate` (``Calibrated.as_json``).
-        title: what was calibrated; untrusted.
+        title: name of the calibrated labels; untrusted.
     """
     scorers = _mapping(found["scorers"])
     rows: list[tuple[str, Mapping[str, object], Mapping[str, object] | None]] = [
@@ -71,7 +71,8 @@ def _scorer(name: str, scorer: Mapping[str, object]) -> list[str]:
 
 
 def reliability_svg(bins: Sequence[object], title: str) -> str:
-    """Share of faithful answers by score, with 95 % intervals: bars of equal numbers of answers, lowest score first."""
+    """Share of faithful answers by score, with 95 % intervals: bars with equal numbers of answers, lowest score
+    first."""
     rows = [_mapping(b) for b in bins]
     wide, high = _WIDTH - _LEFT - 10, _HEIGHT - _BOTTOM - 20
     step = wide / max(1, len(rows))

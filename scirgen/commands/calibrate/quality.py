@@ -1,4 +1,5 @@
-"""How well a score tells faithful from unfaithful answers: precision, recall, ROC-AUC, thresholds, reliability. Pure numbers.
+"""Measures how well a score separates faithful from unfaithful answers: precision, recall, ROC-AUC, thresholds,
+reliability. Pure functions.
 
 `scirgen.commands.calibrate.calibrate` measures the scores, `scirgen.commands.calibrate.page` draws them.
 """
@@ -17,7 +18,7 @@ LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20
 """Classes of answer length: one-word answers behave differently from paragraphs."""
 
 FEWEST: Final = 10
-"""A type gets a threshold of its own with at least this many faithful and as many unfaithful labels."""
+"""A type gets its own threshold with at least this many faithful and as many unfaithful labels."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class Judged:
     question_type: str = ""
     words: int = 0
     weight: float = 1.0
-    """How many answers of the population it stands for."""
+    """Number of answers in the population that it represents."""
     cluster: str = ""
-    """The dataset it is about: the bootstrap resamples whole datasets where this is given."""
+    """The dataset it is about; if given, the bootstrap resamples whole datasets."""
     part: str = ""
     """dev or test, where the labels have such parts."""
 
@@ -43,7 +44,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Quality:
-    """What keeping the answers above a threshold gives; None where it is not defined (nothing kept, nothing faithful)."""
+    """Quality of keeping the answers above a threshold; None if undefined (nothing kept, nothing faithful)."""
 
     threshold: float
     kept: int
@@ -68,13 +69,13 @@ class Bin:
 
 
 def fitting(rows: Sequence[Judged]) -> list[Judged]:
-    """The rows that thresholds are fitted on: the dev part where there are both parts, else all."""
+    """The rows for fitting thresholds: the dev part if there are both parts, else all."""
     dev = [r for r in rows if r.part == "dev"]
     return dev if 0 < len(dev) < len(rows) else list(rows)
 
 
 def reported(rows: Sequence[Judged]) -> list[Judged]:
-    """The rows that figures are measured on: the test part where there are both parts, else all."""
+    """The rows for measuring figures: the test part if there are both parts, else all."""
     test = [r for r in rows if r.part == "test"]
     return test if 0 < len(test) < len(rows) else list(rows)
 
@@ -92,7 +93,7 @@ def roc_auc(rows: Sequence[Judged]) -> float | None:
 
 
 def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
-    """Precision, recall and F1 of keeping what scores above ``threshold``.
+    """Precision, recall and F1 of keeping answers that score above ``threshold``.
 
     Args:
         rows: labelled answers.
@@ -125,9 +126,9 @@ def _clusters(rows: Sequence[Judged]) -> list[list[Judged]]:
 
 
 def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
-    """The lowest threshold that keeps answers with at least this precision (the most of them, then); None: there is none.
+    """The lowest threshold with at least this precision, which keeps the most answers; None if there is none.
 
-    It is fitted to these labels: on others it will do a little worse. Lies half-way between two scores.
+    It is fitted to these labels, so it will be slightly worse on others. It lies half-way between two scores.
     """
     ordered = sorted(rows, key=lambda r: -r.score)
     best: float | None = None
@@ -144,7 +145,7 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
 
 
 def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, float]:
-    """Question type -> threshold, where it has enough labels of both kinds; "*" for all others."""
+    """Question type -> threshold, for types with enough labels of both kinds; "*" for all others."""
     found: dict[str, float] = {}
     for kind, group in grouped(rows, lambda r: r.question_type).items():
         good = sum(r.faithful for r in group)

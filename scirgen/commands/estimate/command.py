@@ -1,4 +1,4 @@
-"""`scirgen estimate`: rehearses a run on a few datasets and predicts what the whole would take."""
+"""`scirgen estimate`: rehearses a run on a few datasets and predicts calls, tokens, cost and hours of the whole."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ async def estimate_run(
     tokens_per_second: float | None = None,
     source: Source | None = None,
 ) -> Estimate:
-    """Predict what `run_pipeline` would take, from rehearsals on ``sample`` datasets. No model is asked, nothing is spent.
+    """Predict what `run_pipeline` would take, from rehearsals on ``sample`` datasets. It calls no model and costs
+    nothing.
 
     Args:
-        folder: the run's; downloaded papers are kept in it for the run.
+        folder: the run's folder, which keeps downloaded papers for the run.
         config: as for the run.
         domain: as for the run.
         sample: datasets to rehearse on, drawn evenly by the seed.
         history: the folder of an earlier run with the same model.
-        tokens_per_second: new tokens a second that the model gives in all.
+        tokens_per_second: total tokens per second that the model writes.
         source: as for the run.
 
     Raises:

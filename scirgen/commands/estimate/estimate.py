@@ -1,7 +1,7 @@
-"""What a run will take: calls, tokens, cost and hours, with ranges, worked out from rehearsals on a sample (`rehearse`).
+"""Predicts calls, tokens, cost and hours of a run, with ranges, from rehearsals on a sample (`rehearse`).
 
-Every figure is low, usual and high. The range covers what the sample and the stand-in replies leave open, and says in notes
-what no sample can know.
+Every figure is low, usual and high. The range covers the uncertainty of the sample and the stand-in replies; notes list
+what no sample can show.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ PROMPT_ERROR: Final = (0.85, 1.20)
 """Range of a token count made from characters."""
 
 REPLY_ERROR: Final = (0.5, 2.0)
-"""Range of a reply's length that was only made up."""
+"""Range of the length of a made-up reply."""
 
 KNOWN_ERROR: Final = (0.9, 1.1)
-"""Range of either, once it was measured on the same model and prompts."""
+"""Range of either figure if it was measured on the same model and prompts."""
 
 
 PASSED_LEAST: Final = 0.2
@@ -50,7 +50,7 @@ LEAST_KNOWN: Final = 10
 
 @dataclass
 class Known:
-    """What is known beside the rehearsals. ``small``: the generator gets the small prompt pack."""
+    """Facts in addition to the rehearsals. ``small``: the generator uses the small prompt pack."""
 
     config: Config
     sample: Sample
@@ -145,13 +145,13 @@ def _passing(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Know
 
 
 def _tries(usual: Rehearsal) -> float:
-    """How many times the usual calls of generate the small pack may need."""
+    """Factor by which the small pack may exceed the usual calls of generate."""
     calls = sum(1 for c in usual.calls if c.stage == "generate")
     return SMALL_CALLS_A_PAIR * usual.pairs / calls if calls else 1.0
 
 
 def _all_of_them(rehearsals: Sequence[Rehearsal]) -> float:
-    """How many times as much is asked if each pair that was asked for becomes a candidate."""
+    """Factor for the case that each requested pair becomes a candidate."""
     rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
     candidates = rich.outputs.get("generate", 0)
     return max(1.0, rich.pairs / candidates) if candidates else 1.0
@@ -179,7 +179,7 @@ class _Sums:
 
 
 def _sums(calls: Sequence[Call], known: Known) -> _Sums:
-    """Calls, prompt and reply tokens of one rehearsal of one stage."""
+    """Calls, prompt tokens and reply tokens of one stage in one rehearsal."""
     count, prompts, replies = Figure(), Figure(), Figure()
     for call in calls:
         measured = known.history.of(call.shape) if known.history else None
@@ -189,7 +189,7 @@ def _sums(calls: Sequence[Call], known: Known) -> _Sums:
             exact = call.kind == "score" or call.most_tokens <= call.completion_tokens
             replies += _around(call.completion_tokens, PROMPT_ERROR if exact else REPLY_ERROR, call.most_tokens)
             continue
-        # Repair turns, as often as they were needed before, repeat the prompt and add a reply to it.
+        # Repair turns, as often as in the earlier run, repeat the prompt and add a reply.
         times = 1 + measured.repairs
         count += Figure(1, times, times)
         length = call.characters * measured.tokens_per_character
@@ -217,7 +217,7 @@ def _total(figures: Iterable[Figure]) -> Figure:
 
 
 def scale(owners: Mapping[str, set[str]], sample: Sample) -> float:
-    """How many times as many items the whole run has as the sample.
+    """Ratio of the number of items in the whole run to that in the sample.
 
     Items of one dataset grow with the datasets. Those that datasets share (a paper's) grow more slowly: by Chao's extrapolation
     of species richness from incidences (Colwell et al. 2012, J. Plant Ecology 5(1), eq. 18), from the items that one (Q1) and
@@ -263,7 +263,7 @@ def _usual(rehearsals: Sequence[Rehearsal]) -> Rehearsal:
 
 
 def _rounds_factor(rehearsals: Sequence[Rehearsal], known: Known) -> float:
-    """How much more later rounds may generate, at most: up to the candidate budget of a target."""
+    """Largest factor by which later rounds may generate more, up to the candidate budget of a target."""
     quota = known.config.generate.quota
     if quota.total is None or quota.max_rounds == 0:
         return 1.0
@@ -273,7 +273,7 @@ def _rounds_factor(rehearsals: Sequence[Rehearsal], known: Known) -> float:
 
 
 def _ceiling(rehearsals: Sequence[Rehearsal], known: Known) -> dict[str, float]:
-    """Tokens by kind, prompts included, if every reply of the richest rehearsal ran to its end, repairs included."""
+    """Tokens by kind, including prompts, if every reply of the richest rehearsal reached its limit and was repaired."""
     more, rounds = _rounds_factor(rehearsals, known), {step.stage for step in PER_ROUND}
     best: dict[str, float] = {}
     for r in rehearsals:
@@ -348,19 +348,19 @@ def _own_minutes(rehearsals: Sequence[Rehearsal], sample: Sample) -> float:
 def _notes(rehearsals: Sequence[Rehearsal], known: Known, tokens: float) -> Iterable[str]:
     config, usual = known.config, _usual(rehearsals)
     if not known.sample.exact:
-        yield f"only the first records were looked at; {known.sample.datasets} datasets is what the catalogue says."
+        yield f"only the first records were read; the number of {known.sample.datasets} datasets is the catalogue's own."
     if known.history is None:
         yield (
-            "reply lengths are those of made-up replies (half to double is allowed for); a real model writes its own. "
-            "--history RUN, with a small run of the same model, gives them, its tokenizer and its speed."
+            "reply lengths are those of made-up replies (the range is half to double); a real model's differ. "
+            "--history RUN, with a small run of the same model, supplies its reply lengths, tokens per character and speed."
         )
     else:
         missing = sorted({c.stage for c in usual.calls if known.history.of(c.shape) is None})
         if missing:
-            yield f"the run given as history has no replies of the kind that {', '.join(missing)} asks for."
+            yield f"the run given as history has no replies of the kind that {', '.join(missing)} requests."
     if usual.failed:
         parts = ", ".join(f"{stage} {n}" for stage, n in usual.failed.items())
-        yield f"items of the sample that failed in the rehearsal: {parts}; they are not counted on."
+        yield f"items of the sample that failed in the rehearsal: {parts}; they are not included."
     if config.generate.quota.total is not None:
         yield (
             f"rounds: how many a target of {config.generate.quota.total} needs depends on what is rejected; "

@@ -1,4 +1,4 @@
-"""What an earlier run says about the model that a new one will ask: reply lengths, tokens a character, repairs, speed."""
+"""Figures about a model from an earlier run: reply lengths, tokens per character, repairs, speed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from scirgen.pipeline.views.merged_view import refuse_merged
 from scirgen.pipeline.views.view import StoreView
 
 _PAUSE_S: Final = 120.0
-"""Nothing was finished for so long: the run stood still (killed, resumed later)."""
+"""A longer time without a finished item counts as a pause (killed, resumed later)."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """Means over the replies of one shape (see `scirgen.commands.estimate.rehearsal.Call`).
 
-    ``asked``: those that were no repair turns; ``repairs``: further turns an answer took.
+    ``asked``: replies that were not repair turns; ``repairs``: repair turns per answer.
     """
 
     replies: int
@@ -37,16 +37,15 @@ class Shape:
 
 @dataclass(frozen=True)
 class History:
-    """What was learnt, by shape.
+    """Figures by shape.
 
     Attributes:
-        shapes: means over alike replies.
-        models: that answered.
+        shapes: means over similar replies.
+        models: models that answered.
         units_per_second: written tokens, a read one counted as a tenth; None where not known.
-        scores_per_pair: measured log-probabilities for each pair that was asked for, whether anything came of it or not.
-        accepted_per_pair: of the pairs asked for, those the filter accepted.
-        pairs: asked for in all.
-        items: stage -> items that were worked on.
+        scores_per_pair: measured log-probabilities for each requested pair, usable or not. accepted_per_pair: share of
+            requested pairs that the filter accepted. pairs: number of requested pairs. items: stage -> number of
+            processed items.
     """
 
     shapes: dict[str, Shape]
@@ -63,10 +62,10 @@ class History:
 
 
 def read_history(folder: Path) -> History:
-    """Learn from a run's stored replies and times. Replies without token counts teach nothing.
+    """Read figures from a run's stored replies and times; replies without token counts are ignored.
 
     Raises:
-        StoreError: there is no run in the folder.
+        StoreError: the folder has no run.
     """
     store = Store(folder / "run.db", writable=False)
     try:
@@ -80,7 +79,7 @@ def read_history(folder: Path) -> History:
                 continue
             models.add(model)
             shape, characters = _shape_of(kind, request)
-            # A repair turn is an earlier request, its reply, and what was wrong with it; worked examples are turns, too.
+            # A repair turn is an earlier request, its reply, and the error; worked examples are turns, too.
             repair = _name(request.get("messages", [])[:-2]) in asked
             for name in {shape, alike(shape)}:
                 sums[name].add(characters, prompt, completion, repair)
@@ -140,7 +139,7 @@ class _Sums:
 
 
 def _active_seconds(db: sqlite3.Connection) -> float:
-    """Wall time in which results came, pauses left out; the first result's own time is added."""
+    """Wall time in which results arrived, without pauses; the first result's own time is added."""
     rows = db.execute("SELECT finished, seconds FROM results ORDER BY finished").fetchall()
     if not rows:
         return 0.0

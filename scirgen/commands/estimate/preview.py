@@ -1,4 +1,4 @@
-"""What a run would read, counted without downloading a paper or asking a model: ``scirgen generate --dry-run``."""
+"""Counts what a run would read, without downloading papers or calling models: ``scirgen generate --dry-run``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
 
 SHOWN = 3
-"""Records whose fields are shown, and rejections whose reasons are."""
+"""Number of records and rejections that are shown."""
 
 PAPERS_OF = 20
-"""Datasets whose papers are looked up; the counts of papers are of these alone."""
+"""Number of datasets whose papers are looked up and counted."""
 
 
 @dataclass
 class Preview:
-    """Counts; ``total`` is what the catalogue says it holds, None where it does not say."""
+    """Counts; ``total`` is the catalogue's stated size, or None."""
 
     source: str
     total: int | None
@@ -39,17 +39,17 @@ class Preview:
     first: list[Dataset] = field(default_factory=list)
 
     def note(self, rejection: Rejection) -> None:
-        """Keep the reason, of the first few."""
+        """Keep the reasons of the first few."""
         if len(self.reasons) < SHOWN:
             self.reasons.append(rejection.reason)
 
 
 async def preview(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Preview:
-    """Walk the catalogue up to the limit.
+    """Read the catalogue up to the limit.
 
     Raises:
         InputError: no dataset would be read.
-        ScirgenError: as a run would.
+        ScirgenError: the same errors as in a run.
     """
     source = open_source(config, registry, domain, folder)
     count = getattr(source, "count", None)
@@ -78,7 +78,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
-            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and fields stand.",
+            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and fields are.",
             code="nothing_read",
         )
     found.first = first[:SHOWN]

@@ -1,4 +1,5 @@
-"""Backends that answer with stand-in replies and note each call: how an estimate learns what a run would ask, without a model."""
+"""Backends that give stand-in replies and record each call, so an estimate can count a run's requests without a
+model."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ from scirgen.llm.base import (
 )
 
 AT: ContextVar[tuple[str, str]] = ContextVar("scirgen_rehearsal_at", default=("", ""))
-"""(stage, key) of the work item that is being rehearsed."""
+"""(stage, key) of the current work item of the rehearsal."""
 
 CHARACTERS_A_TOKEN: Final = 4.2
-"""Of English text with numbers and JSON around it; an earlier run says it better (`Shape`)."""
+"""Characters per token of English text with numbers and JSON; an earlier run gives a better value (`Shape`)."""
 
 PREFILL_SHARE: Final = 0.1
-"""A token that is read takes about so much of the time of one that is written."""
+"""Time to read a token, relative to writing one."""
 
 _TURN: Final = 5  # tokens a chat template puts around a message
 
@@ -41,8 +42,8 @@ _TURN: Final = 5  # tokens a chat template puts around a message
 class Call:
     """One request that a run would pay for.
 
-    ``shape`` names requests that are alike (same kind, same schema but for its options, same cap on new tokens): their
-    replies are about equally long. ``characters`` are the prompt's.
+    ``shape`` identifies similar requests (same kind, same schema except its options, same cap on new tokens), whose
+    replies have similar lengths. ``characters`` are the prompt's.
     """
 
     stage: str
@@ -58,13 +59,13 @@ class Call:
 
 @dataclass
 class CallLog:
-    """The calls of one rehearsal, in the order they came."""
+    """The calls of one rehearsal, in order."""
 
     calls: list[Call] = field(default_factory=list)
 
 
 def rough_tokens(text: str) -> int:
-    """About how many tokens a text has: 4.2 characters each, 1.4 of a script that is written without spaces."""
+    """Estimated number of tokens of a text: 4.2 characters each, or 1.4 in scripts without spaces."""
     wide = sum(1 for c in text if c >= "\u2e80")
     return max(1, round((len(text) - wide) / CHARACTERS_A_TOKEN + wide / 1.4))
 
@@ -75,7 +76,7 @@ def chat_shape(schema: Schema | None, max_tokens: int) -> str:
 
 
 def alike(shape: str) -> str:
-    """A coarser name: that of all shapes with the same cap on new tokens."""
+    """A coarser shape: all requests with the same cap on new tokens."""
     return shape[shape.rfind("@") :] if "@" in shape else shape
 
 
@@ -83,7 +84,7 @@ SCORE_SHAPE: Final = "score"
 
 
 def _skeleton(node: object) -> object:
-    """A schema without what differs from item to item: options, counts, names and texts."""
+    """A schema without the parts that differ between items: options, counts, names and texts."""
     if isinstance(node, dict):
         varying = {"enum", "const", "title", "description", "minItems", "maxItems", "minimum", "maximum"}
         return {k: _skeleton(v) for k, v in node.items() if k not in varying}
@@ -100,7 +101,7 @@ class StandInChat(ChatModel):
         self._log = log
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """A plausible reply; noted under the item at hand."""
+        """A plausible reply, recorded under the current item."""
         prompt = "\n".join(m.content for m in request.messages)
         plausible = Plausible(
             _asked(request.messages), random.Random(digest(prompt, request.sampling.seed)), self._lean
@@ -126,12 +127,12 @@ class StandInChat(ChatModel):
 
     @property
     def identity(self) -> ModelIdentity:
-        """The model it stands in for, marked as a stand-in."""
+        """The identity of the replaced model, marked as a stand-in."""
         return self._identity
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the model it stands in for."""
+        """The capabilities of the replaced model."""
         return self._capabilities
 
 
@@ -151,7 +152,7 @@ class StandInScoring(ScoringModel):
         self._log = log
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """Scores that rise with what the prompt says before; noted under the item at hand."""
+        """Scores that rise if the prompt contains the words; recorded under the current item."""
         return [self._one(request) for request in requests]
 
     def _one(self, request: ScoreRequest) -> ScoreReply:
@@ -165,17 +166,17 @@ class StandInScoring(ScoringModel):
 
     @property
     def identity(self) -> ModelIdentity:
-        """The model it stands in for, marked as a stand-in."""
+        """The identity of the replaced model, marked as a stand-in."""
         return self._identity
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the model it stands in for."""
+        """The capabilities of the replaced model."""
         return self._capabilities
 
 
 def message_tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens a chat's messages are."""
+    """Estimated number of tokens of a chat's messages."""
     return sum(rough_tokens(m.content) + _TURN for m in messages)
 
 

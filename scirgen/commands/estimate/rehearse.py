@@ -1,4 +1,5 @@
-"""A rehearsal: a few datasets walk the real plan, papers fetched and parsed, with stand-in replies instead of a model's.
+"""A rehearsal: runs the real plan on a few datasets, with fetched and parsed papers and stand-in replies instead of a
+model's.
 
 `scirgen.commands.estimate.estimate` scales the calls of a rehearsal up to a whole run.
 """
@@ -37,17 +38,17 @@ from scirgen.stages.collect.source import Source
 from scirgen.stages.filter.deciding import possible_names
 
 LEANS: tuple[Lean, ...] = ("usual", "sparse", "rich")
-"""The rehearsals of an estimate; the first is the one whose time is taken."""
+"""The rehearsals of an estimate; the time of the first is measured."""
 
 WALK = 20_000
-"""Records looked at to count datasets, at most; beyond, the catalogue's own count is taken where it has one."""
+"""Largest number of records read to count datasets; beyond that, the catalogue's own count is used if it has one."""
 
 _OPEN = -1e9
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Some datasets, and how many there are. ``exact``: all records were looked at."""
+    """Some datasets, and the total number. ``exact``: all records were read."""
 
     ids: tuple[str, ...]
     datasets: int
@@ -56,13 +57,13 @@ class Sample:
 
 @dataclass
 class Rehearsal:
-    """What one rehearsal asked.
+    """The requests of one rehearsal.
 
     Attributes:
-        owners: stage -> item's key -> the sampled datasets whose path holds it.
-        calls: every request that would have been paid for.
+        owners: stage -> item's key -> the sampled datasets that use it.
+        calls: every request that would have cost money.
         outputs: stage -> records produced.
-        pairs: that generate was asked for, whether anything came of them or not.
+        pairs: number of pairs requested from generate, usable or not.
         stage_seconds: stage -> seconds of work on its items, one after the other.
         seconds: wall time of the whole rehearsal.
         dearest: the papers of the sample that take most calls.
@@ -81,7 +82,7 @@ class Rehearsal:
 
 @dataclass
 class ModelFacts:
-    """What is known of the models before they are asked: generator and scorer; ``notes`` say what had to be guessed."""
+    """Properties of generator and scorer that are known without calling them; ``notes`` list guesses."""
 
     generator: tuple[ModelIdentity, Capabilities]
     scorer: tuple[ModelIdentity, Capabilities]
@@ -92,7 +93,7 @@ async def draw_sample(source: Source, config: Config, size: int) -> Sample:
     """``size`` datasets drawn evenly from those that a run would read (a seeded reservoir).
 
     Raises:
-        ScirgenError: as a run would, when the catalogue cannot be read.
+        ScirgenError: the catalogue cannot be read.
     """
     rng, kept = random.Random(config.seed), list[str]()
     wanted = looked_at = 0
@@ -123,7 +124,8 @@ async def draw_sample(source: Source, config: Config, size: int) -> Sample:
 
 
 async def model_facts(config: Config, registry: Registry) -> ModelFacts:
-    """Identity and abilities of the models; asks a server for its list of models at most, and does without when it is silent."""
+    """Identity and capabilities of the models; it only asks a server for its list of models, and continues without the
+    list if there is no answer."""
     notes: list[str] = []
     uri = config.models.generator
     parsed = ModelURI.parse(uri)
@@ -134,7 +136,7 @@ async def model_facts(config: Config, registry: Registry) -> ModelFacts:
     except ScirgenError as error:
         if error.exit_status == 2 and error.error_code != "model_access":
             raise
-        notes.append(f"{uri} could not be asked what it is ({error.message}); its prompt pack is read from its name.")
+        notes.append(f"{uri} did not answer ({error.message}); its prompt pack is derived from its name.")
         made = backend_of("chat_model", uri, registry)[1](parsed, config.models, config.limits)
         generator = (made.identity, made.capabilities)
     scorer = ModelURI.parse(config.models.scorer or uri)
@@ -189,7 +191,7 @@ async def rehearse(
 
 
 def _rehearsal_config(config: Config, registry: Registry, sample: Sample, lean: Lean) -> Config:
-    """One pass over the sample; where everything is to get through (``rich``), no gate that is free may stop it."""
+    """Settings for one pass over the sample; for ``rich``, gates that need no model are off, so everything passes."""
     collect = config.collect.model_copy(update={"ids": sample.ids, "limit": len(sample.ids)})
     none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
     changed: dict[str, object] = {
@@ -207,7 +209,7 @@ def _rehearsal_config(config: Config, registry: Registry, sample: Sample, lean: 
 
 
 class _NotingEngine(LocalEngine):
-    """Tells the stand-in models which item is asking."""
+    """Tells the stand-in models which item makes a request."""
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
         token = AT.set((stage.name, item.key))
@@ -218,7 +220,7 @@ class _NotingEngine(LocalEngine):
 
 
 class _NoRelease(Stage):
-    """Nothing is released in a rehearsal."""
+    """A rehearsal releases nothing."""
 
     name = "release"
 

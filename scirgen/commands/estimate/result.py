@@ -1,4 +1,4 @@
-"""The figures of an estimate: low, usual and high of everything. `scirgen.commands.estimate.estimate` works them out."""
+"""The figures of an estimate: low, usual and high values. `scirgen.commands.estimate.estimate` calculates them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StageEstimate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The whole.
+    """The whole estimate.
 
     Attributes:
         ceiling_tokens: if every reply ran to its ``max_tokens`` in the high case.

@@ -1,5 +1,5 @@
 """Made-up replies: a valid instance of any JSON schema, its texts taken from the prompt's fenced data; log-probabilities from
-counting words. What `scirgen.testing`'s server answers, and what an estimate of a run asks instead of a model.
+counting words. Used by the server of `scirgen.testing`, and by estimates instead of a model.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 from typing import Any, Final, Literal
 
 Lean = Literal["usual", "sparse", "rich"]
-"""Which way choices fall. ``sparse``: no, false, the shortest lists; ``rich``: the other way; ``usual``: any option, true, three
-entries."""
+"""How choices are made. ``sparse``: no, false, the shortest lists; ``rich``: the opposite; ``usual``: any option, true,
+three entries."""
 
 _NO: Final = re.compile(r"no|none|not\b.*|neither|other|irrelevant", re.I)
 
@@ -55,7 +55,7 @@ def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, A
 
 
 class Plausible:
-    """Makes values for one reply from one prompt's data. What stands in one object is about one sentence."""
+    """Makes values for one reply from one prompt's data. All values in an object are about one sentence."""
 
     def __init__(self, prompt: str, rng: random.Random, lean: Lean = "usual") -> None:
         self.rng = rng
@@ -89,7 +89,7 @@ class Plausible:
         return stem if stem.startswith(("Please", "I ")) else stem + "?"
 
     def answer(self, sentence: str) -> str:
-        """In the form the prompt asks for."""
+        """An answer in the form that the prompt asks for."""
         if "number and its unit alone" in self.task and (found := _QUANTITY.search(sentence)):
             return found.group().strip()
         if "not a sentence" in self.task or "option alone" in self.task:
@@ -124,7 +124,8 @@ class Plausible:
         return self._string(schema, name, about or self.sentence()) if kind == "string" else None
 
     def _about_asked(self, number: int, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-        """What the reply says of one numbered question or pair; a judge finds it supported, unless replies are to be sparse."""
+        """The reply's entry for one numbered question or pair; a judge finds it supported, unless replies are
+        sparse."""
         made = {**self._object(schema, root), "number": number}
         if "verdict" in made:
             made["verdict"] = "contradicted" if self.lean == "sparse" else "supported"
@@ -146,7 +147,7 @@ class Plausible:
                 made[key] = self.rng.choice(sorted(self.numbered))
                 about = self.numbered[made[key]] or about
             elif self.numbered and part.get("type") == "array" and part.get("items", {}).get("type") == "integer":
-                # Numbers of lines: what else the object holds is about the first of them.
+                # Line numbers: the object's other values are about the first of them.
                 made[key] = [] if self._emptied(part, key) else self._line_numbers(part)
                 about = (self.numbered[made[key][0]] if made[key] else "") or about
             else:
@@ -173,7 +174,7 @@ class Plausible:
         if items.get("type") == "string" and about is not None:
             return [self._string(items, name, about)] * max(1, low)
         found = [self.instance(items, root, name) for _ in range(max(low, most, 1))]
-        # One entry a numbered sentence: a second one would contradict or repeat the first.
+        # One entry per numbered sentence, since a second one would contradict or repeat the first.
         named = {json.dumps(v.get("number", v.get("sentence", v)) if isinstance(v, dict) else v): v for v in found}
         return list(named.values()) if len(named) >= low else found
 

@@ -1,6 +1,6 @@
 """CSFCube (Mysore et al., NeurIPS 2021 Datasets and Benchmarks) as a release with the task ``facets``.
 
-Both raters' grades and the adjudicated one are kept; a missing rating (-1) is left out.
+It keeps both raters' grades and the adjudicated one, and leaves out missing ratings (-1).
 """
 
 from __future__ import annotations

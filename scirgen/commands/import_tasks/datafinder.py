@@ -1,6 +1,7 @@
 """DataFinder (Viswanathan et al., ACL 2023) as a release with the task ``recommend``.
 
-Its corpus has names twice; the later record repeats the first, and a name's year is the last record's, as in its script.
+Its corpus has some names twice; the later record repeats the first, and a name's year is that of the last record, as in
+the authors' script.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _queries(src: Path) -> tuple[list[Query], dict[str, dict[str, int]]]:
     for row in rows(src, "topics", "key", "text", "gold"):
         gold = tuple(_id(str(name)) for name in row["gold"])
         if not gold:
-            raise InputError(f"{src}: topic {row['key']} has no gold", hint="Take it out: it cannot be evaluated.")
+            raise InputError(f"{src}: topic {row['key']} has no gold", hint="Remove it, since it cannot be evaluated.")
         entered = row.get("fields") or {}
         for form, column in _FORMS:
             if not row.get(column):
@@ -96,5 +97,5 @@ def _queries(src: Path) -> tuple[list[Query], dict[str, dict[str, int]]]:
 
 
 def _id(name: str) -> str:
-    """Blanks as underscores, as its qrels have them: a run file is divided at blanks."""
+    """The id with underscores instead of blanks, as in its qrels, since run files are split at blanks."""
     return "_".join(name.split(" "))

@@ -1,6 +1,6 @@
 """DORIS-MAE (Wang et al., NeurIPS 2023 Datasets and Benchmarks) with BIRCO's labels, as a release with the task ``aspects``.
 
-What is public are sums over a query's requirements, not the grade of each; the sums are the task's qrels.
+Only sums over a query's requirements are public, not the grade of each; the sums are the task's qrels.
 """
 
 from __future__ import annotations

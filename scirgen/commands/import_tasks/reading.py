@@ -1,4 +1,4 @@
-"""Reading the plain files that the importers take, with the place in every error."""
+"""Reads the plain files of the importers, and names the place in every error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
         needed: keys that every row must have.
 
     Raises:
-        InputError: the file is missing or damaged, or a row lacks a key; file and line are named.
+        InputError: the file is missing or damaged, or a row lacks a key; the message names file and line.
     """
     path = find(src, name)
     with open_maybe_gzipped(path, newline="") as lines:
@@ -41,10 +41,10 @@ def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
 
 
 def find(src: Path, name: str) -> Path:
-    """The file of that name in the folder.
+    """The file with that name in the folder.
 
     Raises:
-        InputError: there is none.
+        InputError: it does not exist.
     """
     for ending in (".jsonl.gz", ".jsonl", ".tsv.gz", ".tsv"):
         if (path := src / f"{name}{ending}").is_file():
@@ -56,15 +56,15 @@ def number(value: object, place: str) -> int:
     """A whole number from a file.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a whole number.
     """
     try:
         return int(str(value))
     except ValueError:
-        raise InputError(f"{place}: {value!r} is not a whole number", hint=_HINT) from None
+        raise InputError(f"{place}: {value!r} must be a whole number", hint=_HINT) from None
 
 
-_HINT = "docs/recipes.md lists the files that SRC holds and their columns."
+_HINT = "docs/recipes.md lists the files of SRC and their columns."
 
 
 def _row(line: str, path: Path, number: int) -> dict[str, Any]:

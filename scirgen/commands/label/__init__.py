@@ -1,1 +1,1 @@
-"""`scirgen label`: draw a sample, make its page, merge labels, measure agreement, test judges, hand labels on."""
+"""`scirgen label`: draw a sample, make its page, merge labels, measure agreement, test judges, exchange labels."""

@@ -1,4 +1,4 @@
-"""`scirgen label agree`: agreement of the annotators, quality of what was labelled, and the verdict on judges."""
+"""`scirgen label agree`: agreement of the annotators, quality of the labelled items, and the test of judges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _YES: Final = "yes"
 
 
 def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
-    """Agreement of the annotators on all items and on each part, and how many items are settled how.
+    """Agreement of the annotators on all items and on each part, and counts of how items were resolved.
 
     Raises:
         InputError: fewer than two annotators' labels were merged.
@@ -35,7 +35,7 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
     people = labels.annotators
     if len(people) < 2:
         raise InputError(
-            f"{labels.folder} holds labels of {len(people)} annotator(s); agreement needs two",
+            f"{labels.folder} has labels of {len(people)} annotator(s); agreement needs two",
             hint=f"scirgen label merge {labels.folder} A.jsonl B.jsonl",
         )
     parts: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def _field(labels: LabelSet, annotator: str, item: Item, name: str) -> str | Non
 
 
 def _faithful(labels: LabelSet) -> dict[str, Any]:
-    """Share of faithful answers by verdict: of the kept ones, that is the filter's precision."""
+    """Share of faithful answers by verdict; for the kept ones, this is the filter's precision."""
     table: dict[str, Any] = {}
     groups: dict[str, list[tuple[bool, float]]] = {}
     for item in labels.items:
@@ -91,7 +91,7 @@ def _faithful(labels: LabelSet) -> dict[str, Any]:
     for verdict, rows in sorted(groups.items()):
         total = sum(w for _, w in rows)
         share = sum(w for good, w in rows if good) / total
-        # Kish's effective size: unequal weights make a sample worth less.
+        # Kish's effective size: unequal weights reduce the value of a sample.
         effective = max(1, round(total**2 / sum(w * w for _, w in rows)))
         low, high = wilson(min(effective, round(share * effective)), effective)
         table[verdict] = {
@@ -103,10 +103,10 @@ def _faithful(labels: LabelSet) -> dict[str, Any]:
 def verdicts(
     labels: LabelSet, judged: Sequence[Judged], part: Part, margin: float | None = None
 ) -> list[dict[str, Any]]:
-    """The verdict on judges: non-inferiority on a part, and how they compare with the settled labels.
+    """Test judges for non-inferiority on a part, and compare them with the settled labels.
 
-    The test part is opened once: judges that are tested on it are remembered with their identities, and another one, or
-    the same one after a change, is refused.
+    The test part can be opened only once: the judges tested on it are recorded with their identities, and another or a
+    changed judge is refused.
 
     Raises:
         InputError: the test part was opened for other judges, or too few items are labelled.
@@ -145,7 +145,7 @@ def _open_once(labels: LabelSet, judged: Sequence[Judged]) -> None:
         known = before.get(name)
         what = f"{name} was {known!r} then and is {identity!r} now" if known else f"{name} was not among them"
         raise InputError(
-            f"the test part was opened already, for {', '.join(sorted(before))}: {what}",
+            f"the test part was already opened for {', '.join(sorted(before))}: {what}",
             hint="A changed judge needs a new test part: scirgen label draw SOURCE --follow L/ --out L2/ (the old one joins dev).",
         )
     if not path.is_file():
@@ -153,7 +153,8 @@ def _open_once(labels: LabelSet, judged: Sequence[Judged]) -> None:
 
 
 def keep_earlier(labels: LabelSet, found: dict[str, Any]) -> None:
-    """Add the verdicts of an earlier ``agreement.json`` on the same labels; a judge tested again replaces its own."""
+    """Add the verdicts of an earlier ``agreement.json`` on the same labels; a judge that is tested again replaces its
+    earlier verdict."""
     path = labels.folder / FILE
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if earlier.get("labels") != found["labels"]:
@@ -192,7 +193,7 @@ def as_text(found: Mapping[str, Any]) -> str:
     for name, values in found["further"].items():
         lines.append(f"{name}: exact {_cell(values['exact'])}, kappa {_cell(values['kappa'])}")
     if found["faithful"]:
-        lines += ["", "Faithful, by what the run decided (weighted, 95 % interval):"]
+        lines += ["", "Faithful, by the run's decision (weighted, 95 % interval):"]
         lines += [
             f"  {v:20}{_cell(g['share'], g['interval']):22}{g['items']} items" for v, g in found["faithful"].items()
         ]

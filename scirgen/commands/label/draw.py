@@ -1,4 +1,4 @@
-"""Drawing a sample: strata, how many items each gets, dev and test apart, weights, and the folder that freezes it all."""
+"""Draws a sample: strata, items per stratum, dev and test parts, weights, and the folder that freezes the sample."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ _OTHER = "other"
 
 @dataclass(frozen=True)
 class Request:
-    """What to draw.
+    """A request for a sample.
 
     Attributes:
-        task: what will be asked.
-        test: items of the test part.
-        dev: items of the dev part, on top of those.
-        strata: keys to stratify by, the most important first.
-        annotators: names of the people.
-        seed: of the draw.
-        power: items of a stratum are proportional to its size raised to this (M. D. Bankier, 1988): 1 proportional, 0 equal.
-        margin: of the non-inferiority test that the sample is meant for.
+        task: the labelling task.
+        test: number of items in the test part.
+        dev: number of items in the dev part, in addition.
+        strata: keys to stratify by, most important first.
+        annotators: names of the annotators.
+        seed: random seed.
+        power: the number of items of a stratum is proportional to its size raised to this (M. D. Bankier, 1988): 1
+            proportional, 0 equal.
+        margin: margin of the planned non-inferiority test.
         follow: an earlier folder of labels: all its items become the dev part, with their labels, and the test part is new.
     """
 
@@ -61,13 +62,13 @@ def draw(source: Source, name: str, request: Request, guideline: Prompt, folder:
 
     Args:
         source: the population.
-        name: what it is called in ``sample.json``.
-        request: how many, stratified by what, for whom.
+        name: its name in ``sample.json``.
+        request: sizes, strata and annotators.
         guideline: ``label/TASK``.
-        folder: made here; must not hold a sample yet.
+        folder: the folder to make; it must not contain a sample.
 
     Raises:
-        InputError: the folder holds a sample already, a stratum key is unknown, the population is too small, or
+        InputError: the folder already has a sample, a stratum key is unknown, the population is too small, or
             annotators' names are not usable.
     """
     _check(request, folder)
@@ -133,7 +134,7 @@ def freeze(
 
 
 def _as_dev(earlier: LabelSet) -> list[Item]:
-    """All items of an earlier sample as dev items, weighted by the strata they were drawn from."""
+    """All items of an earlier sample as dev items, weighted by their strata."""
     counts: dict[str, int] = {}
     for item in earlier.items:
         counts[item.stratum] = counts.get(item.stratum, 0) + 1
@@ -145,7 +146,7 @@ def _as_dev(earlier: LabelSet) -> list[Item]:
 
 
 def _carry_over(earlier: LabelSet, made: LabelSet) -> None:
-    """Labels of an earlier sample as labels of the new one; those made by another guideline stay behind."""
+    """Copy labels of an earlier sample to the new one, except those made with another guideline."""
     if earlier.sample.guideline != made.sample.guideline:
         return
     for annotator, mine in earlier.labels.items():
@@ -155,7 +156,7 @@ def _carry_over(earlier: LabelSet, made: LabelSet) -> None:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Who was drawn: stratum -> part -> candidates; (part, stratum) -> weight; stratum -> size."""
+    """The drawn candidates: stratum -> part -> candidates; (part, stratum) -> weight; stratum -> size."""
 
     strata: dict[str, dict[Part, list[Candidate]]]
     weights: dict[tuple[Part, str], float]
@@ -170,7 +171,7 @@ class Allocation:
 
 
 def allocate(candidates: Sequence[Candidate], request: Request) -> Allocation:
-    """Decide who is drawn. The same candidates and seed give the same draw, in whatever order they come."""
+    """Draw the candidates. The same candidates and seed give the same draw, in any order of arrival."""
     groups = _strata(candidates, request)
     sizes = {name: len(group) for name, group in groups.items()}
     test = _two_levels(sizes, request.test, request.power)
@@ -190,14 +191,14 @@ def allocate(candidates: Sequence[Candidate], request: Request) -> Allocation:
             covered[first] = covered.get(first, 0) + (size if drawn[name][part] else 0)
         for name, size in sizes.items():
             if count := len(drawn[name][part]):
-                # A stratum without an item in this part is represented by the others of the same first key.
+                # A stratum without an item in this part is represented by others with the same first key.
                 first = _first(name)
                 weights[part, name] = size / count * total[first] / covered[first]
     return Allocation(drawn, weights, sizes)
 
 
 def shares(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int]:
-    """How many items each stratum gives: proportional to size ** power, at most its size, the sum as wanted."""
+    """Number of items per stratum: proportional to size ** power, at most its size, with the wanted sum."""
     given = dict.fromkeys(sizes, 0)
     wanted = min(wanted, sum(sizes.values()))
     while (left := wanted - sum(given.values())) > 0:
@@ -215,7 +216,7 @@ def shares(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int
 
 
 def _strata(candidates: Sequence[Candidate], request: Request) -> dict[str, list[Candidate]]:
-    """Candidates by stratum; strata too small for an item of the test part are pooled within their first key."""
+    """Candidates by stratum; strata that are too small for a test item are pooled within their first key."""
 
     def grouped(keys: Sequence[tuple[Candidate, str]]) -> dict[str, list[Candidate]]:
         table: dict[str, list[Candidate]] = {}
@@ -225,7 +226,7 @@ def _strata(candidates: Sequence[Candidate], request: Request) -> dict[str, list
 
     named = [(c, " | ".join(c.keys.get(k) or "none" for k in request.strata) or "all") for c in candidates]
     groups = grouped(named)
-    # Pooled strata are larger, so others may get nothing now: again, until nothing changes.
+    # Pooled strata are larger, so others may now get nothing; repeat until nothing changes.
     for _ in range(len(groups)):
         counts = _two_levels({n: len(g) for n, g in groups.items()}, request.test, request.power)
         pooled = [(c, f"{_first(name)} | {_OTHER}" if counts[name] == 0 else name) for c, name in named]
@@ -260,11 +261,11 @@ def _first(stratum: str) -> str:
 def _check(request: Request, folder: Path) -> None:
     if (folder / "sample.json").exists():
         raise InputError(
-            f"{folder} holds a sample already", hint="Choose another folder with --out; labels belong to one sample."
+            f"{folder} already has a sample", hint="Choose another folder with --out; labels belong to one sample."
         )
     if request.follow is not None and (request.follow.sample.task != request.task or request.dev):
         raise InputError(
-            "a sample that follows another has its task, and its items as the dev part",
+            "a sample that follows another has the same task and uses its items as the dev part",
             hint=f"Use --task {request.follow.sample.task}, and leave --dev out.",
         )
     if request.task not in TASKS:
@@ -275,5 +276,6 @@ def _check(request: Request, folder: Path) -> None:
     names = [a.casefold() for a in request.annotators]
     if not names or len(set(names)) < len(names) or ADJUDICATOR in names:
         raise InputError(
-            "annotators need different names, and none may be called adjudicator", hint="For example: --annotators A,B."
+            "annotators need different names, and no annotator may be named adjudicator",
+            hint="For example: --annotators A,B.",
         )

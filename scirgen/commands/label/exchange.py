@@ -1,4 +1,4 @@
-"""Handing labels on and taking them in: calibration rows, Label Studio's JSON, CSV, and files that are labelled already."""
+"""Exports and imports labels: calibration rows, Label Studio's JSON, CSV, and files that already have labels."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _FAITHFUL: Final = {"faithful": "yes", "yes": "yes", "true": "yes", "1": "yes", 
 
 
 def export(labels: LabelSet, form: Form, out: Path | None = None) -> tuple[Path, int]:
-    """Write the labels in another form.
+    """Write the labels in another format.
 
     Args:
         labels: the folder.
         form: ``calibrate`` (settled faithfulness labels, one line an item), ``labelstudio`` (tasks with everyone's
-            annotations), ``csv`` (one row a label).
+            annotations), ``csv`` (one row per label).
         out: the file; by default one in the folder.
 
     Returns:
-        The file, and how many items or labels it holds.
+        The file, and its number of items or labels.
 
     Raises:
-        InputError: the task does not fit the form, or nothing is settled yet.
+        InputError: the task does not fit the format, or no item is settled yet.
     """
     path = out or labels.folder / FILES[form]
     if form == "calibrate":
@@ -67,9 +67,7 @@ def calibration_rows(labels: LabelSet) -> Iterator[dict[str, Any]]:
         InputError: another task than faithfulness, or no item is settled.
     """
     if labels.sample.task != "faithful":
-        raise InputError(
-            f"labels of task {labels.sample.task} say nothing about faithfulness", hint="Export them as csv."
-        )
+        raise InputError(f"labels of task {labels.sample.task} are not about faithfulness", hint="Export them as csv.")
     contexts, count = labels.contexts(), 0
     for item in labels.items:
         label = labels.settled(item.id).label
@@ -102,7 +100,7 @@ def _csv_rows(labels: LabelSet) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: object) -> object:
-    # A spreadsheet runs a cell that begins like a formula; papers' text is not trusted that far.
+    # A spreadsheet executes a cell that starts like a formula, and text from papers is untrusted.
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
@@ -138,15 +136,15 @@ def _studio_results(label: Label) -> Iterator[dict[str, Any]]:
 
 
 def import_studio(labels: LabelSet, file: Path, annotator: str | None = None) -> Merged:
-    """Take in annotations from Label Studio's JSON export, made on tasks that `export` wrote.
+    """Import annotations from Label Studio's JSON export, made on tasks that `export` wrote.
 
     Args:
         labels: the folder.
         file: the export.
-        annotator: whose labels they are; by default the part of each annotator's e-mail before the @.
+        annotator: name of the annotator; by default the part of each annotator's e-mail before the @.
 
     Raises:
-        InputError: the file is not such an export, or a label is refused (task and annotation are named).
+        InputError: the file is not such an export, or a label is refused (the message names task and annotation).
     """
     hint = "Give Label Studio's export in the format JSON, of the project that the exported tasks were imported into."
     try:
@@ -154,7 +152,7 @@ def import_studio(labels: LabelSet, file: Path, annotator: str | None = None) ->
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}", hint=hint) from error
     if not isinstance(tasks, list):
-        raise InputError(f"{file} holds no list of tasks", hint=hint)
+        raise InputError(f"{file} has no list of tasks", hint=hint)
     lines: list[tuple[str, Label]] = []
     for number, task in enumerate(tasks, 1):
         where = f"{file}, task {number}"
@@ -163,9 +161,9 @@ def import_studio(labels: LabelSet, file: Path, annotator: str | None = None) ->
             made = [a for a in task.get("annotations") or () if not a.get("was_cancelled")]
             lines += [(where, _studio_label(labels, data, a, annotator)) for a in made]
         except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise InputError(f"{where}: not a task of this form: {error}", hint=hint) from error
+            raise InputError(f"{where}: not an exported task: {error}", hint=hint) from error
     if not lines:
-        raise InputError(f"{file} holds no annotations", hint=hint)
+        raise InputError(f"{file} has no annotations", hint=hint)
     return merge_collected(labels, lines)
 
 
@@ -183,30 +181,28 @@ def _studio_label(labels: LabelSet, data: Any, annotation: Any, annotator: str |
     )  # fmt: skip
 
 
-# --- files that are labelled already ----------------------------------------------------------------------------------
+# --- files that already have labels ----------------------------------------------------------------------------------
 
 
 def import_labelled(
     folder: Path, file: Path, annotator: str, guideline: Prompt, contexts: Path | None = None
 ) -> LabelSet:
-    """Make a folder of an already labelled file: its rows are the sample, its labels those of one annotator.
+    """Make a folder from a labelled file: its rows become the sample, and its labels those of one annotator.
 
     Args:
-        folder: made here.
+        folder: the folder to make.
         file: JSON Lines with ``question``, ``answer`` and ``label`` (faithful, unfaithful or unsure); ``context`` or
             ``context_id``, ``evidence`` (a list of quotes), ``question_type``, ``dataset``, ``reason`` or ``reader_note``,
             ``stands_alone`` and ``fits_type`` (true, false) are taken in where they are there.
-        annotator: whose labels they are.
-        guideline: ``label/faithful``; the labels count as made by it.
+        annotator: name of the annotator.
+        guideline: ``label/faithful``; the labels count as made with it.
         contexts: JSON object ``context_id`` -> text.
 
     Raises:
-        InputError: the folder holds a sample already, or a line is wrong (it is named).
+        InputError: the folder already has a sample, or a line is wrong (the message names it).
     """
     if (folder / "sample.json").exists():
-        raise InputError(
-            f"{folder} holds a sample already", hint="Choose another folder, or give Label Studio's export."
-        )
+        raise InputError(f"{folder} already has a sample", hint="Choose another folder, or give Label Studio's export.")
     rows = list(_labelled_rows(file))
     texts = _contexts(contexts)
     material, items, given = Material(), [], []
@@ -215,7 +211,9 @@ def import_labelled(
         items.append(item)
         given.append(label)
     if len({i.id for i in items}) < len(items):
-        raise InputError(f"{file}: an id or a question with its answer comes twice", hint="Give every line its own id.")
+        raise InputError(
+            f"{file}: an id, or a question with its answer, occurs twice", hint="Give every line a unique id."
+        )
     items.sort(key=lambda i: i.id)
     request = Request("faithful", len(items), 0, ("verdict",), (annotator,))
     freeze(folder, items, material, guideline, file.name, "labelled file", request, [Stratum(name="labelled", population=len(items), dev=0, test=len(items))])  # fmt: skip
@@ -254,7 +252,9 @@ def _contexts(file: Path | None) -> dict[str, str]:
     try:
         return cast("dict[str, str]", dict(json.loads(file.read_text(encoding="utf-8"))))
     except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}", hint="Give a JSON object: context_id to text.") from error
+        raise InputError(
+            f"{file} cannot be read: {error}", hint="Give a JSON object that maps context_id to text."
+        ) from error
 
 
 def _labelled(
@@ -262,7 +262,7 @@ def _labelled(
 ) -> tuple[Item, Label]:
     label = _FAITHFUL.get(str(row["label"]).strip().lower())
     if label is None:
-        raise InputError(f"{where}: label {row['label']!r} is neither faithful, unfaithful nor unsure")
+        raise InputError(f"{where}: label {row['label']!r} must be faithful, unfaithful or unsure")
     key = str(row.get("context_id") or "")
     context = str(row.get("context") or texts.get(key) or "")
     if key and not context:

@@ -31,7 +31,7 @@ from scirgen.qa.tasks import ADJUDICATED, read_pool
 _FILE: Final = "labels:"
 _GRADES: Final = "grades:"
 _WORDS: Final = 3000
-"""Words of context that a judge is shown; the page shows all of it."""
+"""Number of words of context that a judge sees; the page shows all of it."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,9 @@ class Judged:
     """A judge's labels.
 
     Attributes:
-        judge: as it was named.
-        identity: everything that could change its labels: model with revision, prompt and guideline hashes, threshold.
-        labels: item id -> label; items without a usable reply are not in it.
-        failed: error code -> items.
+        judge: its name as given.
+        identity: everything that can change its labels: model with revision, prompt and guideline hashes, threshold.
+        labels: item id -> label; items without a usable reply are missing. failed: error code -> items.
     """
 
     judge: str
@@ -67,8 +66,7 @@ def ask_judges(
             ``grades:FOLDER``, every judge of a pool that ``scirgen benchmark pool`` graded.
         items: what to label.
         config: settings of model and scorer.
-        resources: where the guideline is found.
-        registry: where scorers and models are looked up.
+        resources: source of the guideline. registry: registry of scorers and models.
 
     Raises:
         InputError: the guideline changed since the sample was drawn, a score has no threshold, or a pool holds none of the items.
@@ -93,7 +91,7 @@ def _by_guideline(
     reference = guideline.reference
     if reference != labels.sample.guideline:
         raise InputError(
-            f"the guideline is {reference} now; the sample was labelled with {labels.sample.guideline}",
+            f"the guideline is now {reference}, but the sample was labelled with {labels.sample.guideline}",
             hint="Draw a new sample with: scirgen label draw SOURCE --follow L/, or restore the guideline.",
         )
     return asyncio.run(_by_model(labels, judge, items, config, guideline, registry))

@@ -1,4 +1,5 @@
-"""Taking labels into a folder: every line is checked, nothing is dropped in silence, disagreements go to a third person."""
+"""Merges labels into a folder: checks every line, drops nothing silently, and passes disagreements to a third
+person."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ _FIELDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did.
+    """The result of a merge.
 
     Attributes:
         taken: annotator -> finished labels.
         unfinished: annotator -> drafts that lack a label, a reason or a further answer.
-        disputed: items that need the third person and have no word from them yet.
-        page: ``adjudicate.html``; None where nothing is disputed.
+        disputed: items that still need a decision of the third person. page: ``adjudicate.html``, or None if no item is
+            disputed.
     """
 
     taken: dict[str, int]
@@ -37,14 +38,14 @@ class Merged:
 
 
 def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
-    """Check files of labels and take them in; write the page of the third person.
+    """Check and merge files of labels; write the page for the third person.
 
     Args:
         labels: the folder.
-        files: as the page's Download button writes them; of any annotator, the adjudicator's among them.
+        files: files from the page's Download button, of any annotator including the adjudicator.
 
     Raises:
-        InputError: a file or a line is wrong (it is named); nothing is taken in then.
+        InputError: a file or line is wrong (the message names it); nothing is merged.
     """
     found: dict[str, dict[str, Label]] = {}
     unfinished: dict[str, int] = {}
@@ -53,7 +54,7 @@ def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
         for annotator, mine in check(labels, lines).items():
             if annotator in found:
                 raise InputError(
-                    f"{file}: labels of {annotator} came with another file already", hint="Give one file a person."
+                    f"{file}: another file already has labels of {annotator}", hint="Give one file per person."
                 )
             found[annotator] = {k: v for k, v in mine.items() if not v.unfinished()}
             unfinished[annotator] = len(mine) - len(found[annotator])
@@ -61,7 +62,7 @@ def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
 
 
 def merge_collected(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> Merged:
-    """Take in labels that come with their places instead of in files: those that a server collected.
+    """Merge labels that a server collected, given with their places instead of as files.
 
     Raises:
         InputError: as `check`.
@@ -72,11 +73,11 @@ def merge_collected(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> Mer
 
 
 def take(labels: LabelSet, found: dict[str, dict[str, Label]], unfinished: dict[str, int]) -> Merged:
-    """Store checked labels of some annotators and write the page of the third person."""
+    """Store checked labels of some annotators and write the page for the third person."""
     for annotator, mine in found.items():
         if lost := labels.labels.get(annotator, {}).keys() - mine.keys():
             raise InputError(
-                f"{len(lost)} labels of {annotator} that were merged before are not in the new file",
+                f"{len(lost)} labels of {annotator} that were merged earlier are missing in the new file",
                 hint=f"Load {labels.folder / 'labels' / (annotator + '.jsonl')} into the page first, then download again.",
             )
     for annotator, mine in found.items():
@@ -91,16 +92,16 @@ def take(labels: LabelSet, found: dict[str, dict[str, Label]], unfinished: dict[
 
 
 def _in_order(label: Label) -> Label:
-    """The label with its fields by name, so that the same labels are the same bytes."""
+    """The label with its fields sorted by name, so the same labels give the same bytes."""
     return label.model_copy(update={"fields": dict(sorted(label.fields.items()))})
 
 
 def check(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> dict[str, dict[str, Label]]:
-    """Annotator -> item -> label, of lines with their places.
+    """Annotator -> item -> label, from lines with their places.
 
     Raises:
-        InputError: a label is of another sample, task or guideline, of an unknown item or person, holds what the task does
-            not know, or comes twice. The place is named.
+        InputError: a label belongs to another sample, task or guideline, or to an unknown item or person, has a value
+            unknown to the task, or occurs twice. The message names the place.
     """
     sample = labels.sample
     choices = {c.id for c in sample.choices}
@@ -109,13 +110,13 @@ def check(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> dict[str, dic
     for where, label in lines:
         if label.sample != sample.id:
             raise InputError(
-                f"{where}: a label of sample {label.sample}; {labels.folder} holds sample {sample.id}",
+                f"{where}: a label of sample {label.sample}, but {labels.folder} has sample {sample.id}",
                 hint="Merge it into the folder that its page came from.",
             )
         if label.guideline != sample.guideline or label.task != sample.task:
             raise InputError(
                 f"{where}: made with guideline {label.guideline} (task {label.task}), not with {sample.guideline}",
-                hint="Labels made by different guidelines cannot be merged.",
+                hint="Labels made with different guidelines cannot be merged.",
             )
         if label.item not in labels.by_id:
             raise InputError(f"{where}: unknown item {label.item!r}", hint="The file was edited by hand, or damaged.")
@@ -144,7 +145,7 @@ def _numbered(file: Path) -> Iterable[tuple[int, Label]]:
     # Blank lines are skipped, so lines are counted here and not by position in the result.
     numbers = [n for n, line in enumerate(_text(file).split("\n"), 1) if line.strip()]
     if not numbers:
-        raise InputError(f"{file} holds no labels", hint="Use the page's Download button.")
+        raise InputError(f"{file} contains no labels", hint="Use the page's Download button.")
     return zip(numbers, read_lines(file, Label), strict=True)
 
 

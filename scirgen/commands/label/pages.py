@@ -1,4 +1,4 @@
-"""The labelling page: one HTML file an annotator. Nothing that could bias a reader gets into it."""
+"""The labelling page: one HTML file per annotator, without anything that could bias the annotator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TITLES: Final = {
 }
 _RESERVED: Final = frozenset("jkfzrecpg?")
 MAILABLE: Final = 20_000_000
-"""Bytes: larger attachments are refused by many mail servers."""
+"""Size in bytes above which many mail servers refuse attachments."""
 
 
 def write_pages(labels: LabelSet, *, pictures: bool = True) -> list[Path]:
@@ -32,7 +32,7 @@ def write_pages(labels: LabelSet, *, pictures: bool = True) -> list[Path]:
 
     Args:
         labels: the folder.
-        pictures: put the PDF pages that evidence stands on into the file, where the papers' files are still there.
+        pictures: include the PDF pages with the evidence, if the papers' files still exist.
 
     Raises:
         InputError: a file cannot be written.
@@ -47,7 +47,7 @@ def write_pages(labels: LabelSet, *, pictures: bool = True) -> list[Path]:
 
 
 def write_adjudication(labels: LabelSet, items: Sequence[Item], pictures: Mapping[str, Picture] | None = None) -> Path:
-    """Write ``L/adjudicate.html``: the disputed items with both labels and reasons, and without the readers' names."""
+    """Write ``L/adjudicate.html``: the disputed items with both labels and reasons, without the annotators' names."""
     path = labels.folder / "adjudicate.html"
     write_text(path, page(labels, ADJUDICATOR, items, pictures or {}))
     return path
@@ -60,17 +60,17 @@ def page(
 
     Args:
         labels: the folder.
-        annotator: who it is for; decides the order of items, so that readers tire at different ones.
-        items: what to show.
+        annotator: the annotator's name; it decides the order of items, so annotators tire at different ones. items: the
+            items to show.
         pictures: ``document:page`` -> picture.
-        server: path that labels are sent to; "": none, they stay in the browser.
+        server: path to which labels are sent; "" if they stay in the browser.
     """
     sample, task = labels.sample, labels.task
     taken = [c.key for c in sample.choices]
     if clash := [k for k in taken if k in _RESERVED or taken.count(k) > 1]:
         raise InputError(
-            f"the guideline {sample.guideline} uses a key that is taken: {', '.join(sorted(set(clash)))}",
-            hint=f"Taken are {' '.join(sorted(_RESERVED))}.",
+            f"the guideline {sample.guideline} uses a reserved key: {', '.join(sorted(set(clash)))}",
+            hint=f"Reserved keys: {' '.join(sorted(_RESERVED))}.",
         )
     ordered = sorted(items, key=lambda i: digest("order", annotator, i.id))
     contexts = labels.contexts()
@@ -114,7 +114,7 @@ def _given(item: Item, labels: LabelSet) -> list[dict[str, object]]:
 
 
 def pictures_of(labels: LabelSet) -> dict[str, Picture]:
-    """Pictures of all PDF pages that evidence of the sample stands on."""
+    """Pictures of all PDF pages with evidence of the sample."""
     path = labels.folder / "papers.json"
     papers: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     wanted: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""`scirgen label plan`: how many labels a claim needs, with the reasons in words."""
+"""`scirgen label plan`: calculates how many labels a claim needs, and explains why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pilot_figures(file: Path) -> tuple[float, float]:
     """(standard deviation, gap) that an earlier ``agreement.json`` measured for a judge, the newest test first.
 
     Raises:
-        InputError: the file cannot be read, or holds no judge.
+        InputError: the file cannot be read, or has no judge.
     """
     hint = "Give the agreement.json of: scirgen label agree L/ --judge MODEL"
     try:
@@ -31,20 +31,19 @@ def pilot_figures(file: Path) -> tuple[float, float]:
         newest = judges[-1]
         return float(newest["result"]["sd"]), max(0.0, float(newest["result"]["gap"]))
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise InputError(f"{file} holds no figures of a judge", hint=hint) from error
+        raise InputError(f"{file} has no figures of a judge", hint=hint) from error
 
 
 def plan_text(
     source: str, verdicts: Mapping[str, int], task: TaskName, margin: float, pilot: tuple[float, float] | None
 ) -> str:
-    """What `scirgen label plan` prints.
+    """The output of `scirgen label plan`.
 
     Args:
-        source: what will be drawn from, for the suggested command.
+        source: the population, for the suggested command.
         verdicts: verdict -> candidates.
-        task: what will be asked.
-        margin: the largest acceptable gap between a judge and people.
-        pilot: standard deviation and gap from a pilot; None: DORIS-MAE's, and gaps of 0 and 0.02.
+        task: the labelling task. margin: the largest acceptable gap between a judge and people. pilot: standard
+            deviation and gap from a pilot; None for DORIS-MAE's, with gaps of 0 and 0.02.
 
     Raises:
         InputError: the pilot's gap is not below the margin.

@@ -1,4 +1,5 @@
-"""`scirgen label serve`: the labelling page for a few people who share a machine or a tunnel. One token a person.
+"""`scirgen label serve`: serves the labelling page to a few people who share a machine or a tunnel, with one token per
+person.
 
 Listens on 127.0.0.1 only. Labels go into one SQLite file, ``L/labels.db``; `scirgen label merge L/` takes them from there.
 """
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 DATABASE = "labels.db"
 _LARGEST = 200_000
-"""Bytes of one label: a reason and two corrected texts are far below."""
+"""Largest size of one label in bytes; a reason and two corrected texts need far less."""
 
 
 class Desk:
-    """The labels that a server collects: one row a person and item, the last one counts."""
+    """The labels that a server collects: one row per person and item; the last one counts."""
 
     def __init__(self, labels: LabelSet) -> None:
         """Open or make the database of a folder.
@@ -61,7 +62,7 @@ class Desk:
         return dict(self._db.execute("SELECT annotator, token FROM people ORDER BY annotator"))
 
     def annotator(self, token: str) -> str | None:
-        """Whose token it is, compared in constant time."""
+        """The annotator with this token, compared in constant time."""
         found = None
         for annotator, own in self.tokens().items():
             if secrets.compare_digest(token.encode(), own.encode()):
@@ -78,7 +79,7 @@ class Desk:
         """Store one label or draft.
 
         Raises:
-            InputError: it is not one, or not this person's, or does not belong to the sample.
+            InputError: it is not a label, belongs to another person, or is not part of the sample.
         """
         try:
             label = Label.model_validate_json(text)
@@ -98,7 +99,7 @@ class Desk:
 
 
 def collected(labels: LabelSet) -> Iterator[tuple[str, Label]]:
-    """What a server collected: place and label.
+    """The labels that a server collected, with their places.
 
     Raises:
         InputError: nothing was collected.
@@ -156,7 +157,7 @@ def app(desk: Desk) -> Starlette:
         annotator = desk.annotator(request.path_params["token"])
         if annotator is None:
             return refused()
-        # A page elsewhere can send a form, but not this content type without being asked first.
+        # A page from another site can send a form, but not this content type without a preflight request.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return PlainTextResponse("expected application/json\n", 415, guarded)
         body = bytearray()

@@ -1,4 +1,5 @@
-"""What can be labelled: the candidates of a run (kept and rejected), or any question-answer file that `audit` reads."""
+"""Sources of items to label: the candidates of a run (kept and rejected), or any question-answer file that `audit`
+reads."""
 
 from __future__ import annotations
 
@@ -26,12 +27,12 @@ AROUND: Final = 400
 """Characters shown on each side of a piece of evidence."""
 
 STRATA: Final = ("verdict", "code", "question_type", "level", "dataset", "split", "language")
-"""What a sample can be stratified by."""
+"""The keys by which a sample can be stratified."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that can be drawn: its id, the cluster it belongs to, and what it can be stratified by."""
+    """An item that can be drawn: its id, its cluster, and its stratification keys."""
 
     record: str
     cluster: str
@@ -41,12 +42,12 @@ class Candidate:
 
 @dataclass
 class Material:
-    """What is shown of the drawn candidates.
+    """The material shown for the drawn candidates.
 
     Attributes:
         shown: record id -> what annotators see.
         contexts: key -> whole context.
-        papers: document id -> the paper's file, where it is still there.
+        papers: document id -> the paper's file, if it still exists.
     """
 
     shown: dict[str, Shown] = field(default_factory=dict)
@@ -65,16 +66,16 @@ class Pooling:
 
 
 class Source(Protocol):
-    """A population to draw from. Both methods read it again: a large run does not fit in memory."""
+    """A population to draw from. Both methods read it again, since a large run does not fit in memory."""
 
     kind: str
 
     def candidates(self) -> Iterator[Candidate]:
-        """Everything that can be drawn."""
+        """All candidates."""
         ...
 
     def material(self, records: Collection[str]) -> Material:
-        """What is shown of these."""
+        """The material for these candidates."""
         ...
 
 
@@ -135,7 +136,7 @@ class RunSource:
                 try:
                     yield QAPair.model_validate_json(rejection.record), rejection
                 except ValueError:
-                    continue  # the raw text of something that never became a pair: nothing to label
+                    continue  # raw text that never became a pair, so there is nothing to label
 
     def _candidate(self, pair: QAPair, rejection: Rejection | None) -> Candidate:
         code = rejection.code if rejection else ""
@@ -168,7 +169,7 @@ class FileSource:
         """Open the set.
 
         Raises:
-            InputError: it is not one.
+            InputError: it is not a question-answer set.
         """
         self._file = open_qa(path, split)
         self.kind: str = self._file.kind
@@ -204,7 +205,7 @@ class QueryFile:
         """Read the file.
 
         Raises:
-            InputError: it cannot be read, or a line holds no query (the line is named).
+            InputError: it cannot be read, or a line has no query (the message names the line).
         """
         self._rows: dict[str, Shown] = {}
         hint = 'Each line is a JSON object with "id", "query" and "aspects" (a list of texts).'

@@ -1,1 +1,1 @@
-"""`scirgen merge`: one release of several runs."""
+"""`scirgen merge`: makes one release from several runs."""

@@ -1,4 +1,4 @@
-"""`scirgen merge`: opens the parts, checks that they fit together, writes their one release."""
+"""`scirgen merge`: opens the parts, checks that they fit together, and writes one release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from scirgen.stages.base import StageContext
 
 @dataclass(frozen=True)
 class Permitted:
-    """What a merge accepts although it makes the parts unlike one run.
+    """Differences from one run that a merge accepts.
 
     Attributes:
         mixed: parts that were made with different models, prompts, settings or seeds.
@@ -50,7 +50,7 @@ def merge_runs(
     """Write the release and the manifest of a merged run into ``folder``; `scirgen.merge` documents the arguments.
 
     Raises:
-        ScirgenError: parts that cannot be one release; nothing is written then.
+        ScirgenError: the parts cannot become one release; nothing is written.
     """
     registry = load_registry()
     with ExitStack() as closing:

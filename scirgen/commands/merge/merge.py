@@ -1,4 +1,5 @@
-"""One release of several runs: its settings from theirs, the release stage on their merged view, and the manifest."""
+"""Makes one release from several runs: derives its settings, runs the release stage on the merged view, and writes the
+manifest."""
 
 from __future__ import annotations
 
@@ -21,16 +22,16 @@ from scirgen.pipeline.views.part_view import Part
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
 _OWN = ("release", "generate.quota", "generate.types", "seed")
-"""Settings that decide what a merge makes. All others were the parts'."""
+"""Settings that decide the result of a merge. All others belong to the parts."""
 
 _TOTAL = "generate.quota.total"
 
 _ANEW = ("counts", "usage", "usage_last_invocation", "merged")
-"""Of a part's manifest: what is counted anew for all parts together."""
+"""Entries of a part's manifest that are counted again for all parts together."""
 
 
 def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[str]:
-    """Refuse what cannot be one release, or was not allowed; say for the card what was.
+    """Refuse parts that cannot become one release or were not permitted; return notes for the card.
 
     Args:
         parts: the parts.
@@ -53,7 +54,7 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
                     f"{part.folder} is not finished: {missing}", code="unfinished",
                     hint="Run it again with the same options, or merge what is there: --partial.",
                 )  # fmt: skip
-            notes.append(f"Not everything was done for {part.name}: {missing}.")
+            notes.append(f"{part.name} is incomplete: {missing}.")
     basic = {p.name: {k: p.view.manifest().get(k) for k in ("domain", "language")} for p in parts}
     if lines := differing(basic):
         raise ConfigError(
@@ -62,10 +63,10 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
     if lines := differences(parts):
         if not mixed:
             raise ConfigError(
-                f"the parts were not made alike: {'; '.join(lines)}", code="mixed",
-                hint="Run them again with the same settings, or release them together all the same: --mixed.",
+                f"the parts were made differently: {'; '.join(lines)}", code="mixed",
+                hint="Run them again with the same settings, or release them together anyway with --mixed.",
             )  # fmt: skip
-        notes.append(f"The parts were not made alike: {'; '.join(lines)}.")
+        notes.append(f"The parts were made differently: {'; '.join(lines)}.")
     return notes
 
 
@@ -74,11 +75,12 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
 
     Args:
         parts: checked ones.
-        file: a YAML file of settings, such as the parts were run with; what does not concern a release is not looked at.
+        file: a YAML file of settings, such as the parts were run with; settings that do not concern a release are
+            ignored.
         flags: dotted setting -> value.
 
     Raises:
-        ConfigError: a flag that does not concern a release, or parts that disagree on a setting that nobody gave.
+        ConfigError: a flag does not concern a release, or parts disagree on a setting that is not given.
     """
     given: dict[str, object] = {}
     if file is not None:
@@ -87,8 +89,8 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
     for key, value in flags.items():
         if not _concerns(key):
             raise ConfigError(
-                f"{key} is no setting of a merge: its parts are made already",
-                hint=f"It takes overrides, {', '.join(_OWN)}, and what is below them.",
+                f"{key} cannot be set in a merge, because its parts already exist",
+                hint=f"A merge accepts overrides, {', '.join(_OWN)}, and settings below them.",
             )
         given |= leaves({key: value})
     theirs = {p.name: _own_settings(p.view.manifest()) for p in parts}
@@ -103,7 +105,7 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
     if lines := differing({name: {**known, **row} for name, row in open_.items()}):
         raise ConfigError(
             f"the parts' settings of the release differ, {'; '.join(lines)}",
-            hint="Say which it is with --set KEY=VALUE.",
+            hint="Choose a value with --set KEY=VALUE.",
         )
     manifest = parts[0].view.manifest()
     basic = {key: manifest[key] for key in ("domain", "language")}
@@ -131,26 +133,26 @@ def open_merged(folder: Path, parts: Sequence[Part]) -> Store:
     """The merged run's own store, made on first use.
 
     Raises:
-        StoreError: the folder is a run's of its own, or one of the parts.
+        StoreError: the folder is an ordinary run, or one of the parts.
     """
     if any(folder.resolve() == part.folder.resolve() for part in parts):
         raise StoreError(f"{folder} is one of the parts", hint="Choose another folder with --out.")
     store = Store(folder / "run.db")
     if store.meta("run") is not None and store.meta(PARTS) is None:
         store.close()
-        raise StoreError(f"{folder} holds a run of its own", hint="Choose another folder with --out.")
+        raise StoreError(f"{folder} already contains a run", hint="Choose another folder with --out.")
     return store
 
 
 async def release(store: Store, view: MergedView, ctx: StageContext, stage: Stage, observer: Observer) -> Outcome:
-    """Write the release of the joined view, unless the folder has it already; all or nothing.
+    """Write the release of the joined view completely or not at all, unless the folder already has it.
 
     Raises:
-        ScirgenError: it cannot be written; the release of before stays.
+        ScirgenError: it cannot be written; the earlier release stays.
     """
     if next(view.pairs(), None) is None:
         raise ConfigError(
-            "the parts hold no accepted pair", code="nothing_made", hint="See what was rejected: scirgen status PART."
+            "the parts have no accepted pair", code="nothing_made", hint="See what was rejected: scirgen status PART."
         )
     ctx.run = view
 
@@ -164,7 +166,7 @@ async def release(store: Store, view: MergedView, ctx: StageContext, stage: Stag
 
 
 def remember_parts(folder: Path, store: Store, view: MergedView, elsewhere: Mapping[str, Sequence[str]]) -> None:
-    """Make the store a merged run's: from now on the folder is read through its parts."""
+    """Mark the store as a merged run, which is read through its parts from now on."""
     parts = tuple(
         PartNote(
             name=part.name,
@@ -221,7 +223,7 @@ def write_merged_manifest(folder: Path, store: Store, view: MergedView, ctx: Sta
 
 
 def common(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """What all mappings say alike, at any depth."""
+    """The entries that are equal in all mappings, at any depth."""
     found: dict[str, object] = {}
     for key in [k for k in values[0] if all(k in v for v in values)]:
         row = [v[key] for v in values]
@@ -233,7 +235,7 @@ def common(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
 
 
 def without(value: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
-    """What a mapping says beyond ``shared``."""
+    """The entries of a mapping that are not in ``shared``."""
     found: dict[str, object] = {}
     for key, inner in value.items():
         other = shared.get(key)
@@ -251,7 +253,7 @@ def _mapping(of: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Role -> the model that filled it, or the models, where parts used several."""
+    """Role -> its model, or the models if parts used several."""
     found: dict[str, dict[str, None]] = {}
     for manifest in manifests:
         for role, model in _mapping(manifest, "models").items():
@@ -260,7 +262,7 @@ def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
 
 
 def _summed(usages: Sequence[object]) -> dict[str, object]:
-    """Usage of all parts together; what one of them does not know is not known of the sum."""
+    """Usage of all parts together; a value that is unknown in one part is unknown in the sum."""
     rows = [u for u in usages if isinstance(u, Mapping)]
     found: dict[str, object] = {}
     for key in sorted({k for row in rows for k in row}):

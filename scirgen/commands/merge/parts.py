@@ -1,4 +1,5 @@
-"""The parts of a merge: opened, locked against writers, validated. `merge` decides the settings of the merged release."""
+"""Opens the parts of a merge, locks them against writers, and validates them. `merge` decides the settings of the
+merged release."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from scirgen.pipeline.views.part_view import Part, PartView
 
 _SHOWN = 5
 _MADE = [step.stage for step in PER_DATASET]
-"""Stages whose results a merge takes as they are, so that it matters how they were made."""
+"""Stages whose results a merge uses unchanged, so their settings must match."""
 
 
 def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
@@ -27,7 +28,7 @@ def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
     A merged run stands for its parts.
 
     Raises:
-        StoreError: a folder is not a run, its store is damaged or of a newer scirgen, or a process is writing to it.
+        StoreError: a folder is not a run, its store is damaged or from a newer scirgen, or a process is writing to it.
         InputError: a run is named twice.
     """
     found: dict[Path, Path] = {}
@@ -64,7 +65,7 @@ def _expanded(folder: Path) -> list[Path]:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """The folders' last names; with as much of the path before them as tells them apart."""
+    """The folders' last names, with as much of the path as distinguishes them."""
     for length in range(1, max(len(f.parts) for f in folders) + 1):
         names = ["/".join(f.parts[-length:]) for f in folders]
         if len(set(names)) == len(names):
@@ -74,10 +75,10 @@ def _names(folders: Sequence[Path]) -> list[str]:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """A shared lock on a part: other merges may read it too, and a run that wants to write is refused meanwhile."""
+    """Take a shared lock on a part: other merges may read it, and runs that would write to it are refused."""
     descriptor = _lock_file(folder / "run.lock")
     if descriptor is None:
-        # A copy without the lock file, or one that may not be read: nobody writes there either.
+        # A copy without a readable lock file: no process writes there either.
         yield
         return
     try:
@@ -88,7 +89,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _lock_file(path: Path) -> int | None:
-    # Read only: a part may come from somebody else, and its lock file may be a link to a file of ours.
+    # Opened read-only: a part may come from someone else, and its lock file may be a link to one of our files.
     with suppress(OSError):
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     return None
@@ -105,7 +106,7 @@ def _share(descriptor: int, folder: Path) -> None:
 
 
 def unfinished(part: Part) -> str:
-    """What is missing in a part, in words; "" for a finished one."""
+    """Description of what is missing in a part; "" for a finished one."""
     funnel = part.view.funnel()
     failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in funnel.values())
     said = []
@@ -119,7 +120,7 @@ def unfinished(part: Part) -> str:
 
 
 def differences(parts: Sequence[Part]) -> list[str]:
-    """How the parts were made differently, a line each: "what: value (parts), other value (parts)"; empty for alike ones.
+    """Differences in how the parts were made, one line each: "what: value (parts), other value (parts)"; empty for alike ones.
 
     The fingerprints of the stages decide. What a part read (`collect`) is its own; what the release does is decided again.
     """
@@ -136,7 +137,7 @@ def differences(parts: Sequence[Part]) -> list[str]:
 
 
 def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """One line for each fact that is not the same everywhere, with who has which value."""
+    """One line for each fact that differs between parts, with the parts that have each value."""
     lines = []
     for name in sorted({key for row in facts.values() for key in row}):
         holders: dict[str, list[str]] = defaultdict(list)
@@ -153,7 +154,7 @@ def _said(value: object) -> str:
 
 
 def _facts(manifest: Mapping[str, object]) -> dict[str, object]:
-    """What explains differences, in the words of the settings."""
+    """Facts that explain differences, named like the settings."""
     facts = {name: manifest.get(name) for name in ("scirgen", "seed", "prompt_pack")}
     facts |= {f"models.{role}": model for role, model in _mapped(manifest, "models").items()}
     facts |= {f"taxonomies/{name}": h for name, h in _mapped(manifest, "taxonomies").items()}
@@ -184,8 +185,8 @@ def settle_overlap(parts: Sequence[Part], *, first_wins: bool) -> dict[str, list
     """Take each dataset that several parts have from the first of them.
 
     Args:
-        parts: the parts, in the order given.
-        first_wins: also where their results differ.
+        parts: the parts, in the given order.
+        first_wins: also if their results differ.
 
     Returns:
         Part name -> datasets of it that are taken from an earlier part.
@@ -209,7 +210,7 @@ def settle_overlap(parts: Sequence[Part], *, first_wins: bool) -> dict[str, list
         more = f" and {len(different) - _SHOWN:,} more" if len(different) > _SHOWN else ""
         raise InputError(
             f"{len(different):,} dataset(s) are in several parts with different results: {shown}{more}",
-            hint="Leave one of the parts out, or take such datasets from the part named first: --first-wins.",
+            hint="Leave out one of the parts, or take such datasets from the part named first with --first-wins.",
         )
     for part in parts:
         part.view.leave_out(left.get(part.name, ()))
@@ -217,10 +218,10 @@ def settle_overlap(parts: Sequence[Part], *, first_wins: bool) -> dict[str, list
 
 
 def _same(first: Part, other: Part, dataset_id: str) -> bool:
-    """Whether two parts did the same for a dataset: the same items, and what a model wrote in them the same too."""
+    """Whether two parts have the same items for a dataset, with the same model output."""
     mine, theirs = first.view.members_of(dataset_id), other.view.members_of(dataset_id)
     if [row[:4] for row in mine] != [row[:4] for row in theirs]:
         return False
-    # What was collected is identified by its content; its records also name local paths.
+    # Collected records are compared by content, because they also contain local paths.
     ids = [(a[4], b[4]) for a, b in zip(mine, theirs, strict=True) if a[0] != "collect"]
     return all(first.view.content(a) == other.view.content(b) for a, b in ids)

@@ -1,4 +1,4 @@
-"""Two runs side by side: what changed in prompts, what the funnels of generate, filter and tag became, and pairs to read."""
+"""Compares two runs: changed prompts, the funnels of generate, filter and tag, and pairs to read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Sample(BaseModel):
 
 
 class Comparison(BaseModel):
-    """What `compare_runs` found."""
+    """The result of `compare_runs`."""
 
     prompts_changed: dict[str, tuple[str | None, str | None]]
     a: Side
@@ -46,7 +46,7 @@ def compare_runs(a: Path, b: Path, samples: int = 5) -> Comparison:
     """Compare two runs' folders.
 
     Raises:
-        StoreError: a folder holds no run.
+        StoreError: a folder has no run.
     """
     view_a, view_b = open_view(a), open_view(b)
     try:

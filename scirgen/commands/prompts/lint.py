@@ -23,14 +23,14 @@ _KIND = re.compile(r"\bkind((?:\.[a-z_]+)+)(?!\w*\()")
 CHARS_PER_TOKEN = 4
 CONTEXT_TOKENS: Mapping[str, int] = {"standard": 8192, "small": 2048}
 _MATERIAL_SHARE = 0.5
-"""Share of the context that a prompt leaves for the material and the reply."""
+"""Share of the context that must remain for the material and the reply."""
 _SMALL_PROMPT_TOKENS = 350
-"""Models below about 0.5B parameters copy from or lose the thread of longer instructions."""
+"""Models below about 0.5B parameters copy from longer instructions or cannot follow them."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault. Errors make a run fail or its rows wrong; warnings make them worse."""
+    """One problem. Errors make a run fail or its rows wrong; warnings make rows worse."""
 
     level: Literal["error", "warning"]
     where: str
@@ -40,7 +40,7 @@ class Finding:
 def sample_variables(
     prompt: Prompt, taxonomies: Taxonomies, domain: str, kind: QuestionType, language: str = "en"
 ) -> dict[str, object]:
-    """A value for every variable of a prompt: real ones where the taxonomies hold them, else placeholders."""
+    """A value for every variable of a prompt: real ones from the taxonomies if available, else placeholders."""
     known: dict[str, Callable[[], object]] = {
         "kind": lambda: kind,
         "kinds": lambda: list(taxonomies.graesser.types),
@@ -67,14 +67,14 @@ def lint(
         context_tokens: the model's window; None: 8192 for standard prompts, 2048 for those of the small pack.
     """
     found = list(lint_types(taxonomies, domain, language))
-    # Without taxonomies no prompt can be rendered: that would be one fault told thirty times.
+    # Without taxonomies no prompt can be rendered; this would report one error thirty times.
     usable = taxonomies if all(f.where != "taxonomies" for f in found) else None
     found += lint_prompts(prompts, usable, domain, context_tokens)
     return sorted(found, key=lambda f: (f.level, f.where))
 
 
 def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
-    """Question types: missing examples, examples that break their own type's expectations, unknown levels."""
+    """Question types: missing examples, examples that violate their own type's expectations, unknown levels."""
     try:
         kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
         levels = {level.id for level in taxonomies.bloom.levels}
@@ -137,7 +137,7 @@ def lint_prompts(
 
 
 def _attributes(prompt: Prompt) -> Iterator[Finding]:
-    """Attributes of a question type that there are not: ``{{ kind.replay }}``, with the place and the near one."""
+    """Unknown attributes of a question type, such as ``{{ kind.replay }}``, with the place and a similar name."""
     lines = Path(prompt.path).read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         for found in _KIND.finditer(line):
@@ -161,11 +161,11 @@ def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_to
     where = f"prompts/{prompt.id}"
     turns = prompt.file.turns
     used = prompt.used
-    # A variant for small models must declare what its standard prompt does, and may leave some of it out.
+    # A variant for small models must declare the same variables as its standard prompt, but need not use all of them.
     for name in sorted(set(prompt.file.variables) - used) if not prompt.id.endswith(".small") else ():
-        yield Finding("warning", where, f"declares {name!r} and does not use it")
+        yield Finding("warning", where, f"declares {name!r} but does not use it")
     if prompt.file.examples and "examples" not in used and turns is None:  # a stage may show them as turns
-        yield Finding("warning", where, "holds examples and does not show them")
+        yield Finding("warning", where, "has examples but does not show them")
     try:
         kinds = taxonomies.graesser.types if used & {"kind", "samples", "tasks"} else taxonomies.graesser.types[:1]
         sizes = {k.id: _tokens(prompt, sample_variables(prompt, taxonomies, domain, k)) for k in kinds}

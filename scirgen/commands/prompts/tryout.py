@@ -1,4 +1,5 @@
-"""Trying a prompt on one dataset in seconds: renders, calls the model, shows which gates the pairs pass. Nothing is stored but replies."""
+"""Tries a prompt on one dataset within seconds: renders it, calls the model, and shows which gates the pairs pass. It
+stores only replies."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ PROMPTS = {
 
 @dataclass
 class Tried:
-    """What came of a trial: accepted pairs, what was rejected where, and the prompts that were sent."""
+    """The result of a trial: accepted pairs, rejections by stage, and the prompts that were sent."""
 
     pairs: list[QAPair] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Tried:
 
 
 _OF_PAPERS = ("match", "section", "extract", "verify")
-"""Stages that read papers: their prompts are tried on those of a run."""
+"""Stages that read papers; their prompts are tried on the papers of a run."""
 
 _KNOWN: tuple[tuple[str, tuple[type[Record], ...]], ...] = (
     ("collect", (Paper, Link)), ("parse", (Document,)), ("section", (SectionLabel,)), ("match", (Link,)),
@@ -70,7 +71,7 @@ _KNOWN: tuple[tuple[str, tuple[type[Record], ...]], ...] = (
 
 
 class _Scope:
-    """All there is for one dataset, by stage."""
+    """All records for one dataset, by stage."""
 
     round = 0
     wanted = ()
@@ -89,10 +90,10 @@ class _Scope:
 async def find_dataset(
     id: str, *, config: Config, registry: Registry, domain: Domain, run: Path | None = None
 ) -> tuple[Dataset, dict[str, list[Record]]]:
-    """A dataset by id (or the beginning of one), and what is known about it: kept aspects only when a run is given.
+    """A dataset by id (or the start of one), and its material; kept aspects only if a run is given.
 
     Raises:
-        InputError: there is none, or the beginning fits several.
+        InputError: no dataset matches, or several do.
     """
     if run is not None:
         view = open_view(run)
@@ -119,7 +120,7 @@ def _only(datasets: Iterable[Dataset], id: str) -> Dataset:
     if len(found) != 1:
         near = ", ".join(d.id for d in found[:5])
         raise InputError(
-            f"no dataset {id!r} here" if not found else f"{id!r} fits several datasets",
+            f"no dataset {id!r} found" if not found else f"{id!r} matches several datasets",
             hint=f"It could be: {near}" if near else "Ids are those of the input's records; see --input and --run.",
         )
     return found[0]
@@ -140,16 +141,17 @@ async def try_prompt(
     """Run the stage that renders ``prompt`` over one dataset, ``count`` pairs, then the gates that need no model.
 
     Args:
-        types: question types to write, in turn; empty: those the prompt's strategy would take first.
+        types: question types to write, in turn; empty for the first types of the prompt's strategy.
         call: False renders the first prompt and stops, for ``prompts render``.
 
     Raises:
-        InputError: a prompt of a stage that cannot be tried alone.
+        InputError: the prompt's stage cannot be tried alone.
     """
     base = prompt.removesuffix(".small")
     if base not in PROMPTS:
         raise InputError(
-            f"{prompt} cannot be tried by itself", hint=f"Those that can: {', '.join(PROMPTS)}. Others: prompts render."
+            f"{prompt} cannot be tried on its own",
+            hint=f"Prompts that can: {', '.join(PROMPTS)}. For others, use prompts render.",
         )
     if base.partition("/")[0] in _OF_PAPERS and not known.get("parse"):
         raise InputError(
@@ -238,7 +240,7 @@ async def _stage(
 
 
 class _Recorder:
-    """A chat session that remembers the prompts. Without a session behind it, it only records: every reply is invalid."""
+    """A chat session that records the prompts. Without an underlying session, every reply is invalid."""
 
     def __init__(self, session: ChatSession | None, pack: str) -> None:
         self._session = session
@@ -256,7 +258,7 @@ class _Recorder:
     def _asked(self, prompt: RenderedPrompt) -> ChatSession:
         self.prompts.append(prompt)
         if self._session is None:
-            raise ReplyInvalidError("no model was asked")
+            raise ReplyInvalidError("no model was called")
         return self._session
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:

@@ -1,1 +1,1 @@
-"""What an answer claims: its numbers and units, whether the evidence says them, and the nearest false answers."""
+"""The claims of an answer: its numbers and units, whether the evidence states them, and the closest false answers."""

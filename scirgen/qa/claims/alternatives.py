@@ -1,4 +1,4 @@
-"""Writes what an answer could have said instead: forms of it that differ in one checkable point.
+"""Writes alternatives of an answer that differ in one checkable point.
 
 A scorer that prefers one of them, given the evidence, speaks against the answer (`stages.filter.faithfulness.contrast`). Words come from
 `taxonomies/wording.yaml`; numbers and names from the evidence, then from the context.
@@ -48,7 +48,7 @@ class Alternative:
 
     @property
     def sentence(self) -> str:
-        """Why the answer falls, where the evidence prefers this one."""
+        """Reason for the rejection if the evidence prefers this alternative."""
         return f"the evidence prefers {self.instead!r} to {self.said!r}"
 
 

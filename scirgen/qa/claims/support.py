@@ -1,4 +1,5 @@
-"""How far an answer's words, numbers and names stand in its evidence. Pure functions; what is too little is decided by gates and scorers.
+"""Measures how many of an answer's words, numbers and names occur in its evidence. Pure functions; gates and scorers
+decide what is too little.
 
 Words are compared by family (`related`): "measured" meets "measurement", "month" meets "monthly". On the pairs of `benchmarks.faithfulness`
 lemmas told answers apart no better than stems (AUC 0.75 both), and families a little better (0.76).
@@ -27,7 +28,7 @@ _NEAR = 4
 
 @dataclass(frozen=True)
 class Support:
-    """What of an answer its evidence (and its question) holds.
+    """The parts of an answer that occur in its evidence (and its question).
 
     Attributes:
         words: the answer's content words, each once, numbers left out.
@@ -102,7 +103,7 @@ def spelled_out(text: str, evidence: str) -> list[str]:
 
 
 def share_known(wanted: Sequence[str], vocabulary: Collection[str]) -> float:
-    """How much of the words a vocabulary holds, in [0, 1]; 1 where nothing is wanted."""
+    """Share of the words that a vocabulary contains, in [0, 1]; 1 without words."""
     index = _by_letter(vocabulary)
     return sum(_nearest(w, index) for w in wanted) / len(wanted) if wanted else 1.0
 

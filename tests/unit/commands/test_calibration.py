@@ -115,7 +115,7 @@ def write(path: Path, values: list[object]) -> Path:
         ([label(1, True), {"question": "?"}], ":2: answer, context, label missing"),
         ([label(1, True), {**label(2, False), "label": "maybe"}], ":2: label 'maybe'"),
         ([label(1, True), label(2, True)], "are the same"),
-        ([""], "holds no labels"),
+        ([""], "contains no labels"),
     ],
 )
 def test_a_wrong_labels_file_is_refused_with_file_and_line(tmp_path: Path, values: list[object], message: str) -> None:

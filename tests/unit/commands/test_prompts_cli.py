@@ -60,7 +60,7 @@ def test_an_undefined_variable_is_an_error_with_its_line_and_a_suggestion(tmp_pa
 
 def test_a_declared_variable_that_is_not_used_is_a_warning(tmp_path):
     mine = overridden(tmp_path, "generate/evidence", "{{ topic | fence }}", "")
-    assert "declares 'topic' and does not use it" in [f.message for f in findings(mine)]
+    assert "declares 'topic' but does not use it" in [f.message for f in findings(mine)]
 
 
 @pytest.mark.parametrize(

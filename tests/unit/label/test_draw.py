@@ -133,7 +133,7 @@ def test_any_question_answer_file_can_be_planned_and_drawn(tmp_path: Path) -> No
     made = LabelSet(out)
     assert len(made.items) == 9 and made.contexts()[made.items[0].shown.context].startswith("Lake ")
     again = CliRunner().invoke(cli, ["label", "draw", str(file), "--task", "faithful", "--n", "6", "--out", str(out)])
-    assert "holds a sample already" in str(again.exception)
+    assert "already has a sample" in str(again.exception)
 
 
 def test_relevance_pairs_are_pooled_with_gold_among_them(tmp_path: Path) -> None:

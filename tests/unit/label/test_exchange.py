@@ -50,10 +50,10 @@ def test_a_wrong_label_studio_export_names_the_task(labels: LabelSet, tmp_path: 
     with pytest.raises(InputError, match="task 5: unknown item"):
         import_studio(labels, file)
     file.write_text('[{"data": 1}]')
-    with pytest.raises(InputError, match="holds no annotations"):
+    with pytest.raises(InputError, match="has no annotations"):
         import_studio(labels, file)
     file.write_text('[{"data": {}, "annotations": [{"result": [{}]}]}]')
-    with pytest.raises(InputError, match="task 1: not a task of this form"):
+    with pytest.raises(InputError, match="task 1: not an exported task"):
         import_studio(labels, file)
 
 
@@ -122,7 +122,7 @@ def test_a_labelled_file_becomes_one_annotators_labels(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"pairs.jsonl:1: no context 'c1'"):
         import_labelled(tmp_path / "L2", file, "model-x", GUIDELINE)
     file.write_text(json.dumps({**rows[0], "label": "perhaps"}))
-    with pytest.raises(InputError, match="neither faithful"):
+    with pytest.raises(InputError, match="must be faithful"):
         import_labelled(tmp_path / "L2", file, "model-x", GUIDELINE, contexts)
 
 

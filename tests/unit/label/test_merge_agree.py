@@ -56,9 +56,9 @@ def test_a_duplicate_and_a_lost_label_are_refused(tmp_path: Path) -> None:
         merge(labels, [tmp_path / "twice.jsonl"])
     merge(labels, [file])
     (tmp_path / "short.jsonl").write_text(first + "\n")
-    with pytest.raises(InputError, match="7 labels of A that were merged before"):
+    with pytest.raises(InputError, match="7 labels of A that were merged earlier"):
         merge(LabelSet(labels.folder), [tmp_path / "short.jsonl"])
-    with pytest.raises(InputError, match="came with another file"):
+    with pytest.raises(InputError, match="another file already has labels"):
         merge(labels, [file, file])
 
 

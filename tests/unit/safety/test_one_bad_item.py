@@ -174,7 +174,7 @@ def test_a_release_that_lists_files_outside_of_it_is_not_pushed(path: str, tmp_p
     folder.mkdir()
     (folder / "release.json").write_text("{}")
     release = type("Release", (), {"folder": folder, "info": Info})()
-    with pytest.raises(InputError, match="does not lie in the release"):
+    with pytest.raises(InputError, match="is not inside the release"):
         plan_upload(release)
 
 
