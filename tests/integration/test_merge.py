@@ -330,7 +330,7 @@ def test_parts_of_different_models_need_mixed_and_the_card_says_so(parts: Path, 
     assert "filter.gates" in error.message and not (tmp_path / "m").exists()
     assert command("merge", parts / "p0", tmp_path / "other", "--out", tmp_path / "m", "--mixed").exit_code == 0
     release = Release(tmp_path / "m")
-    assert any("not made alike" in note and "openai:fake-2 (other)" in note for note in release.info.notes)
+    assert any("made differently" in note and "openai:fake-2 (other)" in note for note in release.info.notes)
     assert "openai:fake-2 (other)" in (release.folder / "README.md").read_text()
     assert {"openai:fake", "openai:fake-2"} == set(release.info.models)
     assert {r.model for r in release.rows()} == {"openai:fake", "openai:fake-2"}

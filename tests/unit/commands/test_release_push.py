@@ -66,7 +66,7 @@ def test_a_refusal_by_the_hub_is_one_error_with_a_hint(release, monkeypatch):
     made = huggingface_hub.HfApi(endpoint=f"http://127.0.0.1:{server.server_port}", token="hf_x")
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: made)
     try:
-        with pytest.raises(SourceError, match="did not take") as caught:
+        with pytest.raises(SourceError, match="did not accept") as caught:
             push(release, "me/snow", plan_upload(release), private=True, message="m")
         assert "log in" in caught.value.hint
         assert "hf_x" not in str(caught.value)

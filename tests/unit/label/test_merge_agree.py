@@ -138,7 +138,7 @@ def test_the_test_part_is_opened_once(tmp_path: Path) -> None:
     first = verdicts(labels, [judge], "test")
     assert verdicts(labels, [judge], "test") == first
     changed = Judged("model", "model, prompt 2", judge.labels, {})
-    with pytest.raises(InputError, match="opened already") as error:
+    with pytest.raises(InputError, match="already opened") as error:
         verdicts(labels, [changed], "test")
     assert "--follow" in error.value.hint
     with pytest.raises(InputError, match="was not among them"):
@@ -157,7 +157,7 @@ def test_agree_prints_the_verdict_and_keeps_it(tmp_path: Path) -> None:
     assert again.exit_code == 0 and "PASSED" in again.output
     assert (labels.folder / "agreement.json").read_bytes() == first
     moved = CliRunner().invoke(cli, [*command, "--judge", "shift", "--test", "--set", "filter.threshold=0.5"])
-    assert "opened already" in str(moved.exception)
+    assert "already opened" in str(moved.exception)
     unknown = CliRunner().invoke(cli, [*command, "--judge", "shift"])
     assert "its threshold is not given" in str(unknown.exception)
 

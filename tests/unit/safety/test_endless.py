@@ -207,7 +207,7 @@ def test_a_reply_that_unpacks_to_much_is_refused(tmp_path: Path) -> None:
             http.json(url)
     with LoopbackServer({"/": lambda asked: Answer(b"x", headers={"Content-Encoding": "br"})}) as server:
         url = server.url
-        with pytest.raises(SourceError, match="not asked for"):
+        with pytest.raises(SourceError, match="not requested"):
             http.json(url)
     http.close()
 
