@@ -1,4 +1,4 @@
-"""What an answer is worth beside its reference: pure functions, which the metrics of `adapters.hf_evaluate` compute with."""
+"""Compares answers with references: pure functions, used by the metrics of `adapters.hf_evaluate`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Dense:
                 raise PluginError(
                     f"{self._asking.name} gives vectors of {vectors.shape[1]} numbers, {self._embedder.name} of "
                     f"{self._vectors.shape[1]}",
-                    hint="Two encoders must come from one training.",
+                    hint="Use two encoders that were trained together.",
                 )
             parts.append(top((vectors @ self._vectors.T).astype(np.float32), depth, positive=False))
         return joined(parts, depth)
@@ -179,7 +179,7 @@ def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
     model, _, way = _needed("st", argument).partition(",")
     if way and way != "maxsim":
         raise PluginError(
-            f"st does not take {way!r}", hint="st:MODEL_OR_DIR, st:MODEL,maxsim or st:QUERY_MODEL|DOCUMENT_MODEL"
+            f"st does not accept {way!r}", hint="st:MODEL_OR_DIR, st:MODEL,maxsim or st:QUERY_MODEL|DOCUMENT_MODEL"
         )
     asking, two, answering = model.partition("|")
     if way:

@@ -58,5 +58,5 @@ class NearestQueries:
 def knn(argument: str, make: Callable[[str], Retriever]) -> NearestQueries:
     """``knn:tfidf``, ``knn:bm25`` or ``knn:st:MODEL_OR_DIR``."""
     if not argument:
-        raise PluginError("knn needs what compares queries", hint="knn:tfidf or knn:st:MODEL_OR_DIR")
+        raise PluginError("knn needs a way to compare queries", hint="knn:tfidf or knn:st:MODEL_OR_DIR")
     return NearestQueries(make(argument), argument)

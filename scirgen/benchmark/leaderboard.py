@@ -1,6 +1,6 @@
-"""Benchmark results of several runs side by side: leaderboard.md and leaderboard.html (one file, no script, no network).
+"""Compares benchmark results of several runs: leaderboard.md and leaderboard.html (one file, no script, no network).
 
-Only what was measured on the same questions shares a table. `retrieval` and `qa` do the measuring.
+Only results on the same questions share a table. `retrieval` and `qa` do the measuring.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
                 values[{"k1": "k1", "b": "b"}[name]] = float(value)
             except (KeyError, ValueError):
                 hint = "bm25, bm25:k1=1.2,b=0.75, bm25:norms=byte or bm25:tuned"
-                raise PluginError(f"bm25 does not take {part!r}", hint=hint) from None
+                raise PluginError(f"bm25 does not accept {part!r}", hint=hint) from None
     return BM25(values["k1"], values["b"], tuned=tuned, norms=norms)
 
 
@@ -188,7 +188,7 @@ class TfIdf:
 def tfidf(argument: str, make: Callable[[str], Retriever]) -> TfIdf:
     """``tfidf``."""
     if argument:
-        raise PluginError(f"tfidf takes no argument, and got {argument!r}")
+        raise PluginError(f"tfidf takes no argument, but got {argument!r}")
     return TfIdf()
 
 

@@ -1,4 +1,4 @@
-"""Question answering on a release: closed-book (k = 0) and with the k best passages, beside two baselines that know nothing.
+"""Question answering on a release: closed-book (k = 0) and with the k best passages, beside two trivial baselines.
 
 Accuracy is entailment between answer and reference (ScIRGen, section 4.2); ROUGE-L for long types, exact and number match for
 short ones.

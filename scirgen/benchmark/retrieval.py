@@ -1,4 +1,5 @@
-"""Dataset retrieval: which of a release's datasets was this question asked about? (ScIRGen, section 4.1, table 4.)
+"""Dataset retrieval: measures whether retrievers find the dataset that a question is about (ScIRGen, section 4.1, table
+4.)
 
 Reads a release only. Retrievers are plugins; metrics, intervals and tests are in modules of their own.
 """
@@ -299,7 +300,7 @@ def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: 
             f"The {len(questions.rows)} question(s) are about {about} dataset(s): too few for intervals and tests to mean anything."
         )
     if documents <= DEPTH:
-        notes.append(f"The corpus has {documents} documents: recall at {documents} and beyond says nothing.")
+        notes.append(f"The corpus has {documents} documents: recall at {documents} and beyond is meaningless.")
     if judged and max(judged) < 1:
         low, high = f"{min(judged):.1%}", f"{max(judged):.1%}"
         notes.append(
@@ -319,7 +320,7 @@ def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: 
     twice = sum(len(g) > 1 for g in asked.values())
     if twice:
         notes.append(
-            f"{twice} question(s) come word for word with different gold datasets; no retriever gets all of them."
+            f"{twice} question(s) occur verbatim with different gold datasets; no retriever can get all of them right."
         )
     return notes
 

@@ -1,4 +1,4 @@
-"""What a retriever is, and how one is named on the command line (``name`` or ``name:argument``)."""
+"""The interface of retrievers, and their names on the command line (``name`` or ``name:argument``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``run:FILE``: a TREC run replayed, so that anybody's ranking is measured like our own."""
+"""``run:FILE``: replays a TREC run, to measure rankings of other systems."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunFile:
             if document not in place:
                 raise self._wrong(number, f"unknown document {document!r}", "The run was made for another corpus.")
             if document in found.setdefault(query, {}):
-                raise self._wrong(number, f"{document!r} comes twice for {query!r}", "Keep one of the two lines.")
+                raise self._wrong(number, f"{document!r} occurs twice for {query!r}", "Keep one of the two lines.")
             found[query][document] = score
         self._queries = queries
         # Sorting is stable: equal scores stay in the file's order.

@@ -1,1 +1,1 @@
-"""The stages. Each folder is one; they share only `scirgen.stages.base` and the records."""
+"""The stages, one per folder; they share only `scirgen.stages.base` and the records."""

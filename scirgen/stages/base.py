@@ -1,4 +1,4 @@
-"""The one shape that all stages have. Stages never import each other; they meet in records."""
+"""The interface of all stages. Stages never import each other; they communicate through records."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The question-answering metrics for Hugging Face `evaluate`: classes to make, not scripts to load, so that no network is needed.
+"""The question-answering metrics for Hugging Face `evaluate`: classes to instantiate, not scripts to load, so no
+network is needed.
 
-`scirgen benchmark qa` computes with them. Each result holds the value of each pair too, under ``values``. Import it where `evaluate` is installed.
+`scirgen benchmark qa` computes with them. Each result also has the value of each pair, under ``values``. It needs
+`evaluate`.
 """
 
 from __future__ import annotations

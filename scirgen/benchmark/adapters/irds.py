@@ -1,4 +1,5 @@
-"""Making a release's ``ir_datasets`` folder known to the ir_datasets package under ids like ``scirgen/NAME/SETTING/SPLIT``."""
+"""Registers a release's ``ir_datasets`` folder with the ir_datasets package under ids like
+``scirgen/NAME/SETTING/SPLIT``."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def register(folder: str | Path) -> list[str]:
             parts.append(TrecQrels(LocalDownload(folder / files["qrels"]), {1: "gold dataset"}))
         if name in _REGISTERED and _REGISTERED[name] != folder.resolve():
             raise InputError(
-                f"{name} is already that of {_REGISTERED[name]}", hint="Give each release its own name: release.name."
+                f"the name {name} is already used by {_REGISTERED[name]}",
+                hint="Give each release its own name: release.name.",
             )
         if name not in ir_datasets.registry:
             ir_datasets.registry.register(name, Dataset(*parts))

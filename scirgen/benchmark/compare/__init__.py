@@ -1,1 +1,1 @@
-"""Comparing question sets: profiles, types, levels."""
+"""Compares question sets: profiles, types, levels."""

@@ -1,6 +1,7 @@
-"""Types and Bloom levels for question sets that come without: a linear classifier learnt from a labelled release.
+"""Predicts types and Bloom levels for question sets without labels, with a linear classifier trained on a labelled
+release.
 
-It is for comparing distributions, not for tagging questions one by one; how often it is right is measured and reported.
+Use it to compare distributions, not to tag single questions; its accuracy is measured and reported.
 """
 
 from __future__ import annotations

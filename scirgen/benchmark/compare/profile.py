@@ -1,4 +1,4 @@
-"""What a question set is made of: the paper's tables 3a, 3b and 3c, its figures 4 and 5, and a diversity index.
+"""Profiles a question set: the paper's tables 3a, 3b and 3c, its figures 4 and 5, and a diversity index.
 
 A word is a maximal run of characters that are not white space (``str.split``), as in `wc -w`.
 """

@@ -1,4 +1,5 @@
-"""How a list of hits becomes the list that is measured: repeated and too young documents go, and the list ends."""
+"""Turns a list of hits into the measured list: removes duplicates and documents that are too recent, and cuts the
+list."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def parse_cut(text: str, depth: int) -> Cut:
     name, _, number = text.partition(":")
     count = number or "4" if name == "datafinder" else text
     if not count.isdigit() or int(count) < 1:
-        raise ConfigError(f"--cut does not take {text!r}", hint="A number of documents, or datafinder[:N].")
+        raise ConfigError(f"--cut does not accept {text!r}", hint="Give a number of documents, or datafinder[:N].")
     if name == "datafinder":
         return Cut(int(count), 5 * int(count), published=True)
     return Cut(int(count), depth)

@@ -259,7 +259,7 @@ def _array(rows: Sequence[Values], metric: str) -> np.ndarray[tuple[int], np.dty
 def _notes(task: Task, asked: _Asked) -> Iterator[str]:
     if task.info.unvalidated:
         judges = ", ".join(task.info.unvalidated)
-        yield f"The grades of {judges} are unvalidated: no test against people's labels has been passed."
+        yield f"The grades of {judges} are unvalidated: no judge has passed a test against people's labels."
     if not task.info.grades:
         yield "Only the gold documents are known; another document that answers a query counts as wrong."
     missing = sum(d not in asked.place for j in asked.judged.values() for d in j.grades)

@@ -1,4 +1,4 @@
-"""How far the judges of a task agree, before and after a third has settled what they differ on; medians over queries.
+"""Measures how well the judges of a task agree, before and after adjudication, as medians over queries.
 
 The layout is that of CSFCube's table 2: before compares the two raters, after each of them with the adjudicated grade.
 """

@@ -1,4 +1,5 @@
-"""Pools and grades a task: opens the judges one after the other, grades, settles, and writes a folder of grades."""
+"""Pools and grades a task: opens the judges one after another, grades, resolves disagreements, and writes a folder of
+grades."""
 
 from __future__ import annotations
 

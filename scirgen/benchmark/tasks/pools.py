@@ -1,4 +1,4 @@
-"""Which documents are graded for a task's queries: what several retrievers find in turn, gold, and cited papers.
+"""Selects the documents to grade for a task's queries: what several retrievers find in turn, gold, and cited papers.
 
 CSFCube (section 3.2) draws from its methods in turn, going further down a list when a candidate is in the pool already;
 DORIS-MAE (section 4.1) asks by sentence and by paragraph, and adds the citation neighbours of the source.
@@ -77,7 +77,7 @@ def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
     if not passed:
         raise InputError(
             f"none of the {len(found)} needs of the split {settings.split} has been reviewed",
-            hint=f"Have people pass them: scirgen label draw {task.folder / 'drafts.jsonl'} --task query ..., then --reviewed L/ "
+            hint=f"Have people review them: scirgen label draw {task.folder / 'drafts.jsonl'} --task query ..., then --reviewed L/ "
             "(or --unreviewed, for a trial).",
         )
     limit = settings.limit
@@ -146,7 +146,7 @@ def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow]) -> Iterator[t
         if paper is None:
             raise InputError(
                 f"query {query.id}: its paper {query.paper_id!r} is not in corpus/abstracts.jsonl",
-                hint="Its licence admits no abstract; release.abstracts=all keeps it for your own use.",
+                hint="Its licence does not permit an abstract; release.abstracts=all keeps it for your own use.",
             )
         yield "title", paper.title
         yield "abstract", paper.text

@@ -78,7 +78,7 @@ def _refuse_user_info(value: Mapping[str, object], where: str) -> None:
     for key, item in _leaves(value):
         if has_user_info(str(item)):
             raise ConfigError(
-                f"{where}: {key}: an address must not hold a user name or password",
+                f"{where}: {key}: an address must not contain a user name or password",
                 hint="Put the key into the environment variable that the source or model reads.",
             )
 

@@ -1,4 +1,4 @@
-"""A source with paper services beside it: each is asked for papers, and for the file of a paper that another one found."""
+"""Combines a source with paper services: asks each for papers, and for files of papers that another one found."""
 
 from __future__ import annotations
 
@@ -67,4 +67,4 @@ class CombinedSource:
             return told[0]
         if failed is not None:
             return Fetched(code=failed.error_code, reason=failed.message)
-        return reasons[0] if reasons else Fetched(code="no_open_copy", reason="nobody knows an open copy")
+        return reasons[0] if reasons else Fetched(code="no_open_copy", reason="no service knows an open copy")

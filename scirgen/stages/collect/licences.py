@@ -1,4 +1,4 @@
-"""Licences as short lower-case names ("cc-by-4.0"), read from names, URLs and phrases; what is not recognised stays as said."""
+"""Licences as short lower-case names ("cc-by-4.0"), read from names, URLs and phrases; unrecognised licences stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From configuration to an opened source: which adapter, on what input. `pages` reads it."""
+"""Opens a source from the configuration: chooses the adapter and its input. `pages` reads it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
     source = checked(_made(registry, "source", name, setup))
     if config.input and _is_service(registry, name):
         raise InputError(
-            f"source {name!r} asks its service and reads no files, but --input {config.input} is given",
-            hint="Leave out --source: exports of DataCite, CKAN, OAI-PMH and other services are read as they are.",
+            f"source {name!r} reads from its service, not from files, but --input {config.input} is given",
+            hint="Leave out --source: scirgen reads exports of DataCite, CKAN, OAI-PMH and other services directly.",
             code="input_not_read",
         )
     services = config.collect.papers_from or defaults.papers_from
@@ -71,7 +71,7 @@ def _service(registry: Registry, name: str, setup: SourceSetup) -> PaperService:
 def _made(registry: Registry, kind: str, name: str, setup: SourceSetup) -> object:
     target = registry.get(kind, name)
     if not callable(target):
-        raise PluginError(f"{kind} {name!r} is a {type(target).__name__}, not something to call with a SourceSetup")
+        raise PluginError(f"{kind} {name!r} is a {type(target).__name__}, but must be callable with a SourceSetup")
     with blamed(target, "its constructor", name):
         made: object = target(setup)
     return made
@@ -93,7 +93,7 @@ def _existing(given: str, what: str) -> Path:
 def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> str:
     if path is None:
         raise ConfigError(
-            "there is nothing to read: no input is given and the domain has no sample",
+            "nothing to read: no input is given, and the domain has no sample",
             hint="Pass --input with a folder or file of records, or --source with the name of a catalogue.",
         )
     entries = registry.entries()

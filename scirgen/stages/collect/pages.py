@@ -1,4 +1,4 @@
-"""Reads a source page by page. The only place that knows sync from async sources, limits and duplicate ids.
+"""Reads a source page by page. Only this module handles sync and async sources, limits and duplicate ids.
 
 A page is all datasets between two cursors. Never more than one is held in memory. Where files live and how they are
 fetched is up to the source; the runner stores pages and skips those it has.
@@ -147,7 +147,7 @@ async def pages(
 
 def _endless(source: Source, cursor: str, barren: int) -> SourceError:
     what = (
-        f"{barren} pages in a row without a new dataset"
+        f"{barren} consecutive pages without a new dataset"
         if barren >= MOST_BARREN
         else f"the cursor {cursor[:80]!r} again"
     )
@@ -173,9 +173,9 @@ def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> R
     """
     names = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
     if config.ids and not names & {i.lower() for i in config.ids}:
-        return rejected(dataset, "not_asked_for", "it is not among the ids asked for")
+        return rejected(dataset, "not_asked_for", "it is not among the requested ids")
     if (short := _short(dataset.id)) in known:
-        return rejected(dataset, "duplicate_id", f"the id {dataset.id!r} was given to an earlier record")
+        return rejected(dataset, "duplicate_id", f"an earlier record has the id {dataset.id!r}")
     if config.licences and not licence_allowed(dataset.licence, config.licences):
         return rejected(dataset, "licence", f"licence {dataset.licence!r} is not among {', '.join(config.licences)}")
     known.add(short)
@@ -221,7 +221,9 @@ async def _with_file(
 ) -> Paper | None:
     paper = candidate.paper
     if config.licences and not licence_allowed(paper.licence, config.licences):
-        aside.append(rejected(paper, "licence", f"licence {paper.licence!r} is not wanted", dataset.id))
+        aside.append(
+            rejected(paper, "licence", f"licence {paper.licence!r} is not among the requested ones", dataset.id)
+        )
         return None
     try:
         fetched = await value_of(source.fetch, paper)

@@ -29,7 +29,7 @@ from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperServi
 
 CODE = "source_fault"
 _CONTRACT = "See docs/sources.md for the contract; scirgen.testing.check_source(source) checks an adapter."
-_RECORD = "Yield a scirgen.Rejection for a record that cannot be used; the others then go on."
+_RECORD = "Yield a scirgen.Rejection for a record that cannot be used, so the others are still read."
 _NETWORK = "Raise scirgen.SourceError for errors that a retry may fix; requests made with scirgen.open_http do."
 
 
@@ -57,7 +57,9 @@ def checked(source: object) -> CheckedSource:
             hint="See docs/sources.md for the contract.",
         )
     if not isinstance(source.name, str) or not source.name:
-        raise PluginError(f"the source {type(source).__name__} has no name", hint="Give it a text as its member name.")
+        raise PluginError(
+            f"the source {type(source).__name__} has no name", hint="Give it a non-empty string as its member name."
+        )
     return CheckedSource(source)
 
 
@@ -166,7 +168,7 @@ async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
     if not file.is_file():
         raise SourceError(
             f"source {finder.name!r}: fetch() gave {str(file)!r}, which is not a file",
-            hint="Give a Fetched with a code and a reason where there is none.",
+            hint="If there is no file, return a Fetched with a code and a reason.",
             code=CODE,
         )
     return fetched
@@ -220,7 +222,7 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
     addresses lose user names and passwords.
     """
     if unusable_id(dataset.id):
-        problem = "is too long, or holds white space or control characters, which part the columns of qrels"
+        problem = "is too long, or contains white space or control characters, which would break qrels files"
         record = dataset.model_dump_json(exclude_defaults=True)[:_LONGEST_RECORD]
         about = ("Dataset", dataset.id[:_LONGEST_ID])
         return Rejection.of("collect", "bad_id", f"the id {dataset.id[:200]!r} {problem}", about, record=record), []

@@ -1,6 +1,6 @@
-"""Reading a section with a model that follows instructions: numbered sentences in, their numbers by aspect out.
+"""Reads a section with a model that follows instructions: it sends numbered sentences and gets their numbers by aspect.
 
-What becomes an aspect is always the document's own sentence; the model's words are never kept.
+An aspect is always the document's own sentence; the model's words are never kept.
 """
 
 from __future__ import annotations

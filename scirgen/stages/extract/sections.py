@@ -1,4 +1,4 @@
-"""The sentences of a section that can be extracted, and how a long section is cut."""
+"""Finds the sentences of a section that can be extracted, and splits long sections."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sorting a section's sentences for small models: cues find candidates, and the model is asked one sentence at a time, a
-bounded number of times, only about those that the cues leave open.
+"""Sorts a section's sentences for small models: cues find candidates, and the model decides only those that the cues
+leave open, one sentence at a time, up to a limit.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class ExtractStage(Stage):
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
     """A sentence that is not even shown to the model."""
-    reason = "the sentence talks to a machine, not to the paper's readers"
+    reason = "the sentence addresses a machine, not the paper's readers"
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 

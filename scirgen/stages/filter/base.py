@@ -1,4 +1,4 @@
-"""What gates and faithfulness scorers are; both are plugins."""
+"""The interfaces of gates and faithfulness scorers; both are plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How faithfulness scores decide about a pair: which scorers run, which of them count for its type, and why a pair is rejected."""
+"""Decides on a pair by its faithfulness scores: selects the scorers for its type, and gives the reason of a
+rejection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""For datasets without papers: the model picks the types that the metadata can answer best, then one pair of each is written."""
+"""The strategy for datasets without papers: the model picks the types that the metadata can answer best, then writes
+one pair of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Evidence first: verbatim evidence that suits the type is chosen by rule, then one pair is written about it."""
+"""The strategy ``evidence``: a rule chooses verbatim evidence that suits the type, then the model writes one pair about
+it."""
 
 from __future__ import annotations
 

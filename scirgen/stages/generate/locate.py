@@ -1,4 +1,4 @@
-"""Finding a quote of a reply word for word in the material it was asked about."""
+"""Finds a reply's quote verbatim in its material."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The material of a strong model's prompt: the whole record field by field, and what papers say, as numbered lines.
 
-A reply cites lines by number, so that evidence is exact by construction. Small models get single `passages` instead.
+A reply cites lines by number, so evidence is exact by construction. Small models get single `passages` instead.
 """
 
 from __future__ import annotations

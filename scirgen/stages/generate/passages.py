@@ -1,4 +1,4 @@
-"""The material questions are asked about: verbatim passages of metadata and kept aspects, and which of them suits a type."""
+"""The material for questions: verbatim passages of metadata and kept aspects, and their suitability for a type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generation strategies are (plugins of kind ``generation_strategy``), and what they get and give. The stage makes records."""
+"""The interface of generation strategies (plugins of kind ``generation_strategy``). The stage makes records."""
 
 from __future__ import annotations
 

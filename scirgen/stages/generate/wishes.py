@@ -1,4 +1,4 @@
-"""What each pair of an item should be like: type, level, polarity, place of the right option, and what it is about."""
+"""The requested properties of each pair: type, level, polarity, position of the right option, and subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a match strategy is given and gives back. `stage` turns judgements into records."""
+"""The interface of match strategies. `stage` turns judgements into records."""
 
 from __future__ import annotations
 

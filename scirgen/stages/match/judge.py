@@ -1,5 +1,5 @@
-"""The strategies that may ask the model. Its word alone never makes a match: the sentences it cites must speak of the dataset in
-more than the name of a place.
+"""The strategies that may ask the model. The model's verdict alone is never enough: the sentences it cites must share
+more with the dataset than a place name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Indirect evidence: the sentences that speak most like the dataset's metadata (BM25), and a rule over them.
+"""Indirect evidence: finds the sentences most similar to the dataset's metadata (BM25), and applies a rule to them.
 
 Words that name places never count, so that a shared study area alone does not count as evidence.
 """

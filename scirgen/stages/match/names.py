@@ -1,4 +1,5 @@
-"""How a dataset may be called in a paper: identifiers, title, names and acronyms; and which of its words tell it apart."""
+"""Finds the ways to refer to a dataset in a paper (identifiers, title, names and acronyms), and its distinctive
+words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of references and who cites it: entries, their numbers, and the places in the body that point at them."""
+"""Reads the list of references: entries, their numbers, and the places in the body that cite them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where DataFinder's tagging rule counts a mention (Viswanathan et al., ACL 2023, section 3, and its script).
+"""Decides where DataFinder's tagging rule counts a mention (Viswanathan et al., ACL 2023, section 3, and its script).
 
 A heading with one of the words for results, experiments, evaluation, training or testing switches counting on, one for related work
 or conclusions switches it off, and any other heading leaves it as it is. A sentence about pretraining names what was not used itself.

@@ -1,4 +1,4 @@
-"""From a parser's blocks to a `Document`: one text, offsets, heading paths, the id. The same for all parsers."""
+"""Makes a `Document` from any parser's blocks: one text, offsets, heading paths, the id."""
 
 from __future__ import annotations
 

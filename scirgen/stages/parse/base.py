@@ -1,4 +1,4 @@
-"""What a parser is and what it gives back. `assemble` makes a `Document` from it, `pool` kills a parser that hangs."""
+"""The interface of parsers. `assemble` makes a `Document` from a parser's result; `pool` kills a parser that hangs."""
 
 from __future__ import annotations
 

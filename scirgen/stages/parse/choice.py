@@ -1,4 +1,4 @@
-"""Which of two readings of a PDF is kept where GROBID reads it beside PyMuPDF, and GROBID's blocks put in their places."""
+"""Chooses between the results of PyMuPDF and GROBID for a PDF, and gives GROBID's blocks their positions."""
 
 from __future__ import annotations
 

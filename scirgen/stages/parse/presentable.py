@@ -1,4 +1,4 @@
-"""What of a parsed paper may go on: bounded runs, cropped headings, no sentence that addresses a machine."""
+"""Cleans a parsed paper: shortens runs, crops headings, and removes sentences that address a machine."""
 
 from __future__ import annotations
 

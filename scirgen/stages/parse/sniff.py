@@ -103,7 +103,7 @@ def _text_or_raise(head: bytes) -> FileKind:
     if b"\x00" in head and not encoded16:
         raise PaperError(
             "the file is binary and has no PDF header",
-            hint="It may be cut or overwritten; fetch it again.",
+            hint="It may be truncated or overwritten; fetch it again.",
             code="damaged",
         )
     return "text"

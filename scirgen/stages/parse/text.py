@@ -76,7 +76,7 @@ def parse_markdown(text: str) -> ParsedPaper:
         title = _promote_title(blocks)
     _references(blocks)
     if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
-        raise PaperError("the file holds no text", code="no_text")
+        raise PaperError("the file contains no text", code="no_text")
     return ParsedPaper(title=title, abstract=_abstract(blocks), parser="text/1", blocks=tuple(blocks))
 
 

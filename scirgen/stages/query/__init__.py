@@ -1,1 +1,2 @@
-"""Retrieval queries from papers, by the recipes of ``query.recipes``; none by default, and then nothing is done."""
+"""Retrieval queries from papers, by the recipes of ``query.recipes``; by default there are none, and the stage does
+nothing."""

@@ -1,6 +1,7 @@
 """``aspects``: a need of many parts, in the first person, divided into requirements (DORIS-MAE, NeurIPS 2023).
 
-DORIS-MAE found needs that a model wrote unreliable; a need is a draft until a person has passed it (``query.require_review``).
+According to DORIS-MAE, needs written by a model are unreliable, so a need is a draft until a person keeps it
+(``query.require_review``).
 """
 
 from __future__ import annotations
@@ -143,13 +144,13 @@ def _wrong(
     if not limits[0] <= count <= limits[1]:
         return "length", f"{count} words instead of {limits[0]} to {limits[1]}"
     if first_person and not {w for w in words(text) if w in first_person}:
-        return "not_first_person", "the text does not speak in the first person"
+        return "not_first_person", "the text is not in the first person"
     for paper in papers:
         title = paper.document.title
         if shares_run(text, title, _TITLE_RUN):
-            return "copies_title", f"{_TITLE_RUN} words in a row are a title: {title}"
+            return "copies_title", f"{_TITLE_RUN} consecutive words are from a title: {title}"
         if shares_run(text, paper.abstract, _ABSTRACT_RUN):
-            return "copies_abstract", f"{_ABSTRACT_RUN} words in a row are in the abstract of {paper.paper_id}"
+            return "copies_abstract", f"{_ABSTRACT_RUN} consecutive words are from the abstract of {paper.paper_id}"
         if named := [n for n in coined_names(title) if n in text]:
-            return "names_method", f"the text has the name {named[0]} of the title"
+            return "names_method", f"the text contains the name {named[0]} from the title"
     return None

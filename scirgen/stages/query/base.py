@@ -1,4 +1,5 @@
-"""What a query recipe is, and what it reads of a paper. A plugin of kind ``query_recipe`` is a `QueryRecipe` class."""
+"""The interface of query recipes, and the parts of a paper that they read. A plugin of kind ``query_recipe`` is a
+`QueryRecipe` class."""
 
 from __future__ import annotations
 

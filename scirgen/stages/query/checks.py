@@ -1,4 +1,4 @@
-"""Checks of drafted texts that several recipes share: what is copied from a paper, and what names its methods."""
+"""Checks of drafted texts, shared by several recipes: text copied from a paper, and names of its methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A need divided into aspects and sub-aspects by DORIS-MAE's rules, and what makes a division unusable."""
+"""Divides a need into aspects and sub-aspects by DORIS-MAE's rules, and checks the division."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def kept_sub_aspects(draft: AspectDraft, stop: frozenset[str]) -> tuple[list[str
     for text in (" ".join(t.split()) for t in draft.sub_aspects):
         own = set(content_words(text, stop))
         if not own or own >= whole:
-            faults.append(Fault("no_content", "the sub-aspect says no less than its aspect", text))
+            faults.append(Fault("no_content", "the sub-aspect is not narrower than its aspect", text))
         elif any(set(content_words(k, stop)) == own for k in kept):
             faults.append(Fault("no_content", "the sub-aspect repeats another one", text))
         elif len(kept) == MOST_SUB_ASPECTS:

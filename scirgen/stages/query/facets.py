@@ -1,4 +1,5 @@
-"""``facets``: which paper is like this one in its method? (CSFCube, NeurIPS 2021). Costs no model call.
+"""``facets``: queries for papers that resemble a paper in one facet, such as its method (CSFCube, NeurIPS 2021). It
+needs no model call.
 
 The sentences of a facet are those of the abstract that extraction labelled with one of the facet's aspects.
 """

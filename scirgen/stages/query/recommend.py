@@ -24,7 +24,7 @@ _SUPPORTED = 0.5
 _MATERIAL = (AspectCategory.OBJECTIVE, AspectCategory.METHODS, AspectCategory.CHALLENGES)
 _REASONS: Final = {
     "length": f"the sentence does not have {_LEAST_WORDS} to {_MOST_WORDS} words",
-    "copies_title": f"{_TITLE_RUN} words in a row are the paper's title",
+    "copies_title": f"{_TITLE_RUN} consecutive words are from the paper's title",
     "no_fields": "no field of the need could be filled from the text",
 }
 

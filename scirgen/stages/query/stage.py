@@ -1,4 +1,4 @@
-"""The stage: for each paper that a dataset uses, one item a recipe. Without recipes there is nothing to do."""
+"""The query stage: one item per recipe for each paper that uses a dataset. Without recipes there is nothing to do."""
 
 from __future__ import annotations
 

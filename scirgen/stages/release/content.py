@@ -1,4 +1,4 @@
-"""What a release is made of, whether it comes from a run or from an importer. Pairs are streamed; the rest fits in memory."""
+"""The content of a release, from a run or an importer. Pairs are streamed; the rest fits in memory."""
 
 from __future__ import annotations
 

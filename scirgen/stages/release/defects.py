@@ -1,4 +1,4 @@
-"""What a user of a release must know of its weaknesses, counted from its rows; the card and the datasheet say it."""
+"""Weaknesses of a release that its users must know, counted from its rows, for the card and the datasheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting what the release may quote into passages of at most 100 tokens, and finding the ones that hold a span."""
+"""Cuts the text that a release may quote into passages of at most 100 tokens, and finds the passages with a span."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the run's records to the release's rows. Pure: no files, no order but that of the input."""
+"""Converts a run's records to a release's rows. Pure functions without files, in the order of the input."""
 
 from __future__ import annotations
 

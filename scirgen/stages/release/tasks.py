@@ -1,4 +1,4 @@
-"""The retrieval tasks of a release as they are written: queries with splits, settled grades, abstracts by licence."""
+"""Writes the retrieval tasks of a release: queries with splits, settled grades, abstracts by licence."""
 
 from __future__ import annotations
 

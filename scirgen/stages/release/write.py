@@ -1,4 +1,4 @@
-"""Writes a release folder, all or nothing: into a temporary folder beside it, then renamed into place."""
+"""Writes a release folder completely or not at all: writes a temporary folder beside it and renames it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
     except OSError as error:
         shutil.rmtree(making, ignore_errors=True)
         raise StoreError(
-            f"cannot write the release {folder}: {error}", hint="Free some disk space or check the folder's rights."
+            f"cannot write the release {folder}: {error}",
+            hint="Free some disk space, or check the folder's permissions.",
         ) from error
     return Release(folder), settled.rejections
 

@@ -1,4 +1,4 @@
-"""The shape of the stage's structured reply."""
+"""The model of the stage's structured reply."""
 
 from __future__ import annotations
 

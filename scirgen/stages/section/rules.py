@@ -1,4 +1,4 @@
-"""Heading rules: the class of a section by its normalised heading, from taxonomies/sections.yaml."""
+"""Classifies sections by their normalised headings, with the rules of taxonomies/sections.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heading runs of a document: stretches of text below one heading, covering all of it."""
+"""Divides a document into heading runs, each with the text below one heading."""
 
 from __future__ import annotations
 

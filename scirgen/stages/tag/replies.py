@@ -1,4 +1,4 @@
-"""The shapes of the stage's structured replies."""
+"""The models of the stage's structured replies."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _tagger(folder: str) -> QuestionTagger:
     made = QuestionTagger.load(Path(folder))
     if made.target != "level":
         raise ConfigError(
-            f"{folder} holds a tagger of {made.target}, not of levels", hint="Train one: scirgen tagger train."
+            f"{folder} has a tagger of {made.target}, not of levels", hint="Train one: scirgen tagger train."
         )
     return made
 

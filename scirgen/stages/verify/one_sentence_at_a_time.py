@@ -64,7 +64,7 @@ async def judge_singly(
     for weighed in sorted(_weigh(dataset, link, title, aspects, ctx), key=lambda w: (-w.rank, w.aspect.span.start)):
         aspect = weighed.aspect
         if kept.get(aspect.category, 0) >= ctx.config.verify.aspects_per_category:
-            verdicts.append(Verdict(aspect, False, "enough that say more are kept", "surplus"))
+            verdicts.append(Verdict(aspect, False, "limit reached; better sentences were kept", "surplus"))
             continue
         if weighed.is_evidence:
             verdict = Verdict(aspect, True, "it is where the paper names or cites the dataset")

@@ -1,4 +1,4 @@
-"""What needs no model to see: sentences that are no whole sentence, that say the same again, or stand under two aspects."""
+"""Rules that need no model: find incomplete sentences, repetitions, and sentences under two aspects."""
 
 from __future__ import annotations
 

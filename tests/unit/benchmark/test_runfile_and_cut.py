@@ -33,7 +33,7 @@ def test_a_run_is_replayed_by_score_and_in_the_files_order_among_equals(tmp_path
         ("q1 Q0 z 1 1 x", "unknown document 'z'"),
         ("q1 Q0 a 1", "expected"),
         ("q1 Q0 a 1 high x", "expected"),
-        ("q1 Q0 b 1 1 x", "comes twice"),
+        ("q1 Q0 b 1 1 x", "occurs twice"),
     ],
 )
 def test_a_wrong_line_of_a_run_is_named(tmp_path, line, what):

@@ -36,7 +36,7 @@ def test_parse_of_a_right_uri_gives_its_parts(text: str, expected: ModelURI) -> 
         ("openai:m@localhost:8000/v1", "no http"),
         ("openai:m@http://", "is not an http"),
         ("openai:m@http://host:notaport/v1", "is not an address"),
-        ("openai:m@http://user:secret@host/v1", "must not hold"),
+        ("openai:m@http://user:secret@host/v1", "must not contain"),
     ],
 )
 def test_parse_of_a_wrong_uri_says_what_to_write(text: str, says: str) -> None:

@@ -90,7 +90,7 @@ class OaiSource(WebService[OaiOptions]):
         except exceptions.BadResumptionToken as error:
             raise SourceRefusedError(
                 f"{self.base}: the cursor is no longer known: {error}",
-                hint="The repository forgets cursors after a while; run with --set collect.http.cache_days=0 to begin again.",
+                hint="The repository drops cursors after a while; run with --set collect.http.cache_days=0 to start again.",
                 code="expired_cursor",
             ) from error
         except exceptions.OAIPMHException as error:
@@ -173,7 +173,7 @@ def _whole_xml(body: bytes) -> None:
         ElementTree.fromstring(body, forbid_dtd=True)
     except DefusedXmlException as error:
         raise SourceRefusedError(
-            f"the reply declares a document type, which is not read: {error}", code="unsafe_xml"
+            f"the reply declares a document type, which is refused: {error}", code="unsafe_xml"
         ) from error
     except ElementTree.ParseError as error:
         raise ValueError(str(error)) from error

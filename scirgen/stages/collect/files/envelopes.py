@@ -1,4 +1,4 @@
-"""Where the records stand in a catalogue's export. `known_records` and `mapping` know what a record means."""
+"""Finds the records in a catalogue's export. `known_records` and `mapping` interpret a record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def records_in(document: object, path: str = "") -> object:
         if found is None:
             there = ", ".join(f"{name} ({len(value)})" for name, value in _lists(document)) or "none"
             raise InputError(
-                f"collect.records: nothing stands at {path!r}", hint=f"Lists of objects: {there}.", code="no_records"
+                f"collect.records: nothing found at {path!r}", hint=f"Lists of objects: {there}.", code="no_records"
             )
         return found
     if not isinstance(document, Mapping):

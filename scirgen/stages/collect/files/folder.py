@@ -1,4 +1,5 @@
-"""A source over files of records and a folder of papers; a format of one's own is a subclass that overrides `dataset`."""
+"""A source over files of records and a folder of papers; for your own format, write a subclass that overrides
+`dataset`."""
 
 from __future__ import annotations
 
@@ -39,15 +40,15 @@ class FolderOptions(BaseModel):
         default="", description="dotted keys of the list of records in a JSON file, such as data.items"
     )
     order: Literal["papers_first", "catalogue"] = Field(
-        default="papers_first", description="datasets that a paper was found for come first, so that --limit keeps them"
+        default="papers_first", description="datasets with papers come first, so --limit keeps them"
     )
     folder_candidates: int = Field(
         default=50,
         ge=0,
-        description="papers that match no dataset are candidates of all when there are at most this many",
+        description="papers that match no dataset are candidates for all datasets if there are at most this many",
     )
     scan_papers: int = Field(
-        default=500, ge=0, description="texts of papers are searched for DOIs and titles up to this many files"
+        default=500, ge=0, description="largest number of paper files to search for DOIs and titles"
     )
 
 

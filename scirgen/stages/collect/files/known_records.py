@@ -1,6 +1,6 @@
 """Records of known services in files: DataCite, CKAN, Zenodo, Dataverse and STAC exports, read as from the services themselves.
 
-DCAT and schema.org need nothing of their own: the table of keys in `mapping` has theirs.
+DCAT and schema.org need no code here, since the table of keys in `mapping` covers them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a mapping in a file to a `Dataset`: which keys mean what. Keys are matched without regard to case, spaces and ``_``."""
+"""Converts a mapping in a file to a `Dataset` by its keys, regardless of case, spaces and ``_``."""
 
 from __future__ import annotations
 

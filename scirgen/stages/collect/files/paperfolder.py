@@ -1,6 +1,6 @@
-"""A folder of papers: what is in it, and which datasets each file can be matched to without asking a model.
+"""Reads a folder of papers, and finds the datasets of each file without a model.
 
-A file that matches no dataset is a candidate of every dataset while such files are few; stage `match` then decides.
+A file that matches no dataset is a candidate for every dataset if there are few such files; stage `match` then decides.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ class PaperFolder:
             name = paper.id.removeprefix(_OUTSIDE)
             return Fetched(code="outside", reason=f"{name!r} is a link that leads out of the folder of papers")
         if paper.file and not is_below(Path(paper.file), self.root):
-            return Fetched(code="outside", reason=f"{Path(paper.file).name!r} lies outside of the folder of papers")
+            return Fetched(code="outside", reason=f"{Path(paper.file).name!r} is outside the folder of papers")
         if not paper.file:
-            return Fetched(code="not_found", reason=f"{paper.id!r} is named, and is not in the folder of papers")
+            return Fetched(code="not_found", reason=f"{paper.id!r} is named but is not in the folder of papers")
         path = Path(paper.file)
         if not path.is_file():
             return Fetched(code="not_found", reason=f"{paper.file}: no such file")

@@ -1,4 +1,4 @@
-"""The raw text of paper files, only to look for DOIs and titles in it; stage `parse` does the real parsing.
+"""Extracts the raw text of paper files, only to search for DOIs and titles; stage `parse` does the real parsing.
 
 Files are opened in a process of their own (`probe`), which is killed when it takes too long or the run ends: a hostile file can
 neither hang nor crash the run. A file that cannot be read has no text here; `parse` says why.

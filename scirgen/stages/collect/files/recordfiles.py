@@ -1,4 +1,4 @@
-"""Reads files of records lazily, one mapping at a time, each with its place. `mapping` knows what they mean.
+"""Reads files of records lazily, one mapping at a time, each with its place. `mapping` interprets them.
 
 JSON (an object, a list of objects, or an export of a catalogue), OAI-PMH answers in XML, JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
 """
@@ -102,7 +102,7 @@ def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Ite
         found = f"byte 0x{error.object[error.start]:02x} at {error.start}"
         yield malformed(name, name, f"not UTF-8 text ({found}); save it as UTF-8")
     except TooLargeError as error:
-        yield malformed(name, name, f"the gzip file is no file of records: {error}")
+        yield malformed(name, name, f"the gzip file is not a file of records: {error}")
     except (EOFError, gzip.BadGzipFile) as error:
         yield malformed(name, name, f"the gzip file is damaged: {error}")
     except OSError as error:

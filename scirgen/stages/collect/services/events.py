@@ -1,6 +1,6 @@
 """Citation links between datasets and papers, as publishers (Crossref) and repositories (DataCite) registered them.
 
-DataCite's Events API holds both kinds: https://support.datacite.org/docs/eventdata-guide.
+DataCite's Events API has both kinds: https://support.datacite.org/docs/eventdata-guide.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class OpenAlexOptions(ServiceOptions):
 
     base_url: str = "https://api.openalex.org"
     mentions: bool = True
-    open_only: bool = Field(default=True, description="only works with an open copy: the others could not be read")
-    most: int = Field(default=50, ge=1, description="works a dataset, at most, of either kind")
+    open_only: bool = Field(default=True, description="only works with an open copy, since the others cannot be read")
+    most: int = Field(default=50, ge=1, description="largest number of works per dataset, of each kind")
     api_key_env: str = "OPENALEX_API_KEY"
 
 

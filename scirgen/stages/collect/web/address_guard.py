@@ -1,6 +1,6 @@
-"""Which addresses may be talked to: the guard against server-side request forgery, checked where the socket is opened.
+"""Guards against server-side request forgery: checks addresses when the socket is opened.
 
-The check is on the address that is really connected to, so neither a redirect nor a name that resolves again gets past it.
+It checks the address of the actual connection, so neither a redirect nor a second name resolution can bypass it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Timed(httpcore2.NetworkStream):
             end = getattr(_ends, "at", None)
             left = min(patience, end if end is not None else patience) - time.monotonic()
             if left <= 0:
-                raise httpcore2.ReadTimeout("no whole reply in time")
+                raise httpcore2.ReadTimeout("no complete reply in time")
             try:
                 return self._inner.read(max_bytes, min(left, _SLICE_S))
             except httpcore2.ReadTimeout:
@@ -138,7 +138,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         Raises:
             BlockedAddressError: always.
         """
-        raise BlockedAddressError("sockets of this machine are not talked to")
+        raise BlockedAddressError("connections to sockets of this machine are not allowed")
 
     def sleep(self, seconds: float) -> None:
         self._inner.sleep(seconds)

@@ -1,4 +1,5 @@
-"""Talking to services politely and safely: rate limits, Retry-After, an on-disk cache with conditional requests, guarded downloads."""
+"""The HTTP client for services, polite and safe: rate limits, Retry-After, an on-disk cache with conditional requests,
+guarded downloads."""
 
 from __future__ import annotations
 
@@ -199,7 +200,7 @@ class Http:
         if scheme not in ("http", "https"):
             raise SourceRefusedError(f"{shown(url)}: only http and https are fetched", code="blocked_address")
         if has_user_info(url):
-            raise SourceRefusedError(f"{shown(url)}: the address holds a user name or password", code="bad_url")
+            raise SourceRefusedError(f"{shown(url)}: the address contains a user name or password", code="bad_url")
         self._take_turn(urlsplit(url).netloc)
         try:
             target = httpx2.URL(url).copy_merge_params(dict(secret)) if secret else url
@@ -208,7 +209,7 @@ class Http:
         except BlockedAddressError as error:
             raise SourceRefusedError(
                 f"{shown(url)}: {error}",
-                hint="Set collect.http.allow_private_addresses to talk to a mirror of your own.",
+                hint="To use your own mirror, set collect.http.allow_private_addresses.",
                 code="blocked_address",
             ) from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, ValueError) as error:
@@ -255,7 +256,7 @@ class Http:
                 if response.status_code in (401, 402, 403):
                     raise PaperError(f"{shown(url)}: access is refused (HTTP {response.status_code})", code="no_access")
                 if response.status_code in (404, 410):
-                    raise PaperError(f"{shown(url)}: there is no such file", code="not_found")
+                    raise PaperError(f"{shown(url)}: the file does not exist", code="not_found")
                 _raise_for_status(response, url)
                 return self._save(response, url, files, wanted, ends)
         raise PaperError(f"{shown(url)}: more than {self.settings.max_redirects} redirects", code="too_many_redirects")
@@ -270,7 +271,9 @@ class Http:
             with os.fdopen(handle, "wb") as file:
                 for chunk in _limited(response, limit, url):
                     if time.monotonic() > ends:
-                        raise PaperError(f"{shown(url)}: took over {self.settings.max_file_s:g} s", code="timeout")
+                        raise PaperError(
+                            f"{shown(url)}: took longer than {self.settings.max_file_s:g} s", code="timeout"
+                        )
                     head = head if len(head) >= 1024 else (head + chunk)[:1024]
                     hashed.update(chunk)
                     file.write(chunk)
@@ -279,7 +282,7 @@ class Http:
             media_type = sniff(head)
             if wanted == "application/pdf" and media_type == "text/html":
                 raise PaperError(
-                    f"{shown(url)}: an HTML page came instead of the paper (a login page?)", code="not_a_pdf"
+                    f"{shown(url)}: the server sent an HTML page instead of the paper (a login page?)", code="not_a_pdf"
                 )
             if not head:
                 raise PaperError(f"{shown(url)}: the file is empty", code="damaged")
@@ -312,8 +315,8 @@ def open_http(
     """
     if (headers or secret_params) and not service:
         raise PluginError(
-            "open_http is given keys (headers, secret_params) and no service that they belong to",
-            hint="Pass service=BASE_URL; keys are sent to its host alone.",
+            "open_http has keys (headers, secret_params) but no service that they belong to",
+            hint="Pass service=BASE_URL; keys are sent only to its host.",
         )
     return Http(
         setup.http, setup.cache, per_second=per_second, headers=headers, secret_params=secret_params, service=service
@@ -373,7 +376,7 @@ def _limited(response: httpx2.Response, limit: int, url: str) -> Iterator[bytes]
         if chunk:
             yield chunk
     if unpack is not None and received and not unpack.eof:
-        raise _RetryLater(SourceError(f"{shown(url)}: the reply is cut short", code="bad_reply"))
+        raise _RetryLater(SourceError(f"{shown(url)}: the reply is truncated", code="bad_reply"))
 
 
 def _unpacker(response: httpx2.Response, url: str) -> Any:
@@ -381,7 +384,7 @@ def _unpacker(response: httpx2.Response, url: str) -> Any:
     if coding in ("", "identity"):
         return None
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise SourceRefusedError(f"{shown(url)}: compressed in a way that was not asked for", code="bad_reply")
+        raise SourceRefusedError(f"{shown(url)}: compressed with a method that was not requested", code="bad_reply")
     return zlib.decompressobj(47)  # zlib finds out itself whether a gzip or a zlib header stands there
 
 
@@ -395,7 +398,7 @@ def _unpacked(unpack: Any, raw: bytes, most: int, url: str) -> bytes:
 
 def _usable(reply: Reply) -> Reply:
     if reply.status in (404, 410):
-        raise SourceRefusedError(f"{shown(reply.url)}: there is no such item", code="http_404")
+        raise SourceRefusedError(f"{shown(reply.url)}: the item does not exist", code="http_404")
     return reply
 
 

@@ -1,4 +1,5 @@
-"""What catalogues and paper services over HTTP have in common: options, one client, files by URL; and reading loose JSON."""
+"""Common code of catalogues and paper services over HTTP: options, one client, files by URL, and reading of irregular
+JSON."""
 
 from __future__ import annotations
 
@@ -64,9 +65,7 @@ class WebService(Generic[O]):
             ConfigError: the service demands one and none is set.
         """
         if not self.setup.http.contact:
-            raise ConfigError(
-                f"{self.name} asks for an e-mail address", hint="Set collect.http.contact: you@example.org"
-            )
+            raise ConfigError(f"{self.name} needs an e-mail address", hint="Set collect.http.contact: you@example.org")
         return self.setup.http.contact
 
     def revision(self, cursor: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The on-disk cache of what services replied and which files were downloaded. A resumed run asks for nothing twice."""
+"""The on-disk cache of services' replies and downloaded files. A resumed run repeats no request."""
 
 from __future__ import annotations
 

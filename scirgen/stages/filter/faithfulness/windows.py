@@ -1,6 +1,6 @@
-"""What part of a dataset's context a pair is scored against: all of it, the evidence, or the best of several passages.
+"""Selects the part of a dataset's context for scoring a pair: all of it, the evidence, or the best of several passages.
 
-Nothing is ever cut without saying so: a window names itself and whether it is less than the whole context.
+A window records its name and whether it is less than the whole context.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The built-in gates, a few to a module by what they look at. Registered in `scirgen.builtin`."""
+"""The built-in gates, grouped in modules by what they check and registered in `scirgen.builtin`."""

@@ -1,6 +1,6 @@
 """Gates that let the generator answer: alone (then the question does not need the dataset), and with the context.
 
-Off by default: a model of 135M parameters knows too little for the first and fails the second for want of skill.
+Off by default: a model of 135M parameters knows too little for the first and is too weak for the second.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class UnanswerableWithContextGate(Gate):
     """The model does not find the reference answer in the context."""
 
     code: ClassVar[str] = "unanswerable_with_context"
-    explanation: ClassVar[str] = "The generator, given the whole context, does not come to the answer."
+    explanation: ClassVar[str] = "The generator does not give the answer even with the whole context."
     needs_model: ClassVar[bool] = True
     on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 110

@@ -1,4 +1,4 @@
-"""Gates on evidence: it stands verbatim where it says, and the answer is made of it."""
+"""Gates for evidence: it occurs verbatim at its stated position, and it supports the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NotVerbatimGate(PairGate):
 
     code: ClassVar[str] = "not_verbatim"
     explanation: ClassVar[str] = (
-        "There is no evidence, or it is not what stands at its place in the document or metadata."
+        "There is no evidence, or it differs from the text at its position in the document or metadata."
     )
     order: ClassVar[int] = 15
     needs: ClassVar[tuple[str, ...]] = ("evidence", "sources")
@@ -40,7 +40,7 @@ def verbatim_problem(evidence: Sequence[Span], sources: dict[str, str]) -> str |
         if source is None:
             return f"the evidence cites {span.document_id!r}, which is not among the dataset's documents"
         if not span.text.strip() or source[span.start : span.end] != span.text:
-            return f"the evidence at {span.start}-{span.end} of {span.document_id!r} is not what stands there"
+            return f"the evidence at {span.start}-{span.end} of {span.document_id!r} differs from the text there"
     return None
 
 

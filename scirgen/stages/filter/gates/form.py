@@ -1,4 +1,4 @@
-"""Gates on the form of a pair alone: schema, language, length, repetition, and conformance to its question type."""
+"""Gates for the form of a pair: schema, language, length, repetition, and conformance to its question type."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SchemaGate(PairGate):
 
     code: ClassVar[str] = "schema"
     explanation: ClassVar[str] = (
-        "An empty part, debris of the reply's format, a question that breaks off, or no real answer."
+        "An empty part, remains of the reply's format, a question that breaks off, or a non-answer."
     )
     order: ClassVar[int] = 10
     version: ClassVar[int] = 2
@@ -51,12 +51,12 @@ class SchemaGate(PairGate):
         for part, text in (("question", question), ("answer", answer)):
             debris = _MAYBE_DEBRIS.search(text) and _DEBRIS.search(text)
             if debris:
-                return Verdict(False, f"the {part} holds debris of the reply's format: {debris.group().strip()!r}")
+                return Verdict(False, f"the {part} contains remains of the reply's format: {debris.group().strip()!r}")
         wording = ctx.taxonomies.wording.of(pair.language)
         if words(question)[-1] in wording.unfinished:
             return Verdict(False, f"the question breaks off after {words(question)[-1]!r}")
         if matches(wording.placeholders, normalise(answer), normalised=True):
-            return Verdict(False, f"the answer is none: {answer[:60]!r}")
+            return Verdict(False, f"the answer says nothing: {answer[:60]!r}")
         return ACCEPT
 
 
@@ -65,7 +65,7 @@ class LanguageGate(PairGate):
 
     code: ClassVar[str] = "language"
     explanation: ClassVar[str] = (
-        "Question or answer is in another language than asked for (script; function words, threshold: how many more of "
+        "Question or answer is in another language than requested (script; function words, threshold: how many more of "
         "another language's)."
     )
     order: ClassVar[int] = 20
@@ -153,7 +153,7 @@ class RepetitionGate(PairGate):
     code: ClassVar[str] = "repetition"
     explanation: ClassVar[str] = (
         "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or the answer "
-        "only says the question again."
+        "only repeats the question."
     )
     order: ClassVar[int] = 40
     version: ClassVar[int] = 2
@@ -176,7 +176,7 @@ class RepetitionGate(PairGate):
         if kind is None or kind.answer.kind == "text":
             again = again or (len(set(said)) >= 4 and not new) or (len(set(said)) >= 8 and len(new) == 1)
         if again:
-            return Verdict(False, "the answer only says the question again", 1.0)
+            return Verdict(False, "the answer only repeats the question", 1.0)
         return ACCEPT
 
 
@@ -190,7 +190,7 @@ class TypeQuestionGate(PairGate):
     """The question does not have the form of its type, by taxonomies/graesser.yaml."""
 
     code: ClassVar[str] = "type_question"
-    explanation: ClassVar[str] = "The question does not have the form its type asks for (taxonomies/graesser.yaml)."
+    explanation: ClassVar[str] = "The question does not have the form of its type (taxonomies/graesser.yaml)."
     order: ClassVar[int] = 50
     needs: ClassVar[tuple[str, ...]] = ("type",)
 
@@ -208,7 +208,7 @@ class TypeAnswerGate(PairGate):
 
     code: ClassVar[str] = "type_answer"
     explanation: ClassVar[str] = (
-        "The answer does not have the form its type asks for: yes/no, a number in a fitting unit, an option, words."
+        "The answer does not have the form of its type: yes/no, a number in a suitable unit, an option, words."
     )
     order: ClassVar[int] = 60
     version: ClassVar[int] = 2

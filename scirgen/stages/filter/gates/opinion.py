@@ -69,7 +69,7 @@ def type_tagger(folder: str) -> QuestionTagger:
     made = QuestionTagger.load(Path(folder).expanduser())
     if made.target != "question_type":
         raise ConfigError(
-            f"filter.type_tagger: {folder} holds a tagger of {made.target}, not of types",
+            f"filter.type_tagger: {folder} has a tagger of {made.target}, not of types",
             hint="Train one: scirgen tagger train --target question_type.",
         )
     return made

@@ -1,4 +1,4 @@
-"""Gates on what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples."""
+"""Gates for what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MetadataEchoGate(PairGate):
 
     code: ClassVar[str] = "metadata_echo"
     explanation: ClassVar[str] = (
-        "The question asks for the title, authors or identifier, or holds the whole title, or the answer is the title again "
+        "The question asks for the title, authors or identifier, or contains the whole title, or the answer repeats the title "
         "(threshold: share of the title's content words in the answer, and of the answer's in the title)."
     )
     order: ClassVar[int] = 80
@@ -64,7 +64,7 @@ class MetadataEchoGate(PairGate):
             return ACCEPT
         whole = words(material.dataset.title)
         if len(whole) >= _LONG_TITLE and f" {' '.join(whole)} " in f" {' '.join(words(pair.question))} ":
-            return Verdict(False, "the dataset's whole title stands in the question", 1.0)
+            return Verdict(False, "the question contains the dataset's whole title", 1.0)
         title = set(content_words(material.dataset.title, wording.stop))
         said = set(content_words(pair.answer, wording.stop))
         share = min(coverage(title, said), coverage(said, title))

@@ -1,4 +1,4 @@
-"""Gates on what a question is about: that it says so at all, and that it speaks of what is in the material."""
+"""Gates for the subject of a question: it must be stated, and must occur in the material."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class UnknownNameGate(PairGate):
     """
 
     code: ClassVar[str] = "unknown_name"
-    explanation: ClassVar[str] = "The question holds a proper name that is nowhere in the evidence, metadata or papers."
+    explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
     order: ClassVar[int] = 92
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("context",)

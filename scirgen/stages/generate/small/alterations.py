@@ -1,4 +1,4 @@
-"""Making a sentence false by rule, and seeing where a question departs from its sentence.
+"""Makes a sentence false by rule, and detects where a question deviates from its sentence.
 
 The "No" of a yes-or-no question that a small model writes follows from the change, which is recorded with the pair.
 """

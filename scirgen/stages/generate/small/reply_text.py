@@ -1,4 +1,4 @@
-"""Taking a question or an answer out of a small model's plain text. What cannot be taken out is None; nothing is invented."""
+"""Extracts a question or an answer from a small model's plain text; returns None if it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Writing a pair with a small model: the fact is chosen by rule, the model words the question, and answers only where it must.
+"""Writes a pair with a small model: a rule chooses the fact, and the model words the question and answers only if
+necessary.
 
 A yes-or-no answer follows from how the question was made: for a "No" one fact of the evidence is changed by rule, and the change is
 recorded with the pair. Numbers, names and options are taken from the evidence as they stand.

@@ -1,4 +1,4 @@
-"""Papers in LaTeX source as blocks, read with pylatexenc: nothing is run, no other file is opened, no macro is expanded."""
+"""Papers in LaTeX source as blocks, read with pylatexenc: it runs nothing, opens no other file and expands no macro."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def parse_latex(source: str) -> ParsedPaper:
         ) from error
     blocks = [b for b in [*head, *body] if b.text]
     if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
-        raise PaperError("the file holds no text", code="no_text")
+        raise PaperError("the file contains no text", code="no_text")
     _close_up(blocks)
     title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
     return ParsedPaper(title=title, abstract=_abstract(blocks), parser="latex/1", blocks=tuple(blocks))

@@ -1,4 +1,4 @@
-"""Accents that a PDF draws beside their letters ("energ´ıa", "tama˜no") put back on them."""
+"""Rejoins accents that a PDF draws beside their letters ("energ´ıa", "tama˜no")."""
 
 from __future__ import annotations
 

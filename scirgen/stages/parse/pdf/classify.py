@@ -1,4 +1,4 @@
-"""What groups other than headings are: captions, tables, figure text, equations, footnotes, references."""
+"""Classifies groups other than headings: captions, tables, figure text, equations, footnotes, references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From groups to blocks: paragraphs that go on in another column or page are joined, hyphenated words are rejoined."""
+"""Makes blocks from groups: joins paragraphs across columns and pages, and rejoins hyphenated words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front matter: title, abstract, and where the body begins."""
+"""Finds the front matter: title, abstract, and the start of the body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is printed on pages but is not part of the paper: running headers and footers, page numbers."""
+"""Finds printed text that is not part of the paper: running headers and footers, page numbers."""
 
 from __future__ import annotations
 

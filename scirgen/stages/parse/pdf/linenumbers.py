@@ -1,4 +1,4 @@
-"""Line numbers in the margins of manuscripts, found by where they stand and removed before lines are put together.
+"""Line numbers in the margins of manuscripts, found by their position and removed before lines are assembled.
 
 A column of line numbers is a set of integers that share an edge, rise down the page by a constant step (1, 2, 5 or 10), stand
 level with lines of text, and leave their strip of the page to themselves. A number inside the text block never qualifies,

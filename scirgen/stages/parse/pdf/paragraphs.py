@@ -1,4 +1,4 @@
-"""Lines of a column become groups: a paragraph, a heading, a caption. What a group is, is decided later."""
+"""Joins lines of a column into groups: paragraphs, headings, captions. Later steps classify the groups."""
 
 from __future__ import annotations
 

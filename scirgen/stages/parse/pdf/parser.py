@@ -59,7 +59,7 @@ class PyMuPDFParser:
             if "alloc" in str(error) or "memory" in str(error).lower():
                 raise MemoryError from error
             raise PaperError(
-                f"the PDF is damaged: {error}"[:300], hint="Fetch it again; it may be cut off.", code="damaged"
+                f"the PDF is damaged: {error}"[:300], hint="Fetch it again; it may be truncated.", code="damaged"
             ) from error
 
 
@@ -103,14 +103,16 @@ def _check(document: Any, options: ParserOptions) -> None:
             )
     elif options.no_extract == "refuse" and not document.permissions & _MAY_COPY:
         raise PaperError(
-            "the PDF's owner does not permit taking text out of it",
-            hint="If you have the right to, set parse.no_extract: parse.",
+            "the PDF's owner does not permit text extraction",
+            hint="If you have the right to extract it, set parse.no_extract: parse.",
             code="no_extract",
         )
     if document.page_count == 0:
-        raise PaperError("the PDF has no pages: it is cut off or broken", hint="Fetch it again.", code="damaged")
+        raise PaperError("the PDF has no pages: it is truncated or broken", hint="Fetch it again.", code="damaged")
     if document.page_count > _MAX_PAGES:
-        raise PaperError(f"{document.page_count} pages is not a paper", code="too_large", hint="Split the file.")
+        raise PaperError(
+            f"{document.page_count} pages are too many for a paper", code="too_large", hint="Split the file."
+        )
 
 
 def _page(page: Any, options: ParserOptions, anew: bool = False) -> RawPage:
@@ -172,7 +174,7 @@ def _unreadable(options: ParserOptions) -> PaperError:
     hint = "Install Tesseract and set parse.ocr: true to read its pages as pictures, or find another version."
     if options.ocr:
         hint = "parse.ocr is on, but Tesseract is not installed; install it (and its language data) and run again."
-    return PaperError("the PDF's fonts do not say which letters they print", hint=hint, code="unreadable_text")
+    return PaperError("the PDF's fonts do not map to Unicode text", hint=hint, code="unreadable_text")
 
 
 def _no_text(options: ParserOptions, message: str = "the PDF has no text layer") -> PaperError:

@@ -1,4 +1,4 @@
-"""Tells text that a PDF's fonts do not map to Unicode, so that garbage is reported and never passed on."""
+"""Detects text that a PDF's fonts do not map to Unicode, so garbage is reported and never passed on."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def _crash_error(crash: _Crashed) -> PaperError:
     return PaperError(
         f"the parser crashed on it (status {crash.status})",
         code="damaged",
-        hint="The file is broken in a way the parser does not survive; fetch it again or convert it.",
+        hint="The file crashes the parser; fetch it again or convert it.",
     )
 
 

@@ -40,7 +40,7 @@ def parse_jats(root: Element) -> ParsedPaper:
     if back is not None:
         blocks += _back(back)
     if body is None and not abstract:
-        raise PaperError("the XML holds neither a body nor an abstract", code="no_text")
+        raise PaperError("the XML has neither a body nor an abstract", code="no_text")
     return ParsedPaper(
         title=title,
         abstract=" ".join(abstract),

@@ -1,4 +1,4 @@
-"""Papers in TEI as GROBID writes it, as blocks, with pages and boxes where GROBID was asked for coordinates."""
+"""Papers in TEI as GROBID writes it, as blocks, with pages and boxes if GROBID gave coordinates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse_tei(root: Element, parser: str = "tei/1") -> ParsedPaper:
         blocks += _back(back)
     blocks = [b for b in blocks if b.text]
     if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
-        raise PaperError("the TEI holds no text", code="no_text")
+        raise PaperError("the TEI contains no text", code="no_text")
     pages = {line.page for b in blocks for line in b.lines} | {int(s.get("n") or 0) for s in root.iter("surface")}
     return ParsedPaper(
         title=title,

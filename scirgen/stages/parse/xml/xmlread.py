@@ -1,4 +1,4 @@
-"""XML read safely: no entities, no DTD, no network, no unbounded trees. Shared by the JATS and TEI readers."""
+"""Reads XML safely: without entities, DTDs, network access or unbounded trees. Shared by the JATS and TEI readers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_xml(data: bytes) -> Element:
         PaperError: ``damaged`` (not well-formed, or entities), ``too_large``.
     """
     if len(data) > _MAX_BYTES:
-        raise PaperError(f"{len(data)} bytes of XML is not a paper", code="too_large")
+        raise PaperError(f"{len(data)} bytes of XML are too large for a paper", code="too_large")
     match = _DOCTYPE.search(data[:20_000])
     if match and match.group(1) is None:
         data = data[: match.start()] + data[match.end() :]
@@ -37,7 +37,7 @@ def read_xml(data: bytes) -> Element:
     try:
         root: Element = ElementTree.fromstring(data, forbid_dtd=True, forbid_entities=True, forbid_external=True)
     except DefusedXmlException as error:
-        raise PaperError(f"XML with entities or a DTD is not read: {error}"[:200], code="damaged") from error
+        raise PaperError(f"XML with entities or a DTD is refused: {error}"[:200], code="damaged") from error
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise PaperError(
             f"XML that is not well-formed: {error}"[:200], hint="Fetch it again.", code="damaged"

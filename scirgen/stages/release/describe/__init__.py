@@ -1,1 +1,1 @@
-"""What describes a release: card, datasheet, Croissant."""
+"""Descriptions of a release: card, datasheet, Croissant."""

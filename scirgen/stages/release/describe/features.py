@@ -1,6 +1,6 @@
 """The columns of every table in a release, as Hugging Face feature lists (for the card) and as flat types (Croissant).
 
-Derived from the row models, so that the two cannot drift apart.
+Derived from the row models, so the two always agree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""For fine-tuning: chats in the styles of ShareGPT and Alpaca, and preference pairs. They hold only what a release says."""
+"""For fine-tuning: chats in the styles of ShareGPT and Alpaca, and preference pairs. They contain only data from the
+release."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ class PreferenceFormat:
         """
         if not (release.folder / "unfaithful.jsonl").is_file():
             raise InputError(
-                f"{release.folder} holds no rejected candidates",
+                f"{release.folder} has no rejected candidates",
                 hint="Write the release with --set release.formats='[preference]'.",
             )
         folder.mkdir(parents=True)

@@ -1,1 +1,1 @@
-"""What the whole set decides: duplicates, contamination, paraphrases, groups, splits."""
+"""Decisions that need the whole set: duplicates, contamination, paraphrases, groups, splits."""

@@ -1,4 +1,5 @@
-"""Questions of a benchmark that must not be in a release, found by word n-gram overlap. `duplicates` records what is left out.
+"""Finds questions of a benchmark that must not be in a release, by word n-gram overlap. `duplicates` records the
+removed rows.
 
 A row is contaminated when its question or answer shares n words in a row with a question or answer of a benchmark, as in GPT-3's
 decontamination with n = 13 (Brown et al. 2020, appendix C), or when its question, having fewer than n words, is one of the
@@ -70,7 +71,7 @@ def fingerprint(files: Sequence[Path]) -> str:
         if not found or not path.exists():
             raise InputError(
                 f"release.decontaminate: {path} does not exist or is empty",
-                hint="Name question-answer sets: JSON Lines, a BEIR folder, ScIRGen-Geo records, or a release.",
+                hint="Give question-answer sets: JSON Lines, a BEIR folder, ScIRGen-Geo records, or a release.",
             )
         # The name is part of the reasons given; where it lies is not.
         parts += [(path.name, file_sha256(p)) for p in found]

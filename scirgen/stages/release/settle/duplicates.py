@@ -1,6 +1,6 @@
-"""Accepted rows that a release leaves out: contaminated questions, near-duplicates, then what a target has no room for.
+"""Removes accepted rows from a release: contaminated questions, near-duplicates, and rows beyond a target.
 
-`contamination`, `scirgen.qa.neardup` and `scirgen.qa.quotas` decide; this carries it out.
+`contamination`, `scirgen.qa.neardup` and `scirgen.qa.quotas` decide which.
 """
 
 from __future__ import annotations

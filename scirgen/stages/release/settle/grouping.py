@@ -1,4 +1,4 @@
-"""What belongs together, which split it goes to, and what two splits still share."""
+"""Finds connected groups, assigns them to splits, and counts what two splits still share."""
 
 from __future__ import annotations
 

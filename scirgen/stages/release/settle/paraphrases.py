@@ -1,4 +1,4 @@
-"""Questions of a benchmark asked in other words, found by sentence embeddings. `contamination` finds shared words.
+"""Finds paraphrased questions of a benchmark by sentence embeddings. `contamination` finds shared words.
 
 A row is contaminated when the cosine of its question and a benchmark's question is at or above a threshold, as in the embedding
 step of LMSYS's decontaminator (Yang et al. 2023, arXiv:2311.04850); their second step, a model that reads both, is left out.

@@ -1,4 +1,4 @@
-"""Giving components to train, dev and test by rows, seeded, in the order of ids and never of arrival."""
+"""Assigns components to train, dev and test by rows, with a random seed, independent of the order of arrival."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def test_dotted_columns_reach_into_objects_and_lists(tmp_path: Path) -> None:
 def test_network_source_with_an_input_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.json", DATACITE)
     config = Config.model_validate({"input": str(tmp_path / "a.json"), "collect": {"source": "datacite"}})
-    with pytest.raises(InputError, match="'datacite' asks its service and reads no files"):
+    with pytest.raises(InputError, match="'datacite' reads from its service, not from files"):
         open_source(config, load_registry(), None, tmp_path)
 
 

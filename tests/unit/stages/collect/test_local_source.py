@@ -53,7 +53,7 @@ def test_named_paper_that_the_folder_lacks_is_set_aside_by_name(tmp_path: Path, 
     ]  # fmt: skip
     fetched = [source.fetch(c.paper) for c in candidates]
     assert [f.code for f in fetched] == ["", "not_found", "not_found"]
-    assert fetched[1].reason == "'gone.pdf' is named, and is not in the folder of papers"
+    assert fetched[1].reason == "'gone.pdf' is named but is not in the folder of papers"
     (tmp_path / "papers" / "papers.csv").write_text("file,datasets\nmoved.pdf,a\nhere.md,a\nother.pdf,b\n")
     named = [c.paper.id for c in local(tmp_path).papers(dataset) if c.paper.file is None]
     assert named == ["moved.pdf"]

@@ -1,4 +1,4 @@
-"""PDFs whose fonts do not say which letters they print."""
+"""PDFs whose fonts do not map to Unicode text."""
 
 from pathlib import Path
 

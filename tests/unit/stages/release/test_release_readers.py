@@ -135,7 +135,7 @@ def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
     assert loaded.docs_store().get("ds-002").text.endswith("Snow depth declined.")
     other = tmp_path / "ir_datasets"
     shutil.copytree(formatted.folder / "ir_datasets", other)
-    with pytest.raises(InputError, match="already that of"):
+    with pytest.raises(InputError, match="already used by"):
         register(other)
 
 

@@ -1,4 +1,4 @@
-"""What may be a heading: short groups that stand alone, and the beginnings of paragraphs that are set in another type."""
+"""Finds candidates for headings: short separate groups, and starts of paragraphs in another typeface."""
 
 from __future__ import annotations
 

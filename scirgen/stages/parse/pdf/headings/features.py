@@ -1,4 +1,5 @@
-"""What the heading classifier sees of a candidate: its type against the body's, its place, its text's form, its neighbours.
+"""The features of a heading candidate: its typeface relative to the body's, its position, the form of its text, its
+neighbours.
 
 Nothing depends on a language but the flags of usual names. Ratios are to the body's size and to the column's width, so
 that a feature means the same in every paper.

@@ -1,4 +1,5 @@
-"""The levels of accepted headings: by the PDF's outline, by their numbers, by their type, and for run-ins by what stands above."""
+"""Assigns levels to accepted headings: by the PDF's outline, their numbers, their typeface, and for run-ins the heading
+above."""
 
 from __future__ import annotations
 
