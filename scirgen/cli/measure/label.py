@@ -84,9 +84,6 @@ _overrides = click.option(
 _split = click.option(
     "--split", type=click.Choice(["train", "dev", "test"]), help="Use only this split of a release or file."
 )
-_depth = click.option(
-    "--depth", default=10, show_default=True, help="For relevance: number of documents pooled for a question."
-)
 _POOLING = (
     click.option("--of", help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is the release."),
     click.option("--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."),

@@ -37,7 +37,10 @@ def written(folder: Path, path: str, content: str | bytes) -> Path:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: "\tx: y\n" + t, "joint.yaml:1: not valid YAML: found character that cannot start any token. The line starts with a tab"),
+        (
+            lambda t: "\tx: y\n" + t,
+            "joint.yaml:1: not valid YAML: found character that cannot start any token. The line starts with a tab",
+        ),
         (lambda t: t + "version: 2\n", "key 'version' is given twice"),
         (lambda t: t + "foo: bar\n", "unknown key 'foo'"),
         (lambda t: t.replace("version: 3", "version: one"), "joint.yaml:1: version: Input should be a valid integer"),
