@@ -17,7 +17,8 @@ from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.store import StoredResult
 from scirgen.testing.server import FakeServer
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
+# Nodes of a Ray cluster reach each other at the machine's own address, not at 127.0.0.1.
+pytestmark = [pytest.mark.ray, pytest.mark.enable_socket, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
