@@ -7,4 +7,3 @@ from hypothesis import HealthCheck, settings
 # How long an example takes says something about the machine's load, and nothing about the code.
 settings.register_profile("scirgen", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("scirgen")
-
