@@ -97,6 +97,10 @@ class ReleaseRow(Record):
     evidence: tuple[EvidenceRow, ...] = ()
     passages: tuple[str, ...] = Field(default=(), description="ids of the passages that hold the evidence")
     scores: tuple[ScoreRow, ...] = ()
+    answered_twice: bool | None = Field(
+        default=None,
+        description="whether a second answer, from the evidence alone, agrees; None if there was none",
+    )
     translations: tuple[TranslationRow, ...] = ()
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")

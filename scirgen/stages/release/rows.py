@@ -175,6 +175,7 @@ def release_row(
             "scores": tuple(
                 ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
             ),
+            "answered_twice": pair.answered_twice,
             "translations": tuple(TranslationRow(language=a, field=b, text=c) for a, b, c in pair.translations),
             "model": model,
             "prompt": prompt,

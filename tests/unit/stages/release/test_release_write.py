@@ -265,6 +265,17 @@ def test_a_row_names_what_wrote_it_and_the_card_what_each_stage_used(tmp_path):
     assert set(release.info.models) == {"openai:m@1", "tagger:t@1"}
 
 
+def test_a_row_says_whether_a_second_answer_agreed(tmp_path):
+    run = small_run()
+    run.all_pairs = [
+        p.model_copy(update={"answered_twice": (True, False, None)[n % 3]}) for n, p in enumerate(run.all_pairs)
+    ]
+    wanted = {p.id: p.answered_twice for p in run.all_pairs}
+    found = {r.id: r.answered_twice for r in write(run, tmp_path / "release").rows()}
+    assert set(found.values()) == {True, False, None}
+    assert all(wanted[i] is agreed for i, agreed in found.items())
+
+
 def test_the_card_says_the_known_limits_in_figures_of_this_release(tmp_path):
     run = small_run()
     yes_no = [
