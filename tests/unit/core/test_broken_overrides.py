@@ -119,7 +119,7 @@ def test_yaml_when_hostile_then_it_is_read_or_refused_and_never_crashes(tmp_path
 
 @pytest.mark.parametrize(
     ("value", "says"),
-    [("a=[1", "not a YAML value"), ("release.formats=beir", "as in [beir]"), ("seed=2020-13-45", "month")],
+    [("a=[1", "not a YAML value"), ("release.formats=beir", "such as [beir]"), ("seed=2020-13-45", "month")],
 )
 def test_set_when_no_value_then_one_error(value: str, says: str) -> None:
     error = CliRunner().invoke(cli, ["generate", "--set", value]).exception
