@@ -125,7 +125,7 @@ def test_open_qa_when_given_plain_lines_reads_the_usual_keys(tmp_path: Path) -> 
         ("x.jsonl", '{"question": "a"}\n{"question": \n', "x.jsonl:2: not valid JSON"),
         ("x.jsonl", '{"question": "a"}\n[1]\n', "x.jsonl:2: expected an object"),
         ("x.jsonl", '{"title": "a"}\n', "no 'question'"),
-        ("x.jsonl", "", "contains no questions"),
+        ("x.jsonl", "", "holds no questions"),
         ("x.json", "{", "not valid JSON"),
         ("x.jsonl.gz", "not gzip", "cannot be read"),
     ],

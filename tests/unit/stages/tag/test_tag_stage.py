@@ -47,7 +47,7 @@ async def test_the_small_pack_chooses_one_of_the_levels_typical_of_the_type():
     outputs, chat = await tag(lambda p, n: "Understanding", pack="small", pairs=asked)
     assert {p.bloom for p in outputs} == {"C2"}
     assert len(chat.prompts) == 5
-    with pytest.raises(ReplyInvalidError, match=r"not one of .*Understanding.*Analyzing"):
+    with pytest.raises(ReplyInvalidError, match=r"none of .*Understanding.*Analyzing"):
         await tag(lambda p, n: "Creating", pack="small", pairs=asked)
     # A type with a single level leaves nothing to choose.
     outputs, chat = await tag(lambda p, n: "", pack="small")
