@@ -224,7 +224,7 @@ def test_export_of_a_service_is_read_from_a_file(name: str, export: object, doi:
 def test_list_is_found_where_the_user_says_it_stands(tmp_path: Path) -> None:
     export = {"a": {"items": [{"title": "One"}, {"title": "Two"}]}, "b": {"rows": [{"title": "Three"}]}}
     assert [d.title for d in read(write(tmp_path / "a.json", export), records="b.rows")] == ["Three"]  # type: ignore[union-attr]
-    with pytest.raises(InputError, match=r"nothing stands at 'b.row'") as caught:
+    with pytest.raises(InputError, match=r"nothing found at 'b.row'") as caught:
         read(tmp_path / "a.json", records="b.row")
     assert "a.items (2), b.rows (1)" in caught.value.hint
 
