@@ -48,9 +48,9 @@ _WORDS = [
 ]
 
 
-def real_pdfs() -> list[Path]:
+def real_pdfs(folder: str = "papers") -> list[Path]:
     """The real papers that are meant to be parsed; empty where the data are not there."""
-    return sorted(p for p in REAL_PAPERS.glob("*.pdf") if not p.name.startswith("hard-"))
+    return sorted(p for p in (REALDATA / folder / "pdf").glob("*.pdf") if not p.name.startswith("hard-"))
 
 
 def sentence(number: int, words: int = 14) -> str:
