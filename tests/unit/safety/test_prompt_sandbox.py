@@ -55,11 +55,11 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_in_a_prompt_is_an_error_of_the_file_within_seconds(tmp_path: Path, bomb: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(ResourceError) as caught:
         prompt(tmp_path, bomb).render(question="why", context="word " * 2000)
     assert "respond.yaml" in caught.value.message
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 BARE = [
