@@ -38,4 +38,4 @@ async def test_an_address_without_a_cluster_is_one_error_at_once(monkeypatch: py
     began = time.monotonic()
     with pytest.raises(ConfigError, match=f"no Ray cluster at {at}") as caught:
         await engine.start(ctx, ctx, ctx)
-    assert time.monotonic() - began < 5 and "--ray-address" in caught.value.hint
+    assert time.monotonic() - began < 30 and "--ray-address" in caught.value.hint
