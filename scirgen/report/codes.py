@@ -23,6 +23,7 @@ MEANINGS: Final[dict[str, str]] = {
     "outside": "The file is outside the given folder.",
     # parse
     "no_text": "The file contains no text: it is a scan, or empty.",
+    "unreadable_text": "The PDF's fonts do not say which letters they show; `parse.ocr` can read its pages.",
     "encrypted": "The file is encrypted and no password fits.",
     "no_extract": "The owner of the PDF forbids text extraction.",
     "damaged": "The file is damaged.",
@@ -82,6 +83,9 @@ MEANINGS: Final[dict[str, str]] = {
     "shift": "The evidence does not make the answer more likely to the scorer (SePer).",
     "semantic": "Too few answers sampled with the evidence mean the same as the answer (SePer as published).",
     "semantic_hard": "Too few answers sampled with the evidence mean the same as the answer (SePer, hard).",
+    "contrast": "The evidence makes an altered form of the answer (another number, a negation, an opposite) more likely.",
+    "rival": "A second answer, written from the evidence alone, is more likely than this one.",
+    "ensemble": "The scores together make it unlikely that the evidence supports the answer.",
     "nli": "The entailment model does not find that the evidence entails the answer.",
     "llm_judge": "The judge model finds the answer unsupported.",
     # release
@@ -90,6 +94,7 @@ MEANINGS: Final[dict[str, str]] = {
     "conflicting_gold": "Several datasets have the question, with different answers.",
     "contaminated": "The question occurs in a benchmark given for decontamination.",
     "contaminated_paraphrase": "The question paraphrases one from a benchmark given for decontamination.",
+    "expert_rejected": "People who labelled the row found it unfaithful.",
     "left_out": "The row is beyond the target of its cell.",
 }
 
