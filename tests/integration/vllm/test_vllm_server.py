@@ -139,7 +139,7 @@ async def test_a_server_started_without_options_gives_the_same(
     assert_same(await scoring.score(plain()), await in_process(plain()))
     long, refused = await scoring.score([ScoreRequest(CONTEXT * 9, " Yes"), chat()[0]])
     assert isinstance(long, ContextTooLongError), long
-    assert isinstance(refused, ModelError) and "plain" in refused.hint
+    assert isinstance(refused, ModelError) and "--enable-scale-out" in refused.hint
     await scoring.aclose()
 
 
