@@ -82,10 +82,20 @@ class Ask(Stage):
         dataset = item.one(Dataset)
         kind = ctx.taxonomies.question_types()[int(item.key[-2:])]
         prompt = ctx.prompt("joint").render(
-            kind=kind,
-            samples=(),
-            passages=[{"label": "catalogue metadata", "text": dataset.text}],
-            wishes=[{"bloom": None, "polarity": None, "position": n} for n in range(3)],
+            record=[dataset.text],
+            papers=(),
+            tasks=[
+                {
+                    "kind": kind,
+                    "samples": (),
+                    "wishes": [
+                        {"number": n + 1, "about": "dataset", "bloom": None, "polarity": None, "position": n}
+                        for n in range(3)
+                    ],
+                }
+            ],
+            levels=(),
+            quotes=True,
             language="English",
         )
         answer = await ctx.chat.ask(prompt, Pairs, seed=ctx.seed(kind.id))
