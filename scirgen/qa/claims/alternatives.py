@@ -276,7 +276,8 @@ def _names(answer: str, evidence: str, context: str) -> Iterator[Alternative]:
     pools = [dict.fromkeys(t[a:b] for t in (text,) for a, b in _named(t)) for text in (evidence, context)]
     for a, b in _named(answer):
         said = answer[a:b]
-        for pool in pools:
+        # Where the evidence has neither name, it cannot prefer one: the dataset's own name often comes from its title alone.
+        for pool in pools if said.lower() in evidence.lower() else pools[:1]:
             like = [
                 n for n in pool if n.lower() not in mine and _sort(n) == _sort(said) and n.lower() not in said.lower()
             ]

@@ -96,7 +96,7 @@ class ContrastScorer:
     # With the ensemble, which has its margins, it decides alone only where they are clear (docs/benchmarks/faithfulness.md).
     default_threshold: ClassVar[float] = -2.0
     prompts: ClassVar[tuple[str, ...]] = (*PROMPTS, "claim")
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         return [

@@ -224,7 +224,7 @@ class EnsembleScorer:
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         made = ensemble_for(ctx.config, ctx.scorer.identity)

@@ -12,10 +12,14 @@ EVIDENCE = "The changes were –1.15% for the whole community, +5.67% for sedges
 
 
 def forms(
-    answer: str, question: str = "What changed?", evidence: str = EVIDENCE, kind: str = "definition"
+    answer: str,
+    question: str = "What changed?",
+    evidence: str = EVIDENCE,
+    kind: str = "definition",
+    context: str = "",
 ) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for one in alternatives(question, answer, evidence, ENGLISH, kind=TAXONOMIES.question_type(kind)):
+    for one in alternatives(question, answer, evidence, ENGLISH, kind=TAXONOMIES.question_type(kind), context=context):
         assert one.text != answer and one.sentence
         found.setdefault(one.kind, set()).add(one.text)
     return found
@@ -54,6 +58,16 @@ def test_each_kind_changes_one_point(answer: str, evidence: str, kind: str, alte
 @pytest.mark.parametrize("answer", ["The higher share", "The gauges are merged.", "It holds for all sites."])
 def test_words_have_no_alternative_that_the_evidence_never_uses(answer: str) -> None:
     assert not forms(answer, evidence="Gauges and sites have a share.").keys() & {"opposite", "negation", "degree"}
+
+
+def test_a_name_that_only_the_context_has_is_compared_with_names_of_the_evidence_alone() -> None:
+    claim, context = (
+        "In the TPHiPr data, precipitation was merged with records of gauges.",
+        "ERA5 and TPHiPr are products.",
+    )
+    silent, speaking = "Precipitation was merged with records of gauges.", "ERA5 was merged with records of gauges."
+    assert "name" not in forms(claim, evidence=silent, context=context)
+    assert forms(claim, evidence=speaking, context=context)["name"] == {claim.replace("TPHiPr", "ERA5")}
 
 
 def test_yes_becomes_no_and_an_option_the_other() -> None:
