@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.corruptions import KINDS, Item, build
 from benchmarks.geo_pairs import Entry, entries
 from scirgen.commands.calibrate.quality import Judged, roc_auc
-from scirgen.core.config import Config
+from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import load_registry
@@ -76,7 +76,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     counts = {kind: sum(i.kind == kind for i in items) for kind in ("faithful", *KINDS)}
     print(f"{len({i.entry for i in items})} datasets of the {arguments.split} split; answers: {counts}", flush=True)
     rows = []
-    base = Config(models={"generator": arguments.model})  # type: ignore[arg-type]
+    base = Config(models=ModelsConfig(generator=arguments.model))
     model = await open_scoring(arguments.model, base, load_registry())
     session = CachedScoreSession(model, cache=ReplyCache.open(arguments.cache or ":memory:"))
     default = Config().filter

@@ -17,7 +17,7 @@ from typing import Any
 
 from scirgen.commands.calibrate.ensemble import fit, measure
 from scirgen.commands.calibrate.quality import Judged, auc_interval, roc_auc
-from scirgen.core.config import Config
+from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score, Span
 from scirgen.core.registry import load_registry
@@ -59,7 +59,7 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     rows = labelled(Path(os.environ.get("SCIRGEN_REALDATA", "../shared/data")) / "pairs")[: arguments.first]
     pairs = [_pair(n, row) for n, row in enumerate(rows)]
     materials = [Material(None, (), "\n".join(row["evidence"])) for row in rows]
-    config, resources = Config(models={"generator": arguments.model}), Resources()  # type: ignore[arg-type]
+    config, resources = Config(models=ModelsConfig(generator=arguments.model)), Resources()
     model = await open_scoring(arguments.model, config, load_registry())
     session = CachedScoreSession(model, cache=ReplyCache.open(arguments.cache or ":memory:"))
     with tempfile.TemporaryDirectory() as folder:
