@@ -48,6 +48,7 @@ class Wordprint:
     sequence: tuple[str, ...] = ()
     directed: frozenset[tuple[str, str]] = frozenset()
     answer: frozenset[str] | None = None
+    said: str = ""
 
     def similarity(self, other: Wordprint) -> float:
         """Share of content words in common (Jaccard); 1 for equal texts.
@@ -64,7 +65,7 @@ class Wordprint:
         exchanged = bool(self.names - theirs) and bool(other.names - mine)
         if self.kind != other.kind or self.numbers != other.numbers or exchanged:
             return False
-        return not self._reversed(other) and not self._exchanged(other)
+        return not self._reversed(other) and not self._exchanged(other) and not self._swapped(other)
 
     def _reversed(self, other: Wordprint) -> bool:
         """Whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
@@ -83,11 +84,31 @@ class Wordprint:
         mine, theirs = self.words - other.words, other.words - self.words
         if self.answer is None or other.answer is None or not mine or not theirs:
             return False
-        less, more = sorted((self.answer, other.answer), key=len)
-        if less and coverage(less, more) >= _SAME_ANSWER:
+        if self._answered_alike(other):
             return False
         slots = self._slots(theirs=other)
         return any(slot in slots for slot in other._slots(theirs=self))
+
+    def _swapped(self, other: Wordprint) -> bool:
+        """Whether two parts of a question changed places and the answers differ: "how does A affect B", "how does B affect A"."""
+        if self.answer is None or other.answer is None or self.words != other.words or self.said == other.said:
+            return False
+        mine, theirs = ([w for w in p.sequence if w in p.words] for p in (self, other))
+        if mine == theirs or len(mine) != len(theirs) or self._answered_alike(other):
+            return False
+        start = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b)
+        end = next(i for i, (a, b) in enumerate(zip(mine[::-1], theirs[::-1], strict=True)) if a != b)
+        one, two = mine[start : len(mine) - end], theirs[start : len(theirs) - end]
+        size = len(one)
+        return any(
+            one[:a] == two[size - a :] and one[size - b :] == two[:b] and one[a : size - b] == two[b : size - a]
+            for a in range(1, size - 1)
+            for b in range(1, size - a)
+        )
+
+    def _answered_alike(self, other: Wordprint) -> bool:
+        less, more = sorted((self.answer or frozenset(), other.answer or frozenset()), key=len)
+        return bool(less) and coverage(less, more) >= _SAME_ANSWER
 
     def _slots(self, theirs: Wordprint) -> set[tuple[str, str]]:
         """The neighbours of the words that the other question lacks."""
@@ -127,7 +148,7 @@ def wordprint(
     said = frozenset(content_words(answer, stop_words)) if answer else None
     return Wordprint(
         id, plain, kind, found, frozenset(numbers(text)), frozenset(names(text)), tuple(stem(w) for w in line),
-        frozenset(after), said,
+        frozenset(after), said, normalise(answer).strip(" .。"),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Finds the numbers of a text with their signs and units, and tells whether a text states a number. Pure functions.
 
-Understands lists ("[0.1,0.2,0.3]"), ranges ("1979-2020"), fractions ("1/30°"), scientific notation ("3 x 10^-4"),
-thousands ("12,500"), decimal commas ("3,5") and numbers in words (`LanguageWording.number_words`).
+Understands lists ("[0.1,0.2,0.3]"), ranges ("1979-2020", "1.2 to 3.4 km"), fractions ("1/30°"), scientific notation ("3 x 10^-4",
+"3 × 10⁻⁴", "3.4 million"), thousands ("12,500", "1 250 000"), decimal commas ("3,5") and numbers in words (`LanguageWording.number_words`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Final
@@ -23,21 +23,31 @@ _UNIT = (
     r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|hour|day|week|month|year|decade|degree"
     r"|gram|kilogram|hectare|litre|liter)s?\b|min\b"
 )
+_WORDS_OF_SIZE: Final = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _FIGURE = re.compile(
     r"(?<![A-Za-z0-9_.])(?P<sign>(?<![\d)\]}%°])[+-]\s?(?=\d))?"
-    r"(?P<digits>\d+\s?/\s?\d+(?![\d/])|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)"
-    r"(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)?\s?[-+]?\s?\d+|[eE][-+]?\d+(?![A-Za-z0-9_]))?"
+    r"(?P<digits>\d+\s?/\s?\d+(?![\d/])|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])"
+    r"|\d{1,3}(?:(?:[\u00a0\u2009\u202f]\d{3})+|(?: \d{3}){2,})(?!\d)|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)"
+    r"(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)?\s?[-+]?\s?\d+|[eE][-+]?\d+(?![A-Za-z0-9_])|\s(?:thousand|million|billion|trillion)\b)?"
     rf"(?:[ \u00a0\u2009-]?(?P<unit>{_UNIT}))?"
 )
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
+_SUPERSCRIPT = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_PLAIN = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_RANGE = re.compile(r"\s?(?:-|to|and|or)\s?")
 _LENGTHS: Final = {"nm": 1e-9, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3}
 _TIMES: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "week": 604800.0}
 _MASSES: Final = {"μg": 1e-6, "mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6}
-_SCALES: Final = (_LENGTHS, _TIMES, _MASSES)
+_AREAS: Final = {"cm2": 1e-4, "m2": 1.0, "ha": 1e4, "km2": 1e6}
+_VOLUMES: Final = {"mL": 1e-6, "cm3": 1e-6, "L": 1e-3, "m3": 1.0, "km3": 1e9}
+_PRESSURES: Final = {"Pa": 1.0, "hPa": 1e2, "mbar": 1e2, "kPa": 1e3, "bar": 1e5, "MPa": 1e6}
+_POWERS: Final = {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9}
+_SCALES: Final = (_LENGTHS, _TIMES, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS)
 _LONG: Final = {
     "millimeter": "mm", "millimetre": "mm", "centimeter": "cm", "centimetre": "cm", "meter": "m", "metre": "m",
     "kilometer": "km", "kilometre": "km", "second": "s", "minute": "min", "hour": "h", "day": "d", "percent": "%",
-    "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L", "litre": "L", "l": "L",
+    "squaremeter": "m2", "squaremetre": "m2", "squarekilometer": "km2", "squarekilometre": "km2", "cubicmeter": "m3",
+    "cubicmetre": "m3", "cubickilometer": "km3", "cubickilometre": "km3", "ml": "mL", "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L", "litre": "L", "l": "L",
 }  # fmt: skip
 
 
@@ -52,6 +62,7 @@ class Quantity:
         signed: whether a sign is written.
         decimals: digits after the point.
         unit: canonical ("km", "%", "°C"), "" where none follows.
+        places: the place to which it is rounded: ``decimals``, or below 0 for tens and more ("3.4 million": -5).
     """
 
     text: str
@@ -62,6 +73,7 @@ class Quantity:
     signed: bool = False
     decimals: int = 0
     unit: str = ""
+    places: int = 0
 
     @property
     def year(self) -> bool:
@@ -93,17 +105,21 @@ _LARGEST_POWER = 200
 @lru_cache(maxsize=2048)
 def quantities(text: str) -> tuple[Quantity, ...]:
     """The numbers written in digits, in order."""
-    found = []
-    for match in _FIGURE.finditer(text.translate(_ORDINARY)):
-        digits = match["digits"].replace(" ", "")
-        value, decimals = _value(digits)
+    found: list[Quantity] = []
+    plain = _SUPERSCRIPT.sub(lambda m: m.group().translate(_PLAIN), text).translate(_ORDINARY)
+    for match in _FIGURE.finditer(plain):
+        value, decimals = _value(match["digits"])
         if value is None:
             continue
+        places = decimals
         if match["power"]:
-            power = re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", match["power"]).lstrip("eE"))
-            if len(power) > 4 or abs(int(power)) > _LARGEST_POWER:
+            power = _power(match["power"])
+            if abs(power) > _LARGEST_POWER:
                 continue
-            value *= 10.0 ** int(power)
+            value *= 10.0**power
+            if match["power"].strip() in _WORDS_OF_SIZE:
+                places -= power
+                decimals = max(0, places)
         signed = match["sign"] is not None
         if signed and match["sign"].strip() == "-":
             value = -value
@@ -119,12 +135,27 @@ def quantities(text: str) -> tuple[Quantity, ...]:
                 signed,
                 decimals,
                 _unit(match["unit"] or ""),
+                places,
             )
         )
+    # In "1.2 to 3.4 km" the first number has the unit of the second.
+    for i in range(len(found) - 2, -1, -1):
+        one, other = found[i], found[i + 1]
+        if not one.unit and other.unit and not one.year and _RANGE.fullmatch(plain[one.end : other.start]):
+            found[i] = replace(one, unit=other.unit)
     return tuple(found)
 
 
+def _power(written: str) -> int:
+    size = _WORDS_OF_SIZE.get(written.strip())
+    if size is not None:
+        return size
+    power = re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", written).lstrip("eE"))
+    return int(power) if len(power) <= 4 else _LARGEST_POWER + 1
+
+
 def _value(digits: str) -> tuple[float | None, int]:
+    digits = re.sub(r"\s", "" if "/" in digits else ",", digits)
     if "/" in digits:
         over, under = digits.split("/")
         return (float(over) / float(under), 6) if float(under) else (None, 0)
@@ -132,8 +163,11 @@ def _value(digits: str) -> tuple[float | None, int]:
     return float(plain), len(plain.partition(".")[2])
 
 
+_POWER_OF_UNIT = str.maketrans({"µ": "μ", "²": "2", "³": "3", "^": ""})
+
+
 def _unit(written: str) -> str:
-    unit = written.strip().replace("µ", "μ").replace(" ", "")
+    unit = written.strip().translate(_POWER_OF_UNIT).replace(" ", "")
     plain = unit.lower()
     plain = plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
     return _LONG.get(plain, _LONG.get(unit, plain if len(plain) > 3 else unit))
@@ -153,7 +187,7 @@ class Stated:
         """
         return (
             any(_same(claimed, known) for known in self.found)
-            or any(_rounds(abs(claimed.value), value, claimed.decimals) for value in self.values)
+            or any(_rounds(abs(claimed.value), value, claimed.places) for value in self.values)
             or self._derives(claimed)
         )
 
@@ -167,7 +201,13 @@ class Stated:
         return any(
             math.isclose(abs(claimed.value), round(value, places), rel_tol=1e-9)
             for a, b in combinations(like, 2)
-            for value in (abs(abs(a.value) - abs(b.value)), abs(a.value) + abs(b.value))
+            for value in (
+                abs(abs(a.value) - abs(b.value)),
+                abs(a.value) + abs(b.value),
+                abs(a.value - b.value) + 1
+                if a.year and b.year
+                else math.inf,  # "17 years" of 1998 to 2014, both counted
+            )
         )
 
 
@@ -176,7 +216,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     found = quantities(text)
     values = {value for word, value in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)}
     # "3,5" may be a decimal or a list, and "1/30" also states 1 and 30; "2,400" is a list only in brackets.
-    several = (q for q in found if re.search(r"[/,]", q.text))
+    several = (q for q in found if re.search(r"[/,]|\d\s\d", q.text))
     listed = (q for q in several if text[max(q.start - 1, 0)] in "[({" or not _THOUSANDS.match(q.text))
     values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
     return Stated(found, frozenset(values))
@@ -198,12 +238,12 @@ def _same(claimed: Quantity, known: Quantity) -> bool:
     one, other = abs(claimed.value), abs(known.value)
     for scale in _SCALES:
         if claimed.unit in scale and known.unit in scale and claimed.unit != known.unit:
-            return _rounds(one, other * scale[known.unit] / scale[claimed.unit], claimed.decimals)
-    if _rounds(one, other, claimed.decimals):
+            return _rounds(one, other * scale[known.unit] / scale[claimed.unit], claimed.places)
+    if _rounds(one, other, claimed.places):
         return True
-    if claimed.unit == "%" and not known.unit and _rounds(one, other * 100, claimed.decimals):
+    if claimed.unit == "%" and not known.unit and _rounds(one, other * 100, claimed.places):
         return True
-    return bool(known.unit == "%" and not claimed.unit and _rounds(one, other / 100, claimed.decimals))
+    return bool(known.unit == "%" and not claimed.unit and _rounds(one, other / 100, claimed.places))
 
 
 def _rounds(claimed: float, known: float, decimals: int) -> bool:

@@ -48,16 +48,16 @@ class NotSupportedGate(PairGate):
     """A number or a name of the answer, or most of its words, are not in its evidence (in the whole context, where it has none).
 
     Answers of inference types (`QuestionType.inference`) go beyond the words of their evidence: only their numbers and names
-    are checked.
+    are checked. So are the numbers alone of answers that are a number.
     """
 
     code: ClassVar[str] = "not_supported"
     explanation: ClassVar[str] = (
         "A number of the answer, or an abbreviation in an inferred one, is neither in its evidence nor in its question, or has the other sign there; or fewer of its "
-        "content words are than the threshold (inference types: words are not compared)."
+        "content words are than the threshold (inference types, and answers that are a number: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     # 0.4 rejects none of 89 right answers of a strong writer and one of 47 written by hand (docs/gates.md).
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
@@ -91,7 +91,10 @@ class NotSupportedGate(PairGate):
                 content(pair.question, wording.stop), frozenset(content("\n".join(evidence), wording.stop))
             )
         else:
-            counted = len(quantities(pair.answer))  # all of them are stated: "0.25 deg." is half known
+            found_numbers = quantities(pair.answer)  # all of them are stated: "0.25 deg." is half known
+            if kind is not None and kind.answer.kind == "number" and any(not q.count for q in found_numbers):
+                return ACCEPT  # "0.45 m per year" of "450 mm annually": the number is the answer
+            counted = len(found_numbers)
             known = share_known(said, frozenset(content(text, wording.stop))) * len(said)
             share = (known + counted) / (len(said) + counted) if said or counted else 1.0
             many, found = added(pair.answer, pair.question, evidence, wording) if pair.evidence else (0, 1.0)

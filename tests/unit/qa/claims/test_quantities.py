@@ -42,6 +42,16 @@ def test_quantities_keeps_places_and_units() -> None:
         ("0.2", "[0.1,0.2,0.3]"),
         ("2 m higher", "at 4.2 m (6.2 m after 19 August)"),
         ("43 years", "from 1979 to 2022"),
+        ("17 years", "yearly (1998–2014)"),
+        ("1.2 to 3.45 km", "1200-3450 m a.s.l."),
+        ("0.00012 m2/s", "1.2 × 10⁻⁴ m² s⁻¹"),
+        ("About 3.4 million reads", "3.4e6 reads"),
+        ("3.4 million", "3,412,000 reads"),
+        ("1.25 million records", "1 250 000 records"),
+        ("0.09 ha", "30 m x 30 m (900 m2)"),
+        ("101.3 kPa", "1013 hPa"),
+        ("about 26,000 square kilometres", "2.6 x 10^4 km2"),
+        ("200", "a row of 100 200 300"),
     ],
 )
 def test_a_number_said_in_another_way_is_stated(claim: str, support: str) -> None:
@@ -56,6 +66,11 @@ def test_a_number_said_in_another_way_is_stated(claim: str, support: str) -> Non
         ("0.17 cm", "0.17 m apart"),
         ("1 / 10 °", "1 / 30 °"),
         ("4", "3.6 on average"),
+        ("3.9 million reads", "3.4e6 reads"),
+        ("0.0012 m2/s", "1.2 × 10⁻⁴ m² s⁻¹"),
+        ("0.9 ha", "900 m2"),
+        ("1.2 to 3.9 km", "1200-3450 m"),
+        ("1998 to 2016", "(1998–2014)"),
     ],
 )
 def test_another_number_is_missing(claim: str, support: str) -> None:

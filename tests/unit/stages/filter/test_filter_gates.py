@@ -242,6 +242,44 @@ async def test_duplicate_when_numbers_or_names_differ_accepts(ctx: StageContext)
     assert all(v.accept for v in found)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("How does grazing by sheep affect the cover of mosses?", "It reduces it."), ("How does the cover of mosses affect grazing by sheep?", "Sheep avoid patches."), False),
+        (("Was the model trained with rainfall and tested with runoff?", "Yes"), ("Was the model trained with runoff and tested with rainfall?", "No"), False),
+        (("How much carbon do mangroves store compared with meadows?", "Three times as much."), ("How much carbon do meadows store compared with mangroves?", "A third."), False),
+        (("Do sedges respond to warming more than forbs and mosses?", "Yes"), ("Do mosses respond to warming more than forbs and sedges?", "No"), False),
+        (("Is the retreat faster in the eastern than in the western basin?", "Yes"), ("Is the retreat faster in the western than in the eastern basin?", "No"), False),
+        (("What is the mean flow in summer at the gauge?", "12 m3/s"), ("What is the mean flow in winter at the gauge?", "3 m3/s"), False),
+        (("How was the discharge of the Rhone at the gauge measured?", "With an ADCP"), ("How was discharge measured at the gauge of the Rhone?", "With an ADCP"), True),
+        (("Is snow cover longer in the north than in the south of the plateau?", "Yes"), ("Is snow cover in the north of the plateau longer than in the south?", "Yes"), True),
+    ],
+)  # fmt: skip
+async def test_duplicate_tells_exchanged_parts_from_another_order(
+    one: tuple[str, str], other: tuple[str, str], same: bool, ctx: StageContext
+) -> None:
+    found = await DuplicateGate().check([pair(*one, "verification"), pair(*other, "verification")], MATERIAL, ctx)
+    assert found[1].accept is not same
+
+
+@pytest.mark.parametrize(
+    ("answer", "evidence", "accepted"),
+    [
+        ("It reached 7.5 degrees below zero.", "The minimum soil temperature was -7.5 °C in February.", True),
+        ("It was negative, at 0.62 m w.e. per year.", "The mean annual mass balance was -0.62 m w.e. a−1.", True),
+        ("0.45 m per year", "Mean annual precipitation is 450 mm.", True),
+        ("450 cm per year", "Mean annual precipitation is 450 mm.", False),
+        ("Roughly 14 °C", "The mean temperature was 11.8 °C.", False),
+    ],
+)
+async def test_not_supported_asks_of_a_number_only_the_number(
+    answer: str, evidence: str, accepted: bool, ctx: StageContext
+) -> None:
+    quote = span(DESCRIPTION).model_copy(update={"text": evidence})
+    one = pair("How much was measured there?", answer, "quantification", evidence=(quote,))
+    assert (await verdict(NotSupportedGate, one, ctx)).accept is accepted
+
+
 INFERRED = "Gauges read 4.2 m before the flood and 6.2 m after it, a change of –1.55 %."
 
 
