@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scirgen.commands.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc, threshold_for
-from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.errors import InputError
+from scirgen.core.extras import require
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair
 from scirgen.llm.base import ModelIdentity
@@ -247,13 +248,9 @@ def _matrix(rows: Sequence[Measured], names: Sequence[str]) -> NDArray[Any]:
 
 
 def _regression(rows: Sequence[Measured], names: Sequence[str]) -> tuple[Any, Any]:
-    try:
+    with require("labels", "fitting an ensemble"):
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
-    except ImportError as error:
-        raise MissingExtraError(
-            "fitting an ensemble needs scikit-learn", hint="Install it with: pip install 'scirgen[tagger]'"
-        ) from error
     matrix = _matrix(rows, names)
     scaler = StandardScaler().fit(matrix)
     regression = LogisticRegression(C=STRENGTH, max_iter=2000).fit(

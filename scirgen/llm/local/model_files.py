@@ -10,8 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-import platformdirs
-
+from scirgen.core.extras import require
 from scirgen.core.fingerprint import digest, file_sha256
 
 _WHOLE_FILE_BYTES: Final = 256 * 2**20
@@ -22,7 +21,11 @@ _WORTH_CONVERTING_BYTES: Final = 300 * 2**20
 def cache_folder() -> Path:
     """The folder for models: ``SCIRGEN_CACHE``, or the user's cache folder on this system."""
     override = os.environ.get("SCIRGEN_CACHE")
-    return Path(override).expanduser() if override else platformdirs.user_cache_path("scirgen")
+    if override:
+        return Path(override).expanduser()
+    with require("local", "models in this process"):
+        import platformdirs
+    return platformdirs.user_cache_path("scirgen")
 
 
 def converted_folder(gguf: Path) -> Path | None:

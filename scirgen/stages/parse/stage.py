@@ -34,7 +34,7 @@ class ParseStage(Stage):
     """One item a paper that has a file. An error that no retry fixes rejects the paper, and the run goes on."""
 
     name = "parse"
-    version = 3
+    version = 4
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None

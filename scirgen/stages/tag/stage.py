@@ -29,7 +29,7 @@ class TagStage(Stage):
     """Assigns C1..C6 by structured output in batches; with the small pack one choice a question."""
 
     name = "tag"
-    version = 4
+    version = 5
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the levels and the model, or the local tagger's content; and what translates."""

@@ -42,16 +42,26 @@ def test_quality_of_nothing_kept_is_undefined_not_zero() -> None:
     assert found.precision is None and found.recall == 0.0 and found.f1 is None and found.precision_interval is None
 
 
-@settings(deadline=None)
-@given(ROWS)
-def test_roc_auc_equals_counting_all_pairs(found: list[Judged]) -> None:
-    good = [r.score for r in found if r.faithful]
-    bad = [r.score for r in found if not r.faithful]
-    if not good or not bad:
+WEIGHTED = st.lists(
+    st.builds(Judged, st.integers(-3, 3).map(float), st.booleans(), weight=st.floats(0.5, 4)), min_size=1, max_size=40
+)
+
+
+@settings(deadline=None, max_examples=30)
+@given(WEIGHTED)
+def test_roc_auc_precision_and_recall_equal_those_of_scikit_learn(found: list[Judged]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    faithful, scores, weights = zip(*((r.faithful, r.score, r.weight) for r in found), strict=True)
+    if len(set(faithful)) < 2:
         assert roc_auc(found) is None
         return
-    counted = sum((g > b) + 0.5 * (g == b) for g in good for b in bad) / (len(good) * len(bad))
-    assert roc_auc(found) == pytest.approx(counted)
+    assert roc_auc(found) == pytest.approx(metrics.roc_auc_score(faithful, scores, sample_weight=weights))
+    at = quality(found, 0.0)
+    if at.precision is not None:
+        expected = metrics.precision_recall_fscore_support(
+            faithful, [s > 0 for s in scores], average="binary", sample_weight=weights, zero_division=0
+        )
+        assert (at.precision, at.recall, at.f1) == pytest.approx(expected[:3])
 
 
 @settings(deadline=None)

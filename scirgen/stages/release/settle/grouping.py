@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from scirgen.qa.release import SPLITS, LeakageRow
 from scirgen.stages.release.content import ReleaseContent
-from scirgen.stages.release.settle.components import connected
 from scirgen.stages.release.settle.splits import Component, assign, split_of_datasets
 
 
@@ -120,3 +119,24 @@ def _notes(
             f"One group of {len(largest.datasets)} datasets that share papers or questions holds "
             f"{largest.rows / total:.0%} of the rows; it cannot be divided without leaking."
         )
+
+
+def connected(members: Sequence[str], groups: Iterable[Iterable[str]]) -> dict[str, str]:
+    """Member -> the name of its connected component, which is the smallest id in it.
+
+    Written here because scipy, which has it, would make the base install half as large again.
+
+    Args:
+        members: all dataset ids.
+        groups: sets of dataset ids that belong together (the datasets of one paper, of one near-duplicate question).
+    """
+    component = {member: {member} for member in members}
+    for group in groups:
+        joined = {id(found): found for member in group if (found := component.setdefault(member, {member}))}
+        whole = max(joined.values(), key=len, default=set())
+        for part in joined.values():
+            if part is not whole:
+                whole |= part
+                component.update(dict.fromkeys(part, whole))
+    names = {id(found): min(found) for found in component.values()}
+    return {member: names[id(component[member])] for member in members}
