@@ -21,6 +21,7 @@ _LINES = re2.compile(r"(?:[ \t\r\f\v]{0,16}[\n\x{2028}\x{2029}\x{85}]){9,}")
 _SIGNS = re2.compile(
     "|".join(rf"{sign}{{33,}}" for sign in map(re2.escape, "-–—−_=.…·*#~+|/\\<>()[]{}!?,;:\"'`^&%$@0"))
 )
+_ANY = re2.compile("|".join(f"(?:{run.pattern})" for run in (_BLANKS, _LINES, _SIGNS)))
 _WORD = re.compile(r"(?<![!-\u024f])[!-\u024f]{257,}+|(?<!\w)\w{257,}+")
 
 
@@ -37,7 +38,10 @@ def tame(text: str, most: int | None = None) -> str:
     """
     if most is not None and len(text) > most:
         text = text[:most]
-    text = tame_blanks(whole_characters(text))
+    text = whole_characters(text)
+    if len(text) <= MOST_LETTERS and not _ANY.search(text):
+        return text
+    text = tame_blanks(text)
     if _SIGNS.search(text):
         text = _SIGNS.sub(lambda m: m.group()[:MOST_SIGNS], text)
     if _WORD.search(text):

@@ -214,7 +214,8 @@ class Stated:
 @lru_cache(maxsize=512)
 def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     found = quantities(text)
-    values = {value for word, value in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)}
+    runs = frozenset(re.findall(r"\w+", text.lower()))
+    values = {value for word, value in words if word.lower() in runs or (not word.isalnum() and _stands(word, text))}
     # "3,5" may be a decimal or a list, and "1/30" also states 1 and 30; "2,400" is a list only in brackets.
     several = (q for q in found if re.search(r"[/,]|\d\s\d", q.text))
     listed = (q for q in several if text[max(q.start - 1, 0)] in "[({" or not _THOUSANDS.match(q.text))
@@ -224,7 +225,11 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
 
 def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated:
     """The numbers that a text states, in digits or in the language's words."""
-    return _stated(text, tuple(sorted((number_words or {}).items())))
+    return _stated(text, tuple((number_words or {}).items()))
+
+
+def _stands(words: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def missing(claims: Iterable[Quantity], support: Stated) -> list[Quantity]:

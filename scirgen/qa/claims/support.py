@@ -19,6 +19,7 @@ from scirgen.core.text.textmatch import stem, words
 from scirgen.qa.claims.quantities import Quantity, missing, quantities, stated
 
 _NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*[A-Z0-9][\w/-]*")
+_NO_LETTER = re.compile(r"[\W_]+")
 _FARTHEST = 40
 _FEWEST_COUNTED = 2
 _LETTERS_COUNTED = 4
@@ -212,13 +213,13 @@ def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[
 
 def unnamed(answer: str, text: str) -> list[str]:
     """The answer's abbreviations and product names that a text does not have; "Sentinel-2" is in "sentinel 2"."""
-    run = _run(text)
-    return [n for n in dict.fromkeys(_NAME.findall(answer)) if _run(n).removesuffix("s") not in run]
+    names = dict.fromkeys(_NAME.findall(answer))
+    return [n for n in names if _run(n).removesuffix("s") not in _run(text)]
 
 
 @lru_cache(maxsize=256)
 def _run(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
+    return _NO_LETTER.sub("", text.lower())
 
 
 def _by_letter(vocabulary: Iterable[str]) -> dict[str, list[str]]:
