@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from scirgen.core.config import Config
@@ -15,6 +16,7 @@ from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store
+from scirgen.pipeline.views.idle import filter_in_force, judged_nothing
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext
 
@@ -45,6 +47,7 @@ def build_manifest(
         "stages": {"collect": intake_fingerprint(ctx)[:12]}
         | {name: stage_fingerprint(s, ctx)[:12] for name, s in stages.items()},
         "settings": {s.stage: getattr(config, s.stage).model_dump(mode="json") for s in PLAN},
+        "filter": filter_in_force(ctx),
         "usage": dict(usage),
         "usage_last_invocation": dict(last or {}),
     }
@@ -57,7 +60,9 @@ def write_manifest(folder: Path, store: Store, manifest: dict[str, object], view
     Raises:
         StoreError: it cannot be written.
     """
-    manifest = {**manifest, "counts": (view or StoreView(store)).funnel()}
+    view = view or StoreView(store)
+    idle = [asdict(one) for one in judged_nothing(view, manifest)]
+    manifest = {**manifest, "counts": view.funnel(), "judged_nothing": idle}
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     store.set_meta("manifest", text)
     try:

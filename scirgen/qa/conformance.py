@@ -38,6 +38,14 @@ def matches(patterns: tuple[str, ...], text: str, *, normalised: bool = False) -
     return None
 
 
+def phrase(patterns: tuple[str, ...], text: str) -> str | None:
+    """The words of a text that the first of the patterns finds in it, or None."""
+    plain = normalise(text)
+    pattern = matches(patterns, plain, normalised=True)
+    found = _pattern(pattern, True).search(plain) if pattern is not None else None
+    return found.group().strip() if found is not None else None
+
+
 def _any_found(patterns: tuple[str, ...], text: str, normalised: bool) -> bool:
     return any(screen.search(text) for screen in _screens(patterns, normalised))
 

@@ -121,21 +121,30 @@ def _decades(most: int) -> list[int]:
 
 
 def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> str:
+    """Rejected and kept pairs side by side, with the thresholds. Counts have axes of their own: most pairs are kept."""
     alt = _altair()
-    bars = alt.Chart(alt.Data(values=binned(rows))).mark_bar(opacity=0.85).encode(
-        x=alt.X("from:Q", bin="binned", title=name, axis=alt.Axis(tickCount=6, labelOverlap=True)),
-        x2=alt.X2("to:Q"),
-        y=alt.Y("pairs:Q", title="pairs", stack=True),
-        color=alt.Color(
-            "verdict:N", title=None, scale=alt.Scale(domain=["kept", "rejected"], range=["#3b82c4", "#d98a3d"]),
-            legend=alt.Legend(orient="top"),
-        ),
-    )  # fmt: skip
-    lines = alt.Chart(alt.Data(values=[{"at": t} for t in thresholds])).mark_rule(
-        color="#c23b3b", size=2, strokeDash=[4, 3]
-    )
-    chart = bars + lines.encode(x=alt.X("at:Q")) if thresholds else bars
-    return _svg(chart.properties(width=300, height=180, description=f"Distribution of {name}, with the threshold"))
+    steps = binned(rows)
+    edges = [float(s[end]) for s in steps for end in ("from", "to")] + list(thresholds)
+    across = alt.Scale(domain=[min(edges), max(edges)])
+    panels = []
+    for verdict, color in (("rejected", "#d98a3d"), ("kept", "#3b82c4")):
+        found = [s for s in steps if s["verdict"] == verdict]
+        most = max((int(s["pairs"]) for s in found), default=1)
+        bars = alt.Chart(alt.Data(values=found)).mark_bar(color=color).encode(
+            x=alt.X("from:Q", bin="binned", title=name, scale=across, axis=alt.Axis(tickCount=6, labelOverlap=True)),
+            x2=alt.X2("to:Q"),
+            y=alt.Y("pairs:Q", title="pairs", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickMinStep=1, tickCount=4, format=",d")),
+        )  # fmt: skip
+        lines = alt.Chart(alt.Data(values=[{"at": t} for t in thresholds])).mark_rule(
+            color="#c23b3b", size=2, strokeDash=[4, 3]
+        )
+        panel = bars + lines.encode(x=alt.X("at:Q")) if thresholds else bars
+        title = f"{verdict}: {sum(int(s['pairs']) for s in found):,}"
+        panels.append(
+            panel.properties(width=190, height=150, title=alt.Title(title, color="currentColor", fontSize=12))
+        )
+    described = f"Distribution of {name} of rejected and kept pairs, with the threshold"
+    return _svg(alt.hconcat(*panels, description=described))
 
 
 def binned(rows: Sequence[Row]) -> list[Row]:

@@ -78,6 +78,10 @@ MEANINGS: Final[dict[str, str]] = {
     "fact_altered": "The question alters a fact of its evidence.",
     "answer_given_away": "The question gives its answer away.",
     "option_missing": "The question does not name the options.",
+    "no_change": "No rule turns a fact of the evidence into its contrary, which a question with the answer No needs.",
+    "other_quantity": "The question does not ask for the quantity that the evidence states.",
+    "ambiguous": "Several values of the evidence fit the question, and it does not say which is meant.",
+    "no_instance": "The answer names none of the examples that the evidence gives.",
     "no_options": "The evidence contains nothing that could be the other option.",
     # filter
     "shift": "The evidence does not make the answer more likely to the scorer (SePer).",

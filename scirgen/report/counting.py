@@ -11,7 +11,7 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from scirgen.core.fingerprint import derived_seed
-from scirgen.report.data import LEVELS, AspectRow, ScoreRow, TypeRow
+from scirgen.report.data import LEVELS, AspectRow, NearRow, ScoreRow, Sides, TypeRow
 
 R = TypeVar("R")
 _EACH = 5
@@ -93,6 +93,20 @@ def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
         )
         for (name, rejected), group in sorted(grouped.items())
     ]
+
+
+def nearest(
+    kept: Iterable[tuple[str, NearRow]], rejected: Iterable[tuple[str, NearRow]], most: int = _EACH
+) -> Iterator[Sides]:
+    """For each score that rejected something: the rows closest to its threshold on either side. Rows come with the score's name."""
+    sides: dict[str, tuple[list[NearRow], list[NearRow]]] = defaultdict(lambda: ([], []))
+    for side, rows in enumerate((rejected, kept)):
+        for name, row in rows:
+            sides[name][side].append(row)
+    for name, found in sorted(sides.items()):
+        first, second = (tuple(sorted(rows, key=lambda r: (abs(r.value - r.threshold), r.id))[:most]) for rows in found)
+        if first:
+            yield Sides(score=name, rejected=first, kept=second)
 
 
 def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:

@@ -59,6 +59,25 @@ class ScoreRow(_Frozen):
     question_type: str
 
 
+class NearRow(_Frozen):
+    """A pair whose score is close to the threshold; ``reason`` for a rejected one."""
+
+    id: str
+    question: str
+    answer: str
+    value: float
+    threshold: float
+    reason: str = ""
+
+
+class Sides(_Frozen):
+    """The pairs closest to a score's threshold, closest first: those that it rejected, and those that were kept."""
+
+    score: str
+    rejected: tuple[NearRow, ...]
+    kept: tuple[NearRow, ...]
+
+
 class Highlight(_Frozen):
     """Evidence in its surroundings: text before, the span itself, text after, and where it is."""
 
@@ -125,6 +144,8 @@ class ReportData(_Frozen):
     diversity: float | None
     hops: dict[str, int]
     scores: tuple[ScoreRow, ...]
+    sides: tuple[Sides, ...] = ()
+    judged_nothing: tuple[str, ...] = ()
     defects: dict[str, int]
     unwritten: dict[str, int] = {}
     dearest: tuple[PaperRow, ...] = ()

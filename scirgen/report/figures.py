@@ -8,16 +8,19 @@ from pathlib import Path
 
 from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, ReleaseFile, Score, Span
 from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.record_codec import rejected_pair
 from scirgen.pipeline.views.dearest import dearest_papers
+from scirgen.pipeline.views.idle import recorded_idle
 from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
-from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
+from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, nearest, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPAN,
     SHOWN_SPANS,
     AspectRow,
     Highlight,
+    NearRow,
     PaperRow,
     ReportData,
     SampleRow,
@@ -51,7 +54,8 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     pairs = list(_slim(view.pairs()))
     datasets = {d.id: d.title for d in view.datasets()}
     scores = [score for pair in pairs for score in _scores(pair.scores, pair.question_type, accepted=True)]
-    rejections = list(_light(view.rejections(), scores))
+    refused: list[tuple[str, NearRow]] = []
+    rejections = list(_light(view.rejections(), scores, refused))
     links = [link for link in view.records("match", Link) if link.used]
     per_dataset = Counter(link.dataset_id for link in links)
     by_type = view.rejected_by_type()
@@ -79,6 +83,8 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         diversity=diversity_index(bloom) if bloom else None,
         hops=histogram(p.hops for p in pairs),
         scores=tuple(scores),
+        sides=tuple(nearest([(s.name, _near(p, s)) for p in pairs for s in p.scores if s.passed], refused)),
+        judged_nothing=tuple(map(str, recorded_idle(manifest))),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
         unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
         dearest=tuple(
@@ -137,16 +143,35 @@ def _aspect_rows(view: StoreView) -> Iterator[AspectRow]:
     return aspect_rows((a.category, a.dataset_id or "", a.paper_id, a.span.text) for a in found)
 
 
-def _light(rejections: Iterable[Rejection], scores: list[ScoreRow]) -> Iterator[Rejection]:
-    """Rejections without the records they reject, which are most of a store; scores of rejected pairs are added to ``scores``."""
+def _light(
+    rejections: Iterable[Rejection], scores: list[ScoreRow], refused: list[tuple[str, NearRow]]
+) -> Iterator[Rejection]:
+    """Rejections without the records they reject, which are most of a store.
+
+    Scores of rejected pairs are added to ``scores``; pairs that a score rejected, with its name, to ``refused``.
+    """
     for rejection in rejections:
-        if rejection.stage == "filter" and rejection.score is not None and (pair := _rejected_pair(rejection)):
+        if rejection.stage == "filter" and rejection.score is not None and (pair := rejected_pair(rejection)):
             scores += _scores(pair.scores, rejection.question_type or "", accepted=False)
+            refused += [
+                (s.name, _near(pair, s, rejection.reason))
+                for s in pair.scores
+                if s.name == rejection.code and s.threshold is not None
+            ]
         yield rejection.model_copy(update={"record": ""})
+
+
+def _near(pair: QAPair, score: Score, reason: str = "") -> NearRow:
+    return NearRow(
+        id=pair.id, question=shown(pair.question, SHOWN_SPAN), answer=shown(pair.answer, SHOWN_SPAN), value=score.value,
+        threshold=score.threshold or 0.0, reason=reason,
+    )  # fmt: skip
 
 
 def _scores(scores: Iterable[Score], question_type: str, *, accepted: bool) -> Iterator[ScoreRow]:
     for score in scores:
+        if score.abstained:
+            continue
         yield ScoreRow(
             name=score.name,
             value=score.value,
@@ -174,7 +199,7 @@ def _sample(
         if (rejection.stage, rejection.code, rejection.record_id) not in chosen:
             continue
         chosen.remove((rejection.stage, rejection.code, rejection.record_id))
-        found = _rejected_pair(rejection)
+        found = rejected_pair(rejection)
         yield SampleRow(
             id=rejection.record_id, status="rejected", stage=rejection.stage, code=rejection.code, reason=shown(rejection.reason),
             question=shown(found.question) if found else rejection.record[:500] or f"(no question: {rejection.reason})", answer=shown(found.answer) if found else "",
@@ -183,13 +208,6 @@ def _sample(
             evidence=tuple(texts.around(s) for s in found.evidence[:SHOWN_SPANS]) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
         )  # fmt: skip
-
-
-def _rejected_pair(rejection: Rejection) -> QAPair | None:
-    try:
-        return QAPair.model_validate_json(rejection.record)
-    except ValueError:
-        return None
 
 
 class _Texts:

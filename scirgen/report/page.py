@@ -70,6 +70,7 @@ def render(data: ReportData) -> str:
         scores=summaries(data.scores),
         usage=_usage(data.usage, data.last_usage),
         facets=_facets(data.sample),
+        listed=frozenset(r.id for r in data.sample),
         charts=draw(data),
     )
 

@@ -108,6 +108,42 @@ def test_what_never_became_a_candidate_is_counted_apart(run: Path) -> None:
     assert data.defects == {"pointing": 1} and data.unwritten == {"no_evidence": 1}
 
 
+def test_rejected_and_kept_rows_stand_side_by_side_at_the_threshold(run: Path) -> None:
+    kept = [
+        QAPair(
+            id=f"k-{n}", dataset_id="d1", question=f"Kept {n}?", answer="a", question_type="example",
+            scores=(Score(name="contrast", value=n / 10, threshold=0.0, passed=True), Score(name="shift", value=0.0, abstained=True)),
+        )
+        for n in range(1, 9)
+    ]  # fmt: skip
+    bad = kept[0].model_copy(
+        update={"id": "bad", "scores": (Score(name="contrast", value=-0.5, threshold=0.0, passed=False),)}
+    )
+    refused = Rejection(
+        stage="filter", code="contrast", reason="the evidence prefers '3' to '4'", record_kind="QAPair", record_id="bad",
+        dataset_id="d1", question_type="example", score=-0.5, record=bad.model_dump_json(),
+    )  # fmt: skip
+    with Store(run / "run.db") as store:
+        store.use("d1", "tag", "k2", store.put("tag", "k2", "f", StageResult(tuple(kept)), 0.1).id)
+        store.use("d1", "filter", "k2", store.put("filter", "k2", "f", StageResult((), (refused,)), 0.1).id)
+    data = gather(run)
+    (sides,) = data.sides
+    assert sides.score == "contrast" and [r.id for r in sides.rejected] == ["bad"]
+    assert [r.id for r in sides.kept] == ["k-1", "k-2", "k-3", "k-4", "k-5"]
+    assert sum(s.name == "shift" for s in data.scores) == 8, "a score that found nothing to measure is not counted"
+    page = render(data)
+    assert "the evidence prefers &#39;3&#39; to &#39;4&#39;" in page and "rejected by contrast" in page
+    assert '<a href="#bad">' in page
+
+
+def test_what_judged_nothing_is_named(run: Path) -> None:
+    idle = {"kind": "scorer", "name": "contrast", "reason": "it found nothing to measure in 7 pairs"}
+    with Store(run / "run.db") as store:
+        store.set_meta("manifest", json.dumps({"judged_nothing": [idle]}))
+    said = "scorer contrast (it found nothing to measure in 7 pairs)"
+    assert gather(run).judged_nothing == (said,) and said in render(gather(run))
+
+
 def test_tokens_are_stated_for_each_row(run: Path) -> None:
     usage = {"generator": {"calls": 3, "prompt_tokens": 7000, "completion_tokens": 700}}
     page = render(gather(run).model_copy(update={"usage": usage}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from click import Command
 from click.testing import CliRunner
 
 from scirgen.cli.run.inspect import inspect
@@ -40,3 +41,25 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
         shown = CliRunner().invoke(inspect, [folder, pair.id, "--no-replies"], catch_exceptions=False).output
         assert "gates passed: schema, not_verbatim" in shown and "type_opinion" not in shown
         assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
+
+
+async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_path: Path) -> None:
+    write_records(tmp_path / "in.jsonl", 4)
+    async with FakeServer() as server:
+        run = await run_small(
+            server, tmp_path / "in.jsonl", tmp_path / "run", language="it", filter__gates=["schema", "language"],
+            filter__faithfulness=["shift"], filter__thresholds={"shift": {"disjunctive": 0.99}},
+        )  # fmt: skip
+    folder = str(run.folder)
+
+    def shown(command: Command, *arguments: str) -> str:
+        return CliRunner().invoke(command, [folder, *arguments], catch_exceptions=False).output
+
+    assert "judged nothing: gate language (it has no patterns for language 'it')" in shown(status)
+    named = {(i["kind"], i["name"]) for i in json.loads(shown(status, "--json"))["judged_nothing"]}
+    assert named == {("gate", "language")}
+    refused = [json.loads(line) for line in shown(status, "--reasons", "filter", "--json").splitlines()]
+    low = next(r for r in refused if r["code"] == "shift")
+    assert low["reason"].startswith("the evidence makes the answer hardly more likely")
+    seen = shown(inspect, low["record_id"], "--no-replies")
+    assert "rejected as shift" in seen and "score shift" in seen and "(threshold 0.99) failed" in seen

@@ -12,7 +12,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Query, Record, Rejection, Span
 from scirgen.core.registry import load_registry
-from scirgen.pipeline.record_codec import record_id
+from scirgen.pipeline.record_codec import record_id, rejected_pair
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
@@ -42,7 +42,7 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
                 if isinstance(record, QAPair) and record.id in rows:
                     _show_later(view, result, record)
                 else:
-                    _show_record(view, result, record)
+                    _show_record(view, result, record, shown_before=record_id(record) in rows)
                     rows.add(record_id(record))
                 origin = getattr(record, "provenance", None)
                 if replies and origin is not None:
@@ -77,7 +77,7 @@ def _records(result: StoredResult, id: str, kind: str) -> list[Record]:
     return [r for r in pool if type(r).__name__ == kind and record_id(r).startswith(id)]
 
 
-def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
+def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown_before: bool) -> None:
     click.secho(f"\n== {result.stage}: {type(record).__name__} {record_id(record)}", bold=True)
     click.echo(f"   item {result.key}  fingerprint {result.fingerprint[:12]}")
     if part := view.part_of(str(getattr(record, "dataset_id", None) or record_id(record))):
@@ -85,16 +85,16 @@ def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
     if isinstance(record, Rejection):
         score = f" (score {record.score:.4g})" if record.score is not None else ""
         click.echo(f"   rejected as {record.code}: {record.reason}{score}")
-        click.echo(f"   {record.record[:600]}")
+        pair = rejected_pair(record)
+        if pair is None:
+            click.echo(f"   {record.record[:600]}")
+            return
+        if not shown_before:
+            _show_pair(view, pair)
+        _show_scores(pair)
         return
     if isinstance(record, QAPair):
-        click.echo(
-            f"   Q [{record.question_type}] {record.question}\n   A {record.answer}"
-            + (f"\n   note {record.note}" if record.note else "")
-        )
-        click.echo(f"   dataset {record.dataset_id}{_titled(view, record.dataset_id)}")
-        for span in record.evidence:
-            _show_span(view, span)
+        _show_pair(view, record)
         return
     left_out = {"provenance"} if isinstance(record, Query) else {"text", "blocks", "provenance"}
     text = record.model_dump_json(exclude_defaults=True, exclude=left_out)
@@ -104,6 +104,33 @@ def _show_record(view: StoreView, result: StoredResult, record: Record) -> None:
             _show_span(view, span)
 
 
+def _show_pair(view: StoreView, pair: QAPair) -> None:
+    click.echo(
+        f"   Q [{pair.question_type}] {pair.question}\n   A {pair.answer}"
+        + (f"\n   note {pair.note}" if pair.note else "")
+    )
+    click.echo(f"   dataset {pair.dataset_id}{_titled(view, pair.dataset_id)}")
+    for span in pair.evidence:
+        _show_span(view, span)
+
+
+def _show_scores(pair: QAPair) -> None:
+    """Each score with its threshold and reason, and all alternatives that were compared."""
+    for measured in pair.scores:
+        if measured.abstained:
+            click.echo(f"   score {measured.name} nothing to measure: {measured.detail}")
+            continue
+        verdict = {True: "passed", False: "failed", None: "measured"}[measured.passed]
+        limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
+        click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
+        if measured.detail:
+            click.echo(f"      {measured.detail}")
+        for other in measured.alternatives:
+            click.echo(f"      {other.margin:+8.2f} {other.kind}: {other.instead!r} for {other.said!r}")
+    if pair.answered_twice is not None:
+        click.echo(f"   a second answer says {'the same' if pair.answered_twice else 'something else'}")
+
+
 def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
     """Show what this stage added to a pair that was already shown."""
     click.secho(f"\n== {result.stage}: QAPair {pair.id}", bold=True)
@@ -111,16 +138,7 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
     if result.stage == "filter":
         if passed := _gates(view):
             click.echo(f"   gates passed: {', '.join(passed)}")
-        for measured in pair.scores:
-            verdict = {True: "passed", False: "failed", None: "measured"}[measured.passed]
-            limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
-            click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
-            if measured.detail:
-                click.echo(f"      {measured.detail}")
-            for other in measured.alternatives:
-                click.echo(f"      {other.margin:+8.2f} {other.kind}: {other.instead!r} for {other.said!r}")
-        if pair.answered_twice is not None:
-            click.echo(f"   a second answer says {'the same' if pair.answered_twice else 'something else'}")
+        _show_scores(pair)
     elif pair.bloom:
         intended = f" (requested: {pair.intended_bloom})" if pair.intended_bloom else ""
         click.echo(f"   level {pair.bloom}{intended}")

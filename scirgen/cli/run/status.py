@@ -14,6 +14,7 @@ import click
 from scirgen.cli.run.inspect import warn_of_changes
 from scirgen.core.records import Failure, Paper, Rejection
 from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.views.idle import recorded_idle
 from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
 
@@ -81,6 +82,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "parts": list(view.part_names()),
         "stages": stages,
         "rejected_by_type": view.rejected_by_type(),
+        "judged_nothing": manifest.get("judged_nothing", []),
         "usage": manifest.get("usage", {}),
         "tokens_per_released_row": view.tokens_per_released_row(),
         "usage_last_invocation": manifest.get("usage_last_invocation", {}),
@@ -137,6 +139,8 @@ def _as_text(run: Path, view: StoreView) -> str:
             f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
             + ", ".join(why)
         )
+    if idle := recorded_idle(view.manifest()):
+        lines.append(f"judged nothing: {', '.join(map(str, idle))}")
     usage = found["usage"]
     if isinstance(usage, dict):
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]

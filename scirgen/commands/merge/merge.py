@@ -26,7 +26,7 @@ _OWN = ("release", "generate.quota", "generate.types", "seed")
 
 _TOTAL = "generate.quota.total"
 
-_ANEW = ("counts", "usage", "usage_last_invocation", "merged")
+_ANEW = ("counts", "judged_nothing", "usage", "usage_last_invocation", "merged")
 """Entries of a part's manifest that are counted again for all parts together."""
 
 

@@ -3,7 +3,9 @@ rejection."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import cast
 
 from scirgen.core.config import Config
@@ -108,8 +110,50 @@ def reason_against(pair: QAPair, kind: QuestionType | None, config: Config) -> s
 
 
 def sentence(score: Score) -> str:
-    """What a failing score says against a pair."""
+    """What a failing score says against a pair: the reason, then the figure."""
     figure = f"{score.name} {score.value:.4g} is not above {score.threshold:g}"
-    if score.name == "shift":
-        return f"{figure}: the evidence makes the answer hardly more likely"
-    return f"{score.detail} ({figure})" if score.detail else figure
+    why = _WHY[score.name](score) if score.name in _WHY else score.detail
+    return f"{why} ({figure})" if why else figure
+
+
+def _shift(score: Score) -> str:
+    least = _least_helped(score)
+    return "the evidence makes the answer hardly more likely" + (f", least of all {least!r}" if least else "")
+
+
+def _rival(score: Score) -> str:
+    second = score.detail.removeprefix("rival: ")
+    return (
+        score.detail if second == score.detail else f"a second answer from the evidence alone is more likely: {second}"
+    )
+
+
+def _least_helped(score: Score) -> str:
+    """The word of the answer that the evidence makes more likely least; "" where tokens do not say."""
+    if not len(score.tokens) == len(score.logprobs_with) == len(score.logprobs_without):
+        return ""
+    ends = list(accumulate(map(len, score.tokens)))
+    gains = [given - alone for given, alone in zip(score.logprobs_with, score.logprobs_without, strict=True)]
+    words = {}
+    for match in _WORD.finditer("".join(score.tokens)):
+        inside = [
+            gain
+            for gain, end, token in zip(gains, ends, score.tokens, strict=True)
+            if end - len(token) < match.end() and match.start() < end
+        ]
+        words[match.group()] = sum(inside) / len(inside)
+    return min(words, key=lambda w: words[w], default="")
+
+
+_WORD = re.compile(r"[^\W_][\w.-]{2,30}(?<![.-])")
+
+_SAMPLED = "answers sampled with the evidence mean the same as this one hardly more often than those without it"
+
+_WHY: dict[str, Callable[[Score], str]] = {
+    "shift": _shift,
+    "rival": _rival,
+    "nli": lambda score: "no passage entails the answer: " + score.detail,
+    "semantic": lambda score: f"{_SAMPLED}: {score.detail}",
+    "semantic_hard": lambda score: f"{_SAMPLED}: {score.detail}",
+}
+"""How the reason begins, where a score's detail alone does not say it."""

@@ -31,7 +31,7 @@ class FilterStage(Stage):
     """Accepted pairs with their scores; a `Rejection` for each other one; a `Failure` where no verdict could be had."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def uses(self, config: Config) -> Uses:
         """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""

@@ -13,7 +13,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording, Taxonomies
 from scirgen.core.text.textmatch import content_words, coverage, normalise, words
-from scirgen.qa.conformance import matches, pointer
+from scirgen.qa.conformance import matches, phrase, pointer
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
@@ -39,8 +39,8 @@ class PointingGate(PairGate):
         wording = ctx.taxonomies.wording.of(pair.language)
         if found := pointer(pair.question, wording):
             return Verdict(False, f"the question points at {found!r}")
-        if matches(wording.pointing_answers, normalise(pair.answer), normalised=True):
-            return Verdict(False, "the answer points at the text it was made from")
+        if found := phrase(wording.pointing_answers, pair.answer):
+            return Verdict(False, f"the answer points at the text it was made from: {found!r}")
         return ACCEPT
 
 

@@ -51,7 +51,7 @@ class VagueGate(PairGate):
             least = min(least, own)
         if worth >= least:
             return ACCEPT
-        said = ", ".join(sorted(telling)) or "nothing"
+        said = ", ".join(repr(w) for w in dict.fromkeys(words(asked)) if stem(w) in telling) or "nothing"
         return Verdict(False, f"only {said} says what the question is about", float(worth))
 
 
@@ -66,6 +66,9 @@ class UnknownNameGate(PairGate):
     order: ClassVar[int] = 92
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("context",)
+
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return wording.capitals != "nouns"
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording

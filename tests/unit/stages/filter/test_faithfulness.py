@@ -20,7 +20,7 @@ from scirgen.llm.session import Answer, TextAnswer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material, usual_threshold
-from scirgen.stages.filter.deciding import reason_against, score_all
+from scirgen.stages.filter.deciding import reason_against, score_all, sentence
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.semantic import HardSemanticScorer, SemanticScorer, belief
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
@@ -260,6 +260,20 @@ def test_an_unknown_entailment_scheme_is_refused_with_the_known_ones(ctx: StageC
 
 def scored(name: str, value: float, threshold: float) -> Score:
     return Score(name=name, value=value, threshold=threshold, passed=value > threshold)
+
+
+def test_a_rejection_says_why_before_its_figure() -> None:
+    shift = Score(
+        name="shift", value=0.02, threshold=0.1, tokens=(" Because", " vol", "canoes", " erupt", "."),
+        logprobs_with=(-1.0, -3.0, -3.0, -1.0, -0.1), logprobs_without=(-2.0, -2.5, -2.0, -2.0, -0.1),
+    )  # fmt: skip
+    assert sentence(shift) == (
+        "the evidence makes the answer hardly more likely, least of all 'volcanoes' (shift 0.02 is not above 0.1)"
+    )
+    rival = Score(name="rival", value=-0.6, threshold=-0.3, detail="rival: Snow hides it. (reply k)")
+    assert sentence(rival).startswith("a second answer from the evidence alone is more likely: Snow hides it.")
+    nli = Score(name="nli", value=0.2, threshold=0.5, detail="largest of 3 passages")
+    assert sentence(nli) == "no passage entails the answer: largest of 3 passages (nli 0.2 is not above 0.5)"
 
 
 def test_several_scores_decide_by_all_or_by_any(make_ctx: MakeCtx) -> None:

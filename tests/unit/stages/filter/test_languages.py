@@ -188,7 +188,7 @@ def test_number_that_the_text_in_another_language_lacks_is_rejected(tmp_path: Pa
 def test_shipped_language_has_patterns_for_every_gate_that_needs_them(language: str) -> None:
     config = Config.model_validate({"language": language})
     off = silent_gates(config, registry(), TAXONOMIES)
-    assert not off
+    assert off == (["unknown_name"] if language == "de" else []), "German writes every noun with a capital"
 
 
 def test_language_without_patterns_turns_the_gates_off_that_need_them(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""Gates and scorers of a run that judged nothing, so that nobody counts on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from scirgen.core.records import QAPair
+from scirgen.pipeline.record_codec import rejected_pair
+from scirgen.pipeline.views.view import StoreView
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.deciding import AUTO, scorer_names
+from scirgen.stages.filter.stage import select_gates, silent_gates
+
+JUDGE = "llm_judge"
+_FACTS = {"gates", "without_patterns", "configured", "scorers"}
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A gate or scorer that judged no pair, and why."""
+
+    kind: Literal["gate", "scorer"]
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.reason})"
+
+
+def filter_in_force(ctx: StageContext) -> dict[str, object]:
+    """What the filter of a run consists of, for its manifest: gates in order, those without patterns for the language, the configured
+    scorers, and what they stand for."""
+    config = ctx.config
+    return {
+        "gates": [g.code for g in select_gates(config, ctx.registry) if g.in_force(config)],
+        "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies),
+        "configured": list(config.filter.faithfulness),
+        "scorers": list(scorer_names(ctx)),
+    }
+
+
+def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
+    """The gates and scorers of a run that judged no pair; none before it has candidates.
+
+    Reads every pair of the filter: `write_manifest` calls it once, and others read the manifest.
+    """
+    used = manifest.get("filter")
+    row = view.funnel()["filter"]
+    left = row["outputs"] + row["rejected"]
+    if not left or not isinstance(used, Mapping) or not set(used) >= _FACTS:
+        return ()  # a merged run whose parts were filtered differently
+    found: list[Idle] = []
+    for code in used["gates"]:
+        if not left:
+            found.append(Idle("gate", code, "no pair reached it"))
+        elif code in used["without_patterns"]:
+            found.append(Idle("gate", code, f"it has no patterns for language {manifest['language']!r}"))
+        left -= row.get(f"rejected:{code}", 0)
+    measured, decided = _scored(view)
+    for name in used["scorers"]:
+        if not decided[name]:
+            nothing = f"it found nothing to measure in {measured[name]} pairs"
+            found.append(Idle("scorer", name, nothing if measured[name] else "no pair reached it"))
+    if JUDGE not in used["scorers"] and AUTO in used["configured"]:
+        found.append(Idle("scorer", JUDGE, "auto uses it only if the generator follows the standard prompts"))
+    return tuple(found)
+
+
+def recorded_idle(manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
+    """What a manifest says of them."""
+    return tuple(Idle(**one) for one in manifest.get("judged_nothing", ()))
+
+
+def _scored(view: StoreView) -> tuple[Counter[str], Counter[str]]:
+    """Scorer -> pairs that have its score; and those where the score is a verdict."""
+    measured: Counter[str] = Counter()
+    decided: Counter[str] = Counter()
+    rejected = (rejected_pair(r) for r in view.rejections("filter") if r.score is not None)
+    for pairs in (view.records("filter", QAPair), rejected):
+        for pair in pairs:
+            if pair is not None:
+                measured.update(s.name for s in pair.scores)
+                decided.update(s.name for s in pair.scores if s.passed is not None)
+    return measured, decided
