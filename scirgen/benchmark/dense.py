@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen.benchmark.lexical import joined
-from scirgen.benchmark.retriever import Ranking, Retriever, Tunable, top
+from scirgen.benchmark.retriever import OPTIONS, Ranking, Retriever, Tunable, top
 from scirgen.core.errors import PluginError
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.llm.encoders.embeddings import CROSS, load, open_embedder
@@ -24,18 +24,21 @@ class Dense:
     Args:
         model: embeds documents, and queries too.
         query_model: embeds queries instead, where a pair of encoders was trained together (as DPR's are).
+        bf16: embed in bfloat16.
     """
 
-    def __init__(self, model: str, query_model: str = "") -> None:
-        self._embedder = open_embedder(model)
-        self._asking = open_embedder(query_model) if query_model else self._embedder
+    def __init__(self, model: str, query_model: str = "", bf16: bool = False) -> None:
+        self._embedder = open_embedder(model, bf16)
+        self._asking = open_embedder(query_model, bf16) if query_model else self._embedder
+        self._bf16 = bf16
         self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
     @property
     def parameters(self) -> dict[str, object]:
         """The model (or both) and its window in tokens."""
         two = {"query_model": self._asking.name} if self._asking is not self._embedder else {}
-        return {"model": self._embedder.name, "window": self._embedder.window, **two}
+        how = {"bf16": True} if self._bf16 else {}
+        return {"model": self._embedder.name, "window": self._embedder.window, **two, **how}
 
     def index(self, documents: Sequence[str]) -> None:
         """Embed the corpus."""
@@ -59,8 +62,8 @@ class Dense:
 class MaxSim:
     """Best pair of sentences: the largest cosine of a sentence of the query and one of the document (CSFCube, section 5.1)."""
 
-    def __init__(self, model: str) -> None:
-        self._embedder = open_embedder(model)
+    def __init__(self, model: str, bf16: bool = False) -> None:
+        self._embedder = open_embedder(model, bf16)
         self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
         self._starts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -175,16 +178,19 @@ def _wants_tuning(retriever: Retriever) -> bool:
 
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
-    """``st:MODEL_OR_DIR``; ``st:QUERY_MODEL|DOCUMENT_MODEL`` for two encoders; ``st:MODEL,maxsim`` compares sentences."""
-    model, _, way = _needed("st", argument).partition(",")
-    if way and way != "maxsim":
-        raise PluginError(
-            f"st does not accept {way!r}", hint="st:MODEL_OR_DIR, st:MODEL,maxsim or st:QUERY_MODEL|DOCUMENT_MODEL"
-        )
+    """``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` compares sentences, ``,bf16`` is faster."""
+    model, *options = _needed("st", argument).split(",")
+    unknown = next((o for o in options if o not in OPTIONS), "")
     asking, two, answering = model.partition("|")
-    if way:
-        return MaxSim(model)
-    return Dense(answering, asking) if two else Dense(model)
+    if unknown or (two and "maxsim" in options):
+        raise PluginError(
+            f"st does not accept {unknown or 'maxsim with two encoders'!r}",
+            hint="st:MODEL_OR_DIR, st:MODEL,maxsim or st:QUERY_MODEL|DOCUMENT_MODEL; each also with ,bf16",
+        )
+    bf16 = "bf16" in options
+    if "maxsim" in options:
+        return MaxSim(model, bf16)
+    return Dense(answering, asking, bf16) if two else Dense(model, bf16=bf16)
 
 
 def hybrid(argument: str, make: Callable[[str], Retriever]) -> Hybrid:

@@ -88,11 +88,15 @@ def make_retriever(registry: Registry, spec: str) -> Retriever:
     return cast(Retriever, factory(argument, lambda inner: make_retriever(registry, inner)))
 
 
+OPTIONS = ("maxsim", "bf16")
+"""Words after a comma that belong to the retriever before it."""
+
+
 def split_specs(text: str) -> list[str]:
     """``"bm25,bm25:k1=1.2,b=0.75,tfidf"`` -> three specs: a part like ``b=0.75`` belongs to the spec before it."""
     specs: list[str] = []
     for part in filter(None, (p.strip() for p in text.split(","))):
-        if (specs and part == "maxsim") or (specs and "=" in part and ":" not in part.partition("=")[0]):
+        if (specs and part in OPTIONS) or (specs and "=" in part and ":" not in part.partition("=")[0]):
             specs[-1] += f",{part}"
         else:
             specs.append(part)

@@ -19,8 +19,15 @@ def retriever() -> None:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the trained model.")
 @click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="Task to learn.")
 @click.option("--steps", type=click.IntRange(min=1), default=500, show_default=True)
-@click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Examples per step.")
-@click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), default=2e-5, show_default=True)
+@click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Documents per step.")
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Largest number of a document's questions per step.",
+)
+@click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), default=5e-5, show_default=True)
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=8),
@@ -40,7 +47,14 @@ def retriever() -> None:
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="Steps between evaluations on dev.",
+    help="Steps between evaluations.",
+)
+@click.option(
+    "--select-on",
+    type=click.Choice(["dev", "train"]),
+    default="dev",
+    show_default=True,
+    help="Choose the best step on dev, or on documents held out of train.",
 )
 @click.option("--dev-queries", type=click.IntRange(min=1), default=300, show_default=True)
 @click.option("--dev-documents", type=click.IntRange(min=1), default=1000, show_default=True)
@@ -50,17 +64,17 @@ def retriever() -> None:
 @click.option("--bf16", is_flag=True, help="Compute in bfloat16: faster where the processor has it.")
 @click.option("--seed", default=0, show_default=True)
 def train(release: Path, base: str, out: Path, **given: Any) -> None:
-    """Train BASE on the train split of RELEASE and save the step that is best on dev; use it as st:OUT.
+    """Train BASE on the train split of RELEASE and save the best step; use it as st:OUT.
 
     After an interruption, run the same command again to continue from the last checkpoint.
     """
-    from scirgen.commands.train_retriever import TrainingSettings, train_retriever
+    from scirgen.commands.retriever.train import TrainingSettings, train_retriever
     from scirgen.qa.release import Release
 
     settings = TrainingSettings(**given)
     made = train_retriever(Release(release), base, out, settings, lambda line: click.echo(line, err=True))
     for name, after in made["dev_after"].items():
-        click.echo(f"dev {name}: {made['dev_before'].get(name, 0.0):.3f} before, {after:.3f} after")
+        click.echo(f"{name}: {made['dev_before'].get(name, 0.0):.3f} before, {after:.3f} after")
     click.echo(
         f"{out}: {made['steps_done']} steps. Measure: scirgen benchmark retrieval {release} --retrievers bm25:tuned,st:{out}"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -35,14 +36,16 @@ class Embedder:
 
     Args:
         name: a folder, or a model id of the Hugging Face Hub.
+        bf16: compute in bfloat16 where that loses little: several times as fast on a processor that has it.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
         ModelAccessError: no such model.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, bf16: bool = False) -> None:
         self.name = name
+        self._bf16 = bf16
         self._model = load(SENTENCE, name)
         self._known: dict[tuple[str, str], Vectors] = {}
         self._lock = threading.Lock()
@@ -67,26 +70,34 @@ class Embedder:
             return np.stack([self._known[prompt, text] for text in texts])
 
     def _encode(self, texts: Sequence[str], prompt: str) -> Vectors:
-        vectors: Vectors = self._model.encode(
-            list(texts), batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False,
-            **({"prompt_name": prompt} if prompt else {}),
-        )  # fmt: skip
+        with self._precision():
+            vectors: Vectors = self._model.encode(
+                list(texts), batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False,
+                **({"prompt_name": prompt} if prompt else {}),
+            )  # fmt: skip
         return vectors.astype(np.float32, copy=False)
+
+    def _precision(self) -> AbstractContextManager[object]:
+        if not self._bf16:
+            return nullcontext()
+        import torch
+
+        return torch.autocast(self._model.device.type, dtype=torch.bfloat16)
 
 
 SENTENCE: Final = "SentenceTransformer"
 CROSS: Final = "CrossEncoder"
 
-_shared: dict[str, Embedder] = {}
+_shared: dict[tuple[str, bool], Embedder] = {}
 _opening = threading.Lock()
 
 
-def open_embedder(name: str) -> Embedder:
+def open_embedder(name: str, bf16: bool = False) -> Embedder:
     """The embedder of a model, one per process, so weights are loaded once and texts are embedded once."""
     with _opening:
-        if name not in _shared:
-            _shared[name] = Embedder(name)
-        return _shared[name]
+        if (name, bf16) not in _shared:
+            _shared[name, bf16] = Embedder(name, bf16)
+        return _shared[name, bf16]
 
 
 def model_of(uri: str) -> str:

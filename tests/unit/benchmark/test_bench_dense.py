@@ -101,6 +101,13 @@ def test_a_text_is_embedded_once_a_process_however_many_retrievers_use_it(minilm
     assert sorted(t for batch in encoded for t in batch) == sorted(set(texts))
 
 
+def test_bfloat16_changes_a_cosine_by_little(minilm):
+    exact, fast = open_embedder(minilm), open_embedder(minilm, bf16=True)
+    assert exact is not fast
+    cosines = [e.embed(DOCUMENTS) @ e.embed(DOCUMENTS).T for e in (exact, fast)]
+    assert np.abs(cosines[0] - cosines[1]).max() < 0.02
+
+
 def test_model_trained_with_prefixes_gets_them_on_both_sides(monkeypatch):
     asked = []
 

@@ -32,8 +32,9 @@ class Letters:
 
     window = 10
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, bf16: bool = False) -> None:
         self.name = name
+        self.bf16 = bf16
         self.letters = "abcd" if "four" not in name else "abcdefgh"
 
     def embed(self, texts, role="document"):
@@ -65,7 +66,13 @@ def test_two_encoders_embed_queries_and_documents():
         wrong.search(["a"], 1)
 
 
-@pytest.mark.parametrize("spec", ["knn", "st:m,mean"])
+def test_options_of_an_embedding_model_combine():
+    assert dense("m,bf16", lambda s: None).parameters == {"model": "m", "window": 10, "bf16": True}
+    assert dense("m,maxsim,bf16", lambda s: None)._embedder.bf16
+    assert dense("m,maxsim", lambda s: None)._embedder.bf16 is False
+
+
+@pytest.mark.parametrize("spec", ["knn", "st:m,mean", "st:a|b,maxsim"])
 def test_a_wrong_argument_is_refused(spec):
     with pytest.raises(PluginError):
         make_retriever(load_registry(), spec)
@@ -73,3 +80,4 @@ def test_a_wrong_argument_is_refused(spec):
 
 def test_maxsim_belongs_to_the_model_before_it():
     assert split_specs("bm25,st:m,maxsim,tfidf") == ["bm25", "st:m,maxsim", "tfidf"]
+    assert split_specs("hybrid:bm25:tuned+st:m,bf16,bm25") == ["hybrid:bm25:tuned+st:m,bf16", "bm25"]

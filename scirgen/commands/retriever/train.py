@@ -1,17 +1,17 @@
-"""Trains an embedding model on a release's train split, with in-batch and hard negatives; the result is used as ``st:DIR``.
+"""Trains an embedding model on a release's train split; the result is used as ``st:DIR``.
 
-sentence-transformers does the training; this module makes the examples, selects the best step on dev, and records the
-settings.
+sentence-transformers does the training; this module makes the examples, selects the best step, and records the
+settings. The loss is in `scirgen.commands.retriever.loss`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scirgen.benchmark.lexical import BM25
 from scirgen.core.errors import ConfigError, InputError
@@ -22,9 +22,19 @@ from scirgen.llm.local.model_files import weights_hash
 from scirgen.qa.release import Release
 from scirgen.qa.tasks import Task
 
+if TYPE_CHECKING:
+    from scirgen.commands.retriever.loss import Example
+
 TrainingTask = Literal["qa", "recommend"]
-_HARD = 7
-"""Negatives are drawn from this many first hits of BM25 that do not answer the question, as in DataFinder."""
+_NEIGHBOURS = 3
+"""Each document is in a batch with this many similar ones: hard negatives that learn, too."""
+_NEAR = 20
+"""They are drawn from so many that BM25 finds by the document's text."""
+_RENEW_EVERY = 100
+"""Steps after which all documents are embedded again for the loss."""
+SelectedOn = Literal["dev", "train"]
+_HELD_OUT = 20
+"""With ``select_on="train"`` one document in this many is kept out of learning, with its questions."""
 
 
 @dataclass(frozen=True)
@@ -33,26 +43,31 @@ class TrainingSettings:
 
     Attributes:
         task: ``qa``: the release's questions; ``recommend``: the queries of that task.
-        steps: optimiser steps. batch: examples per step; each document of a batch is a negative for the others'
-            questions.
+        steps: optimiser steps.
+        batch: documents per step, each with its questions. All other documents of the corpus are negatives.
+        questions: largest number of a document's questions per step.
         learning_rate: peak, after a warm-up over a tenth of the steps.
         max_tokens: largest number of tokens of a text during training; the saved model keeps the base model's window.
         frozen_layers: number of the encoder's lowest layers that, with the word embeddings, are not trained.
-        evaluate_every: steps between two measurements on dev; the best one is kept.
-        dev_queries: dev questions that are measured.
+        evaluate_every: steps between two measurements; the best one is kept.
+        select_on: the measured questions: of ``dev``, or of documents of ``train`` that are held out for it, where dev
+            is what the trained model will be compared on.
+        dev_queries: questions that are measured.
         dev_documents: documents they are ranked among (theirs, filled up at random).
         setting: what of a dataset is read.
-        bf16: compute in bfloat16 where that loses little (autocast): about twice as fast on a CPU or GPU that has it.
+        bf16: compute in bfloat16 where that loses little (autocast): several times as fast on a CPU or GPU that has it.
         seed: of sampling, order and dropout.
     """
 
     task: TrainingTask = "qa"
     steps: int = 500
     batch: int = 32
-    learning_rate: float = 2e-5
+    questions: int = 4
+    learning_rate: float = 5e-5
     max_tokens: int = 128
     frozen_layers: int = 0
     evaluate_every: int = 50
+    select_on: SelectedOn = "dev"
     dev_queries: int = 300
     dev_documents: int = 1000
     setting: str = "without-paper"
@@ -95,7 +110,7 @@ def train_retriever(
     """
     st = _sentence_transformers()
     texts = {d.id: f"{d.title} {d.text}" for d in release.corpus(settings.setting)}
-    train, dev = (_pairs(release, settings.task, split, texts) for split in ("train", "dev"))
+    train, dev = _learned_and_selected(release, texts, settings)
     model = load(SENTENCE, base)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     record = {
@@ -105,16 +120,16 @@ def train_retriever(
     }
     checkpoints = out / "checkpoints"
     _same_settings(out, record)
-    progress(f"mining hard negatives for {settings.steps * settings.batch:,} examples")
-    rows = list(_examples(train, texts, settings))
+    examples = _examples(train, texts, settings)
     _freeze(model, settings.frozen_layers)
+    corpus = [texts[d] for d in sorted(texts)]
     arguments = st["SentenceTransformerTrainingArguments"](
         output_dir=str(checkpoints),
         max_steps=settings.steps,
         per_device_train_batch_size=settings.batch,
         learning_rate=settings.learning_rate,
         warmup_steps=max(1, settings.steps // 10),
-        batch_sampler=st["BatchSamplers"].NO_DUPLICATES,
+        batch_sampler=st["in_order"],
         eval_strategy="steps",
         eval_steps=settings.evaluate_every,
         save_strategy="steps",
@@ -133,8 +148,8 @@ def train_retriever(
     trainer = st["SentenceTransformerTrainer"](
         model=model,
         args=arguments,
-        train_dataset=st["Dataset"].from_list(rows),
-        loss=st["MultipleNegativesRankingLoss"](model),
+        train_dataset=st["Dataset"].from_list(list(_rows(examples, corpus))),
+        loss=st["CorpusLoss"](model, corpus, examples, lambda texts: _encode(st, model, texts, settings), _RENEW_EVERY),
         evaluator=_evaluator(st, dev, texts, settings),
     )
     before = trainer.evaluate()
@@ -145,7 +160,7 @@ def train_retriever(
     model.max_seq_length = window
     model.save_pretrained(str(out))
     record |= {
-        "examples": len(rows),
+        "examples": len(examples),
         "train_queries": len(train.pairs),
         "steps_done": trainer.state.global_step,
         "dev_before": _metrics(before),
@@ -162,17 +177,17 @@ def _sentence_transformers() -> Mapping[str, Any]:
         import sentence_transformers as st
         import torch
         from datasets import Dataset
-        from sentence_transformers.evaluation import InformationRetrievalEvaluator
-        from sentence_transformers.losses import MultipleNegativesRankingLoss
-        from sentence_transformers.training_args import BatchSamplers
+
+        from scirgen.commands.retriever.loss import CorpusLoss, Evaluator, autocast, in_order
     return {
         "SentenceTransformerTrainer": st.SentenceTransformerTrainer,
         "SentenceTransformerTrainingArguments": st.SentenceTransformerTrainingArguments,
         "Dataset": Dataset,
-        "InformationRetrievalEvaluator": InformationRetrievalEvaluator,
-        "MultipleNegativesRankingLoss": MultipleNegativesRankingLoss,
-        "BatchSamplers": BatchSamplers,
+        "Evaluator": Evaluator,
+        "CorpusLoss": CorpusLoss,
+        "in_order": in_order,
         "accelerator": torch.accelerator,
+        "autocast": autocast,
     }
 
 
@@ -196,19 +211,82 @@ def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str,
     return _Split(pairs, gold)
 
 
-def _examples(train: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> Iterator[dict[str, str]]:
-    """Examples for all steps: a question, a document that answers it, and one that BM25 finds and that does not."""
+def _learned_and_selected(
+    release: Release, texts: Mapping[str, str], settings: TrainingSettings
+) -> tuple[_Split, _Split]:
+    train = _pairs(release, settings.task, "train", texts)
+    if settings.select_on == "dev":
+        return train, _pairs(release, settings.task, "dev", texts)
+    documents = sorted({d for _, d in train.pairs})
+    held = set(Random(settings.seed).sample(documents, max(1, len(documents) // _HELD_OUT)))
+    asked = {
+        q for q, d in train.pairs if d in held
+    }  # a question of a held-out document is not learned from another one
+    parts = [
+        _Split(
+            [p for p in train.pairs if (p[0] in asked) is chosen],
+            {q: g for q, g in train.gold.items() if (q in asked) is chosen},
+        )
+        for chosen in (False, True)
+    ]
+    if not parts[0].pairs:
+        raise InputError(f"the train split of {release.folder} is too small to hold documents out of it")
+    return parts[0], parts[1]
+
+
+def _examples(train: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> list[Example]:
+    """Examples for all steps: documents with some of their questions each, in random order, similar documents together."""
+    from scirgen.commands.retriever.loss import Example
+
     random = Random(settings.seed)
+    place = {d: i for i, d in enumerate(sorted(texts))}
+    asked: dict[str, dict[str, None]] = {}
+    for question, document in train.pairs:
+        asked.setdefault(document, {})[question] = None
+    near = _neighbours({d: texts[d] for d in asked})
     wanted = settings.steps * settings.batch
-    drawn = train.pairs if len(train.pairs) <= wanted else random.sample(train.pairs, wanted)
+    ordered: list[Example] = []
+    while len(ordered) < wanted:
+        waiting: dict[str, list[Example]] = {}
+        for document, found in sorted(asked.items()):
+            questions = random.sample(list(found), len(found))
+            for at in range(0, len(questions), settings.questions):
+                some = tuple(questions[at : at + settings.questions])
+                also = tuple(tuple(place[d] for d in sorted(train.gold[q] - {document})) for q in some)
+                waiting.setdefault(document, []).append(Example(place[document], some, also))
+        turns = [d for d, examples in waiting.items() for _ in examples]
+        random.shuffle(turns)
+        for document in turns:
+            if waiting[document]:
+                similar = [d for d in near[document] if waiting[d]]
+                chosen = random.sample(similar, min(_NEIGHBOURS, len(similar)))
+                ordered += [waiting[d].pop() for d in (document, *chosen)]
+    return ordered[:wanted]
+
+
+def _neighbours(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """For each document the ids of those that BM25 finds by its text."""
     ids = sorted(texts)
     model = BM25()
     model.index([texts[d] for d in ids])
-    found = model.search([q for q, _ in drawn], _HARD + 5).documents.tolist()
-    for (query, document), positions in zip(drawn, found, strict=True):
-        hard = [ids[p] for p in positions if p >= 0 and ids[p] not in train.gold[query]][:_HARD]
-        negative = random.choice(hard or [d for d in ids if d != document])
-        yield {"anchor": query, "positive": texts[document], "negative": texts[negative]}
+    found = model.search([texts[d] for d in ids], _NEAR + 1).documents.tolist()
+    return {d: [ids[p] for p in hits if p >= 0 and ids[p] != d] for d, hits in zip(ids, found, strict=True)}
+
+
+def _rows(examples: Sequence[Example], corpus: Sequence[str]) -> Iterator[dict[str, str | int]]:
+    """Columns document, question 0, 1, ... and label; short rows repeat a question, which the loss ignores."""
+    width = max(len(e.questions) for e in examples)
+    for label, example in enumerate(examples):
+        questions = {f"question_{i}": example.questions[i % len(example.questions)] for i in range(width)}
+        yield {"document": corpus[example.document], **questions, "label": label}
+
+
+def _encode(st: Mapping[str, Any], model: Any, texts: Sequence[str], settings: TrainingSettings) -> Any:
+    training = model.training
+    with st["autocast"](model, settings.bf16):
+        found = model.encode(list(texts), convert_to_tensor=True, normalize_embeddings=True, show_progress_bar=False)
+    model.train(training)
+    return found.float().clone()
 
 
 def _evaluator(st: Mapping[str, Any], dev: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
@@ -218,7 +296,8 @@ def _evaluator(st: Mapping[str, Any], dev: _Split, texts: Mapping[str, str], set
     documents = {d for q in chosen for d in dev.gold[q]}
     rest = sorted(set(texts) - documents)
     documents |= set(random.sample(rest, max(0, min(len(rest), settings.dev_documents - len(documents)))))
-    return st["InformationRetrievalEvaluator"](
+    return st["Evaluator"](
+        settings.bf16,
         queries={str(i): q for i, q in enumerate(chosen)},
         corpus={d: texts[d] for d in sorted(documents)},
         relevant_docs={str(i): dev.gold[q] for i, q in enumerate(chosen)},

@@ -1,0 +1,1 @@
+"""Training of embedding models for retrieval."""
