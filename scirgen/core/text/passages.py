@@ -2,48 +2,62 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from langchain_text_splitters import TextSplitter
-
-_TOKEN = re.compile(r"\S+")
+_WORD = re.compile(r"\S+\s*")
 
 
-def windows(text: str, tokens: int) -> list[tuple[int, int]]:
-    """[start, end) of runs of at most ``tokens`` whitespace-separated tokens, in order; the last run may be shorter.
+def count_words(text: str) -> int:
+    """Whitespace-separated tokens of a text."""
+    return len(text.split())
+
+
+def words(text: str) -> list[str]:
+    """The text in pieces of one whitespace-separated token each, with the white space behind it."""
+    return _WORD.findall(text)
+
+
+def windows(
+    text: str,
+    most: int,
+    *,
+    pieces: Callable[[str], Iterable[str]] = words,
+    length: Callable[[str], int] = count_words,
+) -> list[tuple[int, int]]:
+    """[start, end) of runs of pieces of at most ``most`` each, in order; a piece that alone is longer is a run by itself.
 
     Args:
         text: the text to cut. White space between two runs belongs to neither.
-        tokens: largest number of tokens in a run. Runs do not overlap: the splitter's start index is exact only then.
+        most: largest length of a run. Runs do not overlap: the splitter's start index is exact only then.
+        pieces: cuts the text into pieces that stay whole; together they are the text, and each has more than white space.
+        length: the length of a piece; that of a run is their sum, and "" has none.
     """
     if not text.strip():
         return []
-    made = _splitter(tokens).create_documents([text])
+    made = _splitter()(most, pieces, length).create_documents([text])
     starts = [int(document.metadata["start_index"]) for document in made]
     return [(start, start + len(document.page_content)) for start, document in zip(starts, made, strict=True)]
 
 
-@lru_cache(maxsize=8)
-def _splitter(tokens: int) -> TextSplitter:
+@lru_cache(maxsize=1)
+def _splitter() -> type:
     # Imported on first use, because it takes 0.4 s.
     from langchain_text_splitters import TextSplitter
-    from langchain_text_splitters.base import Tokenizer, split_text_on_tokens
 
-    class WordSplitter(TextSplitter):
-        """Counts whitespace-separated tokens, and keeps the text between them as it is."""
+    # A piece longer than a run is nothing to warn about here.
+    logging.getLogger("langchain_text_splitters.base").setLevel(logging.ERROR)
+
+    class PieceSplitter(TextSplitter):
+        """Joins pieces to runs, and keeps the text between them as it is."""
+
+        def __init__(self, most: int, pieces: Callable[[str], Iterable[str]], length: Callable[[str], int]) -> None:
+            super().__init__(most, 0, length, add_start_index=True)
+            self._pieces = pieces
 
         def split_text(self, text: str) -> list[str]:
-            bounds = [match.span() for match in _TOKEN.finditer(text)]
-            numbered = Tokenizer(
-                chunk_overlap=0,
-                tokens_per_chunk=tokens,
-                encode=lambda _: list(range(len(bounds))),
-                decode=lambda run: text[bounds[run[0]][0] : bounds[run[-1]][1]],
-            )
-            return split_text_on_tokens(text=text, tokenizer=numbered)
+            return self._merge_splits(self._pieces(text.lstrip()), "")
 
-    settings: dict[str, Any] = {"chunk_size": tokens, "chunk_overlap": 0, "strip_whitespace": False}
-    return WordSplitter(**settings, length_function=lambda text: len(text.split()), add_start_index=True)
+    return PieceSplitter

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from scirgen.core.records import BlockKind, Document, SectionClass, SectionLabel
+from scirgen.core.text.passages import windows
 from scirgen.core.text.sentences import PROSE, document_sentences
 
 _CITED = PROSE | {BlockKind.CAPTION}
@@ -66,9 +68,9 @@ def is_prose(text: str) -> bool:
 
 
 def tokens(text: str) -> int:
-    """A careful estimate of how many tokens a text takes."""
+    """A careful estimate of how many tokens a text takes, with the number before it."""
     chinese = len(re.findall(r"[一-鿿]", text))
-    return int((len(text) - chinese) / _CHARACTERS_A_TOKEN) + chinese + 4
+    return int((len(text) - chinese) / _CHARACTERS_A_TOKEN) + chinese + 4 if text else 0
 
 
 def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]:
@@ -76,13 +78,17 @@ def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]
 
     A sentence that alone takes more is a run by itself.
     """
-    runs: list[list[Sentence]] = []
-    room = 0
-    for sentence in sentences:
-        need = tokens(sentence.text)
-        if not runs or need > room:
-            runs.append([])
-            room = most_tokens
-        runs[-1].append(sentence)
-        room -= need
-    return runs
+    text = "".join(f"{s.text}\n" for s in sentences)
+    following = iter(sentences)
+    return [
+        list(islice(following, text.count("\n", start, end) + 1))
+        for start, end in windows(text, most_tokens, pieces=_lines, length=_line_tokens)
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _line_tokens(line: str) -> int:
+    return tokens(line.rstrip())

@@ -145,6 +145,13 @@ def test_passages_lose_no_word(text: str) -> None:
     assert " ".join(passages(text)).split() == text.split()
 
 
+def test_passages_end_between_sentences_and_keep_their_length() -> None:
+    line = " ".join(f"Sensor {n} measured the depth of snow in the valley." for n in range(12))
+    made = passages(f"{line}\n\n{line}", 40)
+    assert all(len(passage.split()) <= 40 and passage.endswith(".") for passage in made)
+    assert len(made) == 6
+
+
 def test_rank_puts_the_passage_with_the_rare_words_first() -> None:
     assert rank("snowfall in winter", ["rain in summer", "the snowfall of winter", "in in in"])[0] == 1
 
