@@ -252,6 +252,8 @@ def mark_references(groups: list[Group]) -> list[Group]:
 
 def _whole_entries(parts: Sequence[Group]) -> list[Group]:
     """References, one group an entry, from pieces of them; what the publisher prints behind the list is not part of it."""
+    if not any(_YEAR.search(part.text) or _ADDRESS.search(part.text) for part in parts):
+        return list(parts)  # prose about references
     begins = [bool(_ITEM_NUMBER.match(part.text)) for part in parts]
     numbered = sum(begins) > 0.5 * len(parts)
     if not numbered:

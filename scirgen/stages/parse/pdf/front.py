@@ -29,6 +29,9 @@ _PARTS = re.compile(
     r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting|participants|materials? and methods|results?|findings"
     r"|conclusions?|interpretation|significance|data sources|main outcomes?.*|antecedentes|objetivos?|metodos|resultados|conclusion(?:es)?|introducao|conclusao)$"
 )
+_COPYRIGHT = re.compile(
+    r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
+)
 _OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
 
 
@@ -64,11 +67,14 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
     if not front.abstract and not (labelled and intro == front.body_start):
         intro = next((i for i in head if i > (title or 0) and _opens_body(groups[i])), intro)
-        front.abstract = _unlabelled(groups, head, title, intro, body) or _before(groups, head, title, intro) or []
+        front.abstract = (
+            _unlabelled(groups, head, title, intro, body) or _before(groups, head, title, intro, body) or []
+        )
         if front.abstract:
             front.body_start = groups.index(front.abstract[-1]) + 1
         elif not labelled:
-            front.body_start = _first_prose(groups, head, title, body)
+            prose = _first_prose(groups, head, title, body)
+            front.body_start = prose if intro is None else min(prose, intro)
     _mark_rest(groups, front, title, body)
     return front
 
@@ -129,7 +135,8 @@ def _labelled(groups: list[Group], head: Sequence[int]) -> dict[int, str]:
     for i in head:
         text = groups[i].text
         if kind_of_heading(text) == "abstract":
-            found[i] = plain(text)
+            repeated = i + 1 < len(groups) and plain(groups[i + 1].text) == plain(text)  # a running head above it
+            found |= {} if repeated else {i: plain(text)}
             continue
         match = _RUN_IN.match(text)
         if match and len(text) > _MIN_ABSTRACT / 2:
@@ -215,7 +222,9 @@ def _opens_body(group: Group) -> bool:
     return (name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < 40) or bool(numbered)
 
 
-def _before(groups: list[Group], head: Sequence[int], title: int | None, intro: int | None) -> list[Group] | None:
+def _before(
+    groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
+) -> list[Group] | None:
     """The last prose between title and introduction, where nothing but its place shows that it is the abstract."""
     if title is None or intro is None:
         return None
@@ -228,6 +237,8 @@ def _before(groups: list[Group], head: Sequence[int], title: int | None, intro: 
     while taken[0] - 1 in prose and not _other_setting(groups[taken[0] - 1], groups[taken[0]]):
         taken.insert(0, taken[0] - 1)
     found = [groups[i] for i in taken]
+    if len(found) > 3 and all(abs(g.style.size - body.size) < 0.4 and g.style.font == body.font for g in found):
+        return None  # an introduction without a heading
     return found if sum(len(g.text) for g in found) >= _MIN_ABSTRACT else None
 
 
@@ -313,6 +324,6 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
 
 
 def strip_label(text: str) -> str:
-    """The abstract's text without its label and without the paper's title in brackets."""
+    """The abstract's text without its label, the paper's title in brackets and the publisher's copyright behind it."""
     text = _RUN_IN.sub("", text, count=1) if _RUN_IN.match(text) else text
-    return _OWN_TITLE.sub("", text, count=1)
+    return _COPYRIGHT.sub("", _OWN_TITLE.sub("", text, count=1))

@@ -26,6 +26,8 @@ _ITALIC = re.compile(r"ital|obliq|[-.](?:it|i|bi|ri)$|cmti|cmmi|slant|sfti", re.
 _MATH = re.compile(r"cmmi|cmsy|cmex|msam|msbm|math|symbol|mtsy|mtmi|mtex|rmtmi|stix.*math|eufm|mt-?extra|mth", re.I)
 _SUBSETTED = re.compile(r"ff|fi|fl|ffi|ffl|[–—−\-°′’“”\d.,]{1,3}")
 _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
+_SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
+_SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
 _CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’'])\s*$")
 
 
@@ -221,6 +223,9 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         runs.append(Run(text, _run_style(span, text, runs), raised, span["bbox"][0]))
     if runs and ends_in_accent(runs[-1].text):
         runs[-1].text = composed(runs[-1].text)
+    if _SPACED.fullmatch("".join(run.text for run in runs).strip()):
+        for run in runs:
+            run.text = _SPACE_WITHIN.sub("", run.text)
     _, y0, _, y1 = raw["bbox"]
     solid = [s["bbox"] for s in spans if s["text"].strip()]
     left, right = min(b[0] for b in solid), max(b[2] for b in solid)

@@ -72,6 +72,9 @@ def _cut(lines: list[Line], depth: int, known: Interval | None) -> list[Region]:
             plain += strips[index]
             index += 1
             continue
+        if _ends_paragraph(strips, index, gutter):
+            plain += strips[index]
+            index += 1
         if plain:
             regions.append(_plain(plain))
             plain = []
@@ -133,6 +136,16 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
         if gutter is not None:
             return _without_next_heading(strips, start, end, gutter), gutter
     return start, None
+
+
+def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> bool:
+    """Whether the band's first line is the short last line of a paragraph that runs across the gutter right above it."""
+    first, above = strips[start], strips[start - 1] if start else []
+    if len(first) != 1 or first[0].x1 > gutter[0] or not any(b.x0 < gutter[0] and b.x1 > gutter[1] for b in above):
+        return False
+    last = max(above, key=lambda line: line.y1)
+    close = first[0].y0 - last.y1 < 0.5 * first[0].size
+    return close and first[0].style == last.style and abs(first[0].x0 - last.x0) < 3
 
 
 def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:

@@ -17,7 +17,7 @@ from scirgen.stages.parse.pdf.terms import kind_of_heading
 _END = re.compile(r"[.!?:;。？！：；][\"'”’)\]]*$")
 _BULLET = re.compile(r"^(?:[•·▪◦‣●○■□–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|\d{1,2}\.)$")
 _ENTRY = re.compile(r"^\[?\d{1,3}[\].]\s+\S")
-_SUBSECTION = re.compile(r"^\d{1,2}(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
+_SUBSECTION = re.compile(r"^(?:\d{1,2}|[A-H])(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
 _NUMBERED = re.compile(
     r"^(?:(?:Appendix|Section)\s+)?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z](?:\.?\d{1,2})*|[IVX]{1,5}|[a-z]|[IVX]+-[A-Z]\d?)[.):]?\s+\S"
 )
@@ -258,7 +258,7 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
         return True
     if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
         return True
-    if _wraps(a, b, shape):
+    if _wraps(a, b, shape) or (_is_one_title(a, b, shape) and step < 1.35 * size):
         return False
     if shape.hanging:
         return abs(b.x0 - left) < 2.5 and (a.x0 - b.x0 > 3 or _END.search(a.text) is not None)
@@ -282,6 +282,14 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     centre = (shape.left + shape.right) / 2
     centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b)) and b.x0 > a.x0 + 5
     return hangs or centred
+
+
+def _is_one_title(a: Line, b: Line, shape: _Shape) -> bool:
+    """Whether both lines are centred in one bold type that is not the body's: a title over several lines."""
+    centre = (shape.left + shape.right) / 2
+    centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b))
+    pure = min(a.share, b.share) >= 0.9 and a.style == b.style and a.style != shape.style
+    return centred and pure and a.style.bold and not _NUMBERED.match(b.text)
 
 
 def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:

@@ -76,7 +76,9 @@ def _ranks(accepted: Sequence[Candidate], votes: dict[StyleKey, Counter[int]]) -
         by_key[c.key].append(c)
     ranks = {key: votes[key].most_common(1)[0][0] for key in by_key if votes[key]}
     main = {
-        k for k, members in by_key.items() if k not in ranks and any(c.name in ("main", "references") for c in members)
+        k
+        for k, members in by_key.items()
+        if k not in ranks and 4 * sum(c.name in ("main", "references", "back") for c in members) >= len(members)
     }
     if main:
         strongest = max(_prominence(k)[0] for k in main)

@@ -1,0 +1,99 @@
+"""Accepts headings that the classifier is unsure of because they stand in a series: one type, one scheme of numbers, or one form.
+
+The classifier has seen few papers with headings in the body's own size ("II. METHODS" in small capitals, "B. Sampling" in italics,
+"Sampling. We took ..." in bold).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.pdf.headings.candidates import Candidate
+from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.paragraphs import Group
+
+_SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
+_LEAST_SCORE: Final = 0.1
+_STATEMENT: Final = re.compile(
+    r"^(?:theorem|lemma|proposition|corollary|definition|remark|example|proof|conjecture|axiom|claim|assumption|exercise|note|hypothesis"
+    r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
+    re.I,
+)
+
+
+def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+    """Raise the score of candidates in a series to ``threshold``."""
+    for members in (*_numbered(found), *_run_ins(found, body)):
+        if len(members) >= 3:
+            _accept([c for c in members if _is_title(c, groups, body)], len(members), threshold)
+    _accept_alike(found, groups, body, threshold)
+
+
+def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Candidates of one type whose numbers go on in one scheme."""
+    series: dict[tuple[object, str], list[Candidate]] = defaultdict(list)
+    for c in found:
+        if c.number is not None and c.number.scheme in _SCHEMES and len(c.group.lines) <= 3 and not c.run_in:
+            series[(c.key, c.number.scheme)].append(c)
+    return [members for members in series.values() if max(c.number.values[-1] for c in members if c.number) >= 2]
+
+
+def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
+    """Bold beginnings of long paragraphs that end in a stop or a colon, and lettered ones; all in one type, at least five in the paper."""
+    series: dict[tuple[object, bool], list[Candidate]] = defaultdict(list)
+    for c in found:
+        lettered = c.number is not None and c.number.scheme == "lower"
+        bold = c.style.bold and not body.bold and c.ended and c.text[:1].isupper()
+        if c.run_in and c.group.kind is BlockKind.PARAGRAPH and (lettered or bold):
+            series[(c.key, lettered)].append(c)
+    return [members for (_, lettered), members in series.items() if len(members) >= (3 if lettered else 5)]
+
+
+def _accept(apart: Sequence[Candidate], members: int, threshold: float) -> None:
+    if len(apart) >= 3 and len(apart) >= 0.7 * members:
+        for c in apart:
+            c.score = max(c.score, threshold)
+
+
+def _accept_alike(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+    """Accept what is set in a type that most others of its kind are headings in."""
+    alike: dict[tuple[object, ...], list[Candidate]] = defaultdict(list)
+    for c in found:
+        if not c.run_in and c.share > 0.9 and c.group.kind is not BlockKind.TABLE:
+            alike[c.key[1:5]].append(c)
+    for members in alike.values():
+        sure = sum(c.score >= threshold for c in members)
+        if sure >= 3 and sure >= 0.6 * len(members):
+            for c in members:
+                if c.score >= _LEAST_SCORE and _is_title(c, groups, body):
+                    c.score = max(c.score, threshold)
+
+
+def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
+    if c.run_in:
+        long = len(c.group.text) - len(c.text) > 100 and len(c.text.split()) <= 10
+        return long and not _STATEMENT.match(c.text)
+    return _set_apart(c, body) and _above_prose(c, groups)
+
+
+def _set_apart(c: Candidate, body: Style) -> bool:
+    """Whether a line differs from the body in type, in capitals or by being centred, has words, and does not end as a sentence."""
+    group = c.group
+    left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
+    centred = left > 2.5 * body.size and abs(left - right) < 1.2 * body.size
+    distinct = c.style.bold != body.bold or c.style.italic != body.italic or c.style.size > body.size + 0.4
+    small_capitals = c.style.font != body.font and bool(re.search(r"csc|caps|smallcap|-sc\b", c.style.font, re.I))
+    words = re.findall(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}", c.text)
+    whole = (
+        c.text[-1:] not in ".;,:" and group.kind is not BlockKind.TABLE and max(line.math for line in group.lines) < 0.4
+    )
+    return (centred or distinct or small_capitals or c.key[5]) and bool(words) and whole
+
+
+def _above_prose(c: Candidate, groups: Sequence[Group]) -> bool:
+    following = groups[c.index + 1 : c.index + 4]
+    return any(g.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and len(g.text) > 60 for g in following)
