@@ -86,7 +86,9 @@ def _corrupted(
         match = rng.choice(held)
         yield (
             "number",
-            pair.answer[: match.start()] + _other_number(match.group(), entry, rng) + pair.answer[match.end() :],
+            pair.answer[: match.start()]
+            + _other_number(match.group(), entry.context, rng)
+            + pair.answer[match.end() :],
         )
     if match := _YES_NO.match(pair.answer):
         word = {"yes": "No", "no": "Yes"}[match.group().lower()]
@@ -107,7 +109,7 @@ def _holds(text: str, number: str) -> bool:
     return re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", text) is not None
 
 
-def _other_number(number: str, entry: Entry, rng: random.Random) -> str:
+def _other_number(number: str, context: str, rng: random.Random) -> str:
     """Another number of the same form (digits, decimals; years stay near) that the context does not hold."""
     while True:
         if re.fullmatch(r"(1[89]|20)\d\d", number):
@@ -119,5 +121,26 @@ def _other_number(number: str, entry: Entry, rng: random.Random) -> str:
             other = "".join(digits)
             if len(number) == 1:
                 other = str(rng.randint(2, 19))
-        if other != number and not _holds(entry.context, other):
+        if other != number and not _holds(context, other):
             return other
+
+
+def of_pairs(pairs: Sequence[tuple[str, str, str, str]], seed: int = 0) -> Iterator[tuple[int, str, str]]:
+    """Of true answers the answer of another question of the same dataset and type, and one with other digits.
+
+    Args:
+        pairs: dataset, question type, answer and evidence of each.
+        seed: same seed, same answers. Digits are drawn, so that they share no list with the filter's own alternatives.
+
+    Yields:
+        The original's index, "swap" or "number", and the false answer.
+    """
+    for at, (dataset, kind, answer, evidence) in enumerate(pairs):
+        rng = random.Random(derived_seed("pairs", seed, dataset, kind, answer))
+        others = sorted({a for d, k, a, _ in pairs if (d, k) == (dataset, kind) and a.lower() != answer.lower()})
+        if others and not _YES_NO.match(answer):
+            yield at, "swap", rng.choice(others)
+        if held := list(_NUMBER.finditer(answer)):
+            match = rng.choice(held)
+            other = _other_number(match.group(), f"{answer}\n{evidence}", rng)
+            yield at, "number", answer[: match.start()] + other + answer[match.end() :]

@@ -1,7 +1,7 @@
-"""Labelled pairs of a strong writer: what the filter's default rejects of the true and of each kind of false answers, out of sample.
+"""Fits the ensemble of the bundled scorer on labelled answers, and says what the filter's default rejects of each kind, out of sample.
 
-Reads ``pairs/`` of ``$SCIRGEN_REALDATA``. The ensemble is fitted again without the dataset that is judged (leave one dataset out), so that no answer
-is judged by coefficients that saw it; the gate ``not_supported`` and ``contrast`` with their defaults are rows of their own and part of the total.
+Each answer is judged by coefficients that were fitted without its dataset or its piece of evidence; the pieces "held" were never fitted on.
+Measured log-probabilities stay in ``--cache``: a run that was cut short goes on where it stopped. ``--write`` stores the shipped coefficients.
 """
 
 from __future__ import annotations
@@ -9,95 +9,146 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
+import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
-from scirgen.commands.calibrate.ensemble import fit, measure
+from benchmarks.labelled_pairs import TRUE, Row, rivals, rows
+from scirgen.commands.calibrate.ensemble import Fitted, Measured, fit, measure, write
 from scirgen.commands.calibrate.quality import Judged, auc_interval, roc_auc
 from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import QAPair, Score, Span
+from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.base import ModelIdentity
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_scoring
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.contrast import CLAIM_THRESHOLD, ContrastScorer
+from scirgen.stages.filter.faithfulness.ensemble import SHIPPED
+from scirgen.stages.filter.faithfulness.rival import Rival, RivalScorer
 from scirgen.stages.filter.gates.evidence import NotSupportedGate
 
-KINDS = ("swap", "number", "negated", "subtle", "flip")
+DESCRIPTION: Final = (
+    "benchmarks/data/hand_pairs.jsonl without its held-out part, and answers of a strong language model to questions about five datasets "
+    "of ScIRGen-Geo and one paper, with swaps and changed digits made of them (benchmarks/labelled_pairs.py)."
+)
+PARTS: Final = ("strong", "hand", "held")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness_pairs", description=__doc__)
     parser.add_argument("--model", default="bundled:smollm2-135m", help="any scorer's URI")
-    parser.add_argument("--first", type=int, help="only so many pairs, for a quick look")
-    parser.add_argument("--cache", type=Path, help="keep measured log-probabilities in this file")
+    parser.add_argument(
+        "--cache", type=Path, default=Path(".faithfulness-cache.sqlite"), help="measured log-probabilities"
+    )
+    parser.add_argument("--part", action="append", choices=PARTS, help="only these answers; default: all")
+    parser.add_argument(
+        "--rejected", type=float, default=0.04, help="share of true answers that the threshold may reject"
+    )
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="store the coefficients that ship with scirgen")
     arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     result = asyncio.run(run(arguments))
-    print_table(result)
+    print_tables(result)
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
-def labelled(folder: Path) -> list[dict[str, Any]]:
-    """The written pairs and their corruptions, then the subtle ones with the dataset of the pair they are of."""
-    strong = [json.loads(line) for line in (folder / "strong-dev.jsonl").read_text(encoding="utf-8").splitlines()]
-    origin = {row["id"]: row for row in strong}
-    subtle = [json.loads(line) for line in (folder / "subtle-dev.jsonl").read_text(encoding="utf-8").splitlines()]
-    return strong + [{**row, "made": "subtle", "dataset": origin[row["of"]]["dataset"]} for row in subtle]
+@asynccontextmanager
+async def _opened(arguments: argparse.Namespace) -> Any:
+    config, resources, registry = Config(models=ModelsConfig(generator=arguments.model)), Resources(), load_registry()
+    session = CachedScoreSession(
+        await open_scoring(arguments.model, config, registry), cache=ReplyCache.open(arguments.cache)
+    )
+    writer: Any = SimpleNamespace(identity=ModelIdentity("given", "rivals", ""))
+    with tempfile.TemporaryDirectory() as folder:
+        yield StageContext(
+            config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(folder),
+            writer, session, stage="filter", key="benchmark",
+        )  # fmt: skip
+    await session.aclose()
 
 
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    rows = labelled(Path(os.environ.get("SCIRGEN_REALDATA", "../shared/data")) / "pairs")[: arguments.first]
-    pairs = [_pair(n, row) for n, row in enumerate(rows)]
-    materials = [Material(None, (), "\n".join(row["evidence"])) for row in rows]
-    config, resources = Config(models=ModelsConfig(generator=arguments.model)), Resources()
-    model = await open_scoring(arguments.model, config, load_registry())
-    session = CachedScoreSession(model, cache=ReplyCache.open(arguments.cache or ":memory:"))
-    with tempfile.TemporaryDirectory() as folder:
-        ctx = StageContext(
-            config, resources, PromptLibrary(resources), Taxonomies(resources), load_registry(), Path(folder),
-            None, session, stage="filter", key="benchmark",
-        )  # fmt: skip
-        labels = [(row["label"] == "faithful", row["dataset"], row["made"]) for row in rows]
-        measured = await measure(pairs, labels, materials, ctx)
-        known = [m for m in measured if not isinstance(m, Exception)]
-        fitted = fit(known, session.identity, description="benchmark")
-        contrast = [(await ContrastScorer().score([p], m, ctx))[0] for p, m in zip(pairs, materials, strict=True)]
-        gate = [NotSupportedGate().judge(p, m, ctx) for p, m in zip(pairs, materials, strict=True)]
-    await session.aclose()
-    limits = {group: one.threshold for group, one in fitted.file.groups.items()}
-    outside = iter(fitted.outside)
-    values = [None if isinstance(m, Exception) else next(outside) for m in measured]
-    decided = {
-        "ensemble": [
-            v is not None and not isinstance(m, Exception) and v <= limits.get(m.group, 0.0)
-            for v, m in zip(values, measured, strict=True)
-        ],
-        "contrast": [_falls(s) for s in contrast],
-        "not_supported": [not verdict.accept for verdict in gate],
-    }
-    decided["all three"] = [any(row) for row in zip(*decided.values(), strict=True)]
+    parts = arguments.part or PARTS
+    every = [r for r in rows() if r.part in parts]
+    async with _opened(arguments) as ctx:
+        plain = await _measured(every, ctx)
+        answered = [replace(r, pair=await _with_rival(r.pair, text, ctx)) for r, text in rivals(every)]
+        twice = await _measured(answered, ctx)
+        fitted_on = [m for r, m in zip(every, plain, strict=True) if r.part != "held"] + twice
+        fitted = fit(fitted_on, ctx.scorer.identity, description=DESCRIPTION, rejected=arguments.rejected)
+        decided = {
+            "ensemble": _below(every, plain, fitted),
+            "contrast": await _contrast(every, ctx),
+            "not_supported": _gate(every, ctx),
+        }
+    decided["all three"] = [any(flags) for flags in zip(*decided.values(), strict=True)]
+    if arguments.write:
+        write(SHIPPED / f"{arguments.model.partition(':')[2]}.json", fitted)
+    outside = _outside(every, plain, fitted)
     return {
-        "model": str(session.identity), "failed": len(measured) - len(known),
-        "rejected": {name: _shares(rows, flags) for name, flags in decided.items()}, "auc": _auc(rows, values),
+        "model": str(ctx.scorer.identity), "thresholds": {g: one.threshold for g, one in fitted.file.groups.items()},
+        "rejected": {part: {n: _shares(every, flags, part) for n, flags in decided.items()} for part in parts},
+        "auc": {part: _auc(every, outside, part) for part in parts},
+        "rival": fitted.summary(fitted_on).get("text+rival"),
     }  # fmt: skip
 
 
-def _pair(number: int, row: dict[str, Any]) -> QAPair:
-    spans = tuple(Span(document_id="", start=0, end=len(text), text=text) for text in row["evidence"])
-    return QAPair(
-        id=f"{row['id']}-{number}", dataset_id=row["dataset"], question=row["question"], answer=row["answer"],
-        question_type=row["question_type"], evidence=spans,
-    )  # fmt: skip
+async def _measured(answers: Sequence[Row], ctx: StageContext) -> list[Measured]:
+    """Raises the first error: figures of a part of the answers would look like those of all."""
+    labels = [(r.faithful, r.fold, r.made) for r in answers]
+    found = await measure([r.pair for r in answers], labels, [_material(r) for r in answers], ctx)
+    for one in found:
+        if isinstance(one, Exception):
+            raise one
+    return [one for one in found if isinstance(one, Measured)]
+
+
+def _material(row: Row) -> Material:
+    return Material(None, (), "\n".join(s.text for s in row.pair.evidence))
+
+
+async def _with_rival(pair: QAPair, text: str, ctx: StageContext) -> QAPair:
+    material = Material(None, (), "\n".join(s.text for s in pair.evidence))
+    (score,) = await RivalScorer().compared([pair], {pair.id: Rival(text, "")}, material, ctx)
+    if isinstance(score, Exception):
+        raise score
+    return pair.model_copy(update={"scores": (score,)})
+
+
+def _outside(answers: Sequence[Row], measured: Sequence[Measured], fitted: Fitted) -> list[float]:
+    """The probability of each answer; from coefficients of the other folds where it was fitted on."""
+    left_out = iter(fitted.outside)
+    found = []
+    for row, one in zip(answers, measured, strict=True):
+        known = None if row.part == "held" else next(left_out)
+        found.append(fitted.file.groups[one.group].probability(one.values) if known is None else known)
+    return found
+
+
+def _below(answers: Sequence[Row], measured: Sequence[Measured], fitted: Fitted) -> list[bool]:
+    values = _outside(answers, measured, fitted)
+    return [v <= fitted.file.groups[m.group].threshold for v, m in zip(values, measured, strict=True)]
+
+
+async def _contrast(answers: Sequence[Row], ctx: StageContext) -> list[bool]:
+    return [_falls((await ContrastScorer().score([r.pair], _material(r), ctx))[0]) for r in answers]
+
+
+def _gate(answers: Sequence[Row], ctx: StageContext) -> list[bool]:
+    return [not NotSupportedGate().judge(r.pair, _material(r), ctx).accept for r in answers]
 
 
 def _falls(score: Score | Exception) -> bool:
@@ -106,35 +157,54 @@ def _falls(score: Score | Exception) -> bool:
     return score.value <= (ContrastScorer.default_threshold if score.threshold is None else CLAIM_THRESHOLD)
 
 
-def _shares(rows: Sequence[dict[str, Any]], flags: Sequence[bool]) -> dict[str, str]:
-    groups = {"true": [f for r, f in zip(rows, flags, strict=True) if r["label"] == "faithful"]}
-    for kind in KINDS:
-        groups[kind] = [f for r, f in zip(rows, flags, strict=True) if r["label"] != "faithful" and r["made"] == kind]
-    return {name: f"{sum(found)} of {len(found)}" for name, found in groups.items()}
+def _kinds(answers: Sequence[Row], part: str) -> Iterator[str]:
+    made = {r.made for r in answers if r.part == part}
+    yield from sorted(made, key=lambda kind: (kind not in TRUE, kind))
 
 
-def _auc(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for kind in KINDS:
+def _shares(answers: Sequence[Row], flags: Sequence[bool], part: str) -> dict[str, str]:
+    found = {}
+    for kind in _kinds(answers, part):
+        mine = [f for r, f in zip(answers, flags, strict=True) if r.part == part and r.made == kind]
+        found[kind] = f"{sum(mine)} of {len(mine)}"
+    return found
+
+
+def _auc(answers: Sequence[Row], values: Sequence[float], part: str) -> Mapping[str, Any]:
+    """Of each kind of false answers against the true ones of its part; yes and no among themselves."""
+    found = {}
+    for kind in (k for k in _kinds(answers, part) if k not in TRUE):
+        polar = {"flip"} if kind == "flip" else set()
         judged = [
-            Judged(v, r["label"] == "faithful")
-            for r, v in zip(rows, values, strict=True)
-            if v is not None and (r["label"] == "faithful" or r["made"] == kind)
+            Judged(v, r.faithful, cluster=r.fold)
+            for r, v in zip(answers, values, strict=True)
+            if r.part == part and (r.made == kind or (r.faithful and _polar(r) == bool(polar)))
         ]
         found[kind] = [roc_auc(judged), auc_interval(judged)]
     return found
 
 
-def print_table(result: dict[str, Any]) -> None:
-    """Markdown: rejected by each part of the default, then the ensemble's AUC, out of sample."""
-    print("| rejected by | true | " + " | ".join(KINDS) + " |\n" + "|---" * (2 + len(KINDS)) + "|")
-    for name, shares in result["rejected"].items():
-        print(f"| {name} | " + " | ".join(shares.values()) + " |")
-    cells = [
-        "-" if a is None else f"{a:.2f} [{i[0]:.2f}, {i[1]:.2f}]" if i else f"{a:.2f}"
-        for a, i in result["auc"].values()
-    ]
-    print("| AUC of the ensemble | | " + " | ".join(cells) + " |")
+def _polar(row: Row) -> bool:
+    return row.pair.answer.strip(" .").lower() in ("yes", "no")
+
+
+def print_tables(result: dict[str, Any]) -> None:
+    """Markdown: for each part what is rejected, and the ensemble's AUC by kind."""
+    for part, rejected in result["rejected"].items():
+        kinds = list(next(iter(rejected.values())))
+        print(f"\n| {part}: rejected by | " + " | ".join(kinds) + " |\n" + "|---" * (1 + len(kinds)) + "|")
+        for name, shares in rejected.items():
+            print(f"| {name} | " + " | ".join(shares.values()) + " |")
+        cells = [_cell(result["auc"][part].get(kind)) for kind in kinds]
+        print("| AUC of the ensemble | " + " | ".join(cells) + " |")
+    print(f"\nThresholds: {result['thresholds']}\nWith a rival: {result['rival']}")
+
+
+def _cell(value: Sequence[Any] | None) -> str:
+    if value is None or value[0] is None:
+        return ""
+    area, interval = value
+    return f"{area:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from scirgen.core.records import QAPair
 from scirgen.llm.base import ModelIdentity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.faithfulness.contrast import contrasts
+from scirgen.stages.filter.faithfulness.contrast import Contrast, contrasts
 from scirgen.stages.filter.faithfulness.ensemble import (
     EnsembleFile,
     Group,
@@ -110,24 +110,29 @@ async def measure(
         materials: what each is judged against.
         ctx: with the scorer.
     """
-    found: list[Measured | Exception] = []
-    for at in range(0, len(pairs), 16):
-        part = range(at, min(at + 16, len(pairs)))
-        # Pairs of one material share its context; the others share nothing and are processed one by one.
-        for i in part:
-            (one,) = await contrasts([pairs[i]], materials[i], ctx)
-            if isinstance(one, Exception):
-                found.append(one)
-                continue
-            faithful, fold, made = labels[i]
-            rival = rival_parts(pairs[i])
-            plain: Group = "polar" if one.claim else "text"
-            with_rival: Group = "polar+rival" if one.claim else "text+rival"
-            values = features(one, support_of(pairs[i], one, ctx), rival, inference=is_inference(pairs[i], ctx))
-            group = with_rival if rival is not None else plain
-            found.append(Measured(group, values, faithful, fold, pairs[i].question_type, made))
-        _log.info("measured %d of %d", part.stop, len(pairs))
-    return found
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, pair in enumerate(pairs):
+        groups.setdefault((pair.question, materials[i].context, *(s.text for s in pair.evidence)), []).append(i)
+    found: dict[int, Measured | Exception] = {}
+    for index in groups.values():
+        # Answers to one question share its prompt, and often most of their alternatives.
+        told = await contrasts([pairs[i] for i in index], materials[index[0]], ctx)
+        found.update({i: _measured(pairs[i], one, labels[i], ctx) for i, one in zip(index, told, strict=True)})
+        _log.info("measured %d of %d", len(found), len(pairs))
+    return [found[i] for i in range(len(pairs))]
+
+
+def _measured(
+    pair: QAPair, one: Contrast | Exception, label: tuple[bool, str, str], ctx: StageContext
+) -> Measured | Exception:
+    if isinstance(one, Exception):
+        return one
+    faithful, fold, made = label
+    rival = rival_parts(pair)
+    plain: Group = "polar" if one.claim else "text"
+    with_rival: Group = "polar+rival" if one.claim else "text+rival"
+    values = features(one, support_of(pair, one, ctx), rival, inference=is_inference(pair, ctx))
+    return Measured(plain if rival is None else with_rival, values, faithful, fold, pair.question_type, made)
 
 
 def fit(

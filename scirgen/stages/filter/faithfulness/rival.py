@@ -72,7 +72,12 @@ class RivalScorer:
     version: ClassVar[int] = 1
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        rivals = await rival_answers(pairs, material, ctx)
+        return await self.compared(pairs, await rival_answers(pairs, material, ctx), material, ctx)
+
+    async def compared(
+        self, pairs: Sequence[QAPair], rivals: Mapping[str, Rival | ScirgenError], material: Material, ctx: StageContext
+    ) -> list[Score | Exception]:
+        """Compare pairs with second answers that are there already, by pair id."""
         framing = Framing(ctx)
         windows = [chosen_window("evidence", p, material) for p in pairs]
         requests = []

@@ -1,0 +1,101 @@
+"""Labelled answers that the bundled scorer's ensemble is fitted and measured on: by hand (`data/hand_pairs.jsonl`) and of a strong writer.
+
+The strong writer's are `pairs/` of `$SCIRGEN_REALDATA`; swaps within dataset and type and drawn digits are made of them each time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corruptions import of_pairs
+from scirgen.core.records import QAPair, Span
+
+HAND = Path(__file__).parent / "data" / "hand_pairs.jsonl"
+TRUE = ("written", "close", "loose", "right")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer.
+
+    Attributes:
+        pair: with its evidence as spans.
+        part: "strong", "hand" (fitted on), or "held" (never fitted on, nor looked at when rules were chosen).
+        fold: what is left out together: a dataset, or a piece of evidence.
+        made: one of `TRUE`, or how the answer was made false.
+    """
+
+    pair: QAPair
+    part: str
+    fold: str
+    made: str
+
+    @property
+    def faithful(self) -> bool:
+        """Whether the evidence supports the answer."""
+        return self.made in TRUE
+
+
+def rows() -> list[Row]:
+    """All labelled answers; those of the strong writer where the real data are."""
+    folder = Path(os.environ.get("SCIRGEN_REALDATA", "../shared/data")) / "pairs"
+    found = [*by_hand(HAND), *(by_strong_writer(folder) if folder.is_dir() else ())]
+    # An answer that was made twice counts once.
+    return list({(r.pair.question, r.pair.answer, r.made): r for r in found}.values())
+
+
+def by_hand(path: Path) -> Iterator[Row]:
+    """Answers to pieces of evidence; all questions to one piece are one fold."""
+    for one in _lines(path):
+        part = "held" if one["part"] == "held" else "hand"
+        for made, answer in one["answers"].items():
+            yield Row(_pair(one, one["id"], one["type"], answer, one["id"][:3]), part, one["id"][:3], made)
+
+
+def by_strong_writer(folder: Path) -> Iterator[Row]:
+    """The written pairs and their corruptions, the subtle ones, then swaps and digits made of the true ones."""
+    strong = list(_lines(folder / "strong-dev.jsonl"))
+    datasets = {one["id"]: one["dataset"] for one in strong}
+    for one in strong:
+        made = one["made"] if (one["label"] == "faithful") == (one["made"] == "written") else ""
+        if made:
+            yield Row(
+                _pair(one, one["id"], one["question_type"], one["answer"], one["dataset"]),
+                "strong",
+                one["dataset"],
+                made,
+            )
+    for one in _lines(folder / "subtle-dev.jsonl"):
+        dataset = datasets[one["of"]]
+        yield Row(_pair(one, one["id"], one["question_type"], one["answer"], dataset), "strong", dataset, "subtle")
+    true = [one for one in strong if one["made"] == "written" and one["label"] == "faithful"]
+    told = [(one["dataset"], one["question_type"], one["answer"], "\n".join(one["evidence"])) for one in true]
+    for at, made, answer in of_pairs(told):
+        one = true[at]
+        yield Row(_pair(one, one["id"], one["question_type"], answer, one["dataset"]), "strong", one["dataset"], made)
+
+
+def rivals(answers: list[Row]) -> Iterator[tuple[Row, str]]:
+    """The answers of the strong writer to whose questions a second answer was written from the evidence alone, each with it."""
+    folder = Path(os.environ.get("SCIRGEN_REALDATA", "../shared/data")) / "pairs"
+    if folder.is_dir():
+        second = {one["of"]: one["answer"] for one in _lines(folder / "rivals-dev.jsonl")}
+        for row in answers:
+            if row.part == "strong" and row.pair.id.removesuffix("-f") in second:
+                yield row, second[row.pair.id.removesuffix("-f")]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def _pair(one: dict[str, Any], name: str, kind: str, answer: str, dataset: str) -> QAPair:
+    spans = tuple(Span(document_id="", start=0, end=len(text), text=text) for text in one["evidence"])
+    return QAPair(
+        id=name, dataset_id=dataset, question=one["question"], answer=answer, question_type=kind, evidence=spans
+    )
