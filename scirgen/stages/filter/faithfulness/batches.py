@@ -29,6 +29,11 @@ class Batch:
         """As the prompts take it."""
         return [{"number": n, "text": text} for n, text in enumerate(self.texts, 1)]
 
+    @property
+    def lines(self) -> list[str]:
+        """The evidence, numbered, a line each."""
+        return [f"[{n}] {' '.join(text.split())}" for n, text in enumerate(self.texts, 1)]
+
 
 def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: int = 24_000) -> list[Batch]:
     """Batches of up to ``size`` pairs whose evidence has up to ``characters`` characters, in order."""

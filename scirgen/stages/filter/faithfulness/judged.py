@@ -87,7 +87,7 @@ class JudgeScorer:
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found: dict[str, Score | Exception] = {}
@@ -102,7 +102,7 @@ class JudgeScorer:
             {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(cited)}
             for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1)
         ]
-        prompt = ctx.prompt("judge").render(evidence=batch.evidence, pairs=listed)
+        prompt = ctx.prompt("judge").render(evidence=batch.lines, pairs=listed)
         try:
             reply = await judge.ask(prompt, JudgeReply, seed=ctx.seed("judge", *(p.id for p in batch.pairs)))
         except ScirgenError as error:
