@@ -221,6 +221,7 @@ class LanguageWording(_Strict):
     )
     either: tuple[str, ...] = Field(default=(), description="words between the options of a question")
     number_words: dict[str, float] = Field(default={}, description="numbers in words -> value")
+    known_abbreviations: tuple[str, ...] = Field(default=(), description="abbreviations that need no explanation")
     stop_words: tuple[str, ...] = Field(default=(), description="words that carry no content when texts are compared")
     capitals: Literal["names", "nouns"] = Field(
         default="names", description="which words a capital letter marks; German writes every noun with one"

@@ -65,9 +65,9 @@ class Wordprint:
         exchanged = bool(self.names - theirs) and bool(other.names - mine)
         if self.kind != other.kind or self.numbers != other.numbers or exchanged:
             return False
-        return not self._reversed(other) and not self._exchanged(other) and not self._swapped(other)
+        return not self.reverses(other) and not self._exchanged(other) and not self._swapped(other)
 
-    def _reversed(self, other: Wordprint) -> bool:
+    def reverses(self, other: Wordprint) -> bool:
         """Whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
         return any(
             after != others_after and after in other.words and others_after in self.words

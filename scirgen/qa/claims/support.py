@@ -94,13 +94,29 @@ _ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,6}(?=s?(?![\w-]))")
 
 
 def spelled_out(text: str, evidence: str) -> list[str]:
-    """Words of a text that evidence has as an acronym of their initials: "sea surface temperature" where it says "SSTs"."""
+    """Words of a text that evidence has as an acronym of them: "sea surface temperature" where it says "SSTs".
+
+    Each word gives its first letter, or its first three: "contiguous United States" is "CONUS".
+    """
     said = words(text)
-    initials = "".join(w[0] for w in said)
     found: list[str] = []
     for acronym in dict.fromkeys(m.group().lower() for m in _ACRONYM.finditer(evidence)):
-        found += [w for m in re.finditer(re.escape(acronym), initials) for w in said[m.start() : m.end()]]
+        for start in range(len(said)):
+            found += said[start : start + _spelled(acronym, said[start:])]
     return found
+
+
+def _spelled(acronym: str, said: Sequence[str]) -> int:
+    """How many words, from the first on, an acronym stands for; 0 where it stands for none of them."""
+    at = 0
+    for count, word in enumerate(said, 1):
+        size = 3 if len(acronym) - at > 3 and word[:3] == acronym[at : at + 3] else 1
+        if word[:size] != acronym[at : at + size]:
+            return 0
+        at += size
+        if at == len(acronym):
+            return count if count > 1 else 0
+    return 0
 
 
 def share_known(wanted: Sequence[str], vocabulary: Collection[str]) -> float:

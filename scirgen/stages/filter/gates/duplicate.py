@@ -1,4 +1,4 @@
-"""Duplicates within a dataset. Those across datasets are found in release, which sees the whole run."""
+"""Duplicates within a dataset, of one question or one fact. Release finds those across datasets, since it sees the whole run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from scirgen.core.records import QAPair
 from scirgen.qa.neardup import Wordprint, wordprint
+from scirgen.qa.samefact import fact
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 
@@ -36,6 +37,34 @@ class DuplicateGate(Gate):
                 kept.append(mine)
                 verdicts.append(ACCEPT)
         return verdicts
+
+
+class SameFactGate(Gate):
+    """The pair asks for a fact that another one of the same dataset asks for too, in another form; the longest answer is kept."""
+
+    code: ClassVar[str] = "same_fact"
+    explanation: ClassVar[str] = (
+        "Another pair asks for the same fact in another form, from the same evidence and with the same answer (threshold: share of "
+        "the words of question and answer that two pairs have in common; no name, number or thing of the evidence may be exchanged)."
+    )
+    order: ClassVar[int] = 101
+    default_threshold: ClassVar[float | None] = 0.55
+    needs: ClassVar[tuple[str, ...]] = ("answer", "evidence")
+
+    async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
+        limit = self.threshold(ctx.config)
+        kept = [(p, fact(p, ctx.taxonomies.wording.of(p.language))) for p in material.accepted]
+        verdicts: dict[str, Verdict] = {}
+        # Ids differ between datasets of one text; the answer that says most stays in both.
+        for pair in sorted(pairs, key=lambda p: (-len(p.answer.split()), p.question)):
+            mine = fact(pair, ctx.taxonomies.wording.of(pair.language))
+            score, first = max(((mine.similarity(f), p) for p, f in kept), key=lambda x: x[0], default=(0.0, pair))
+            if score >= limit:
+                verdicts[pair.id] = Verdict(False, f"asks what {first.id} asks: {first.question[:80]!r}", score)
+            else:
+                kept.append((pair, mine))
+                verdicts[pair.id] = ACCEPT
+        return [verdicts[p.id] for p in pairs]
 
 
 def _print(pair: QAPair, ctx: StageContext) -> Wordprint:

@@ -180,6 +180,26 @@ class RepetitionGate(PairGate):
         return ACCEPT
 
 
+class AnswerInQuestionGate(PairGate):
+    """The question already says the phrase that it asks for: "Where in the Heihe River Basin ...?", "the Heihe River Basin"."""
+
+    code: ClassVar[str] = "answer_in_question"
+    explanation: ClassVar[str] = (
+        "The question holds its answer: each content word of a phrase is in it. A question that names options may hold them."
+    )
+    order: ClassVar[int] = 45
+    needs: ClassVar[tuple[str, ...]] = ("type", "answer")
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        kind, wording = type_of(pair, ctx), ctx.taxonomies.wording.of(pair.language)
+        if kind is None or kind.answer.kind != "phrase" or set(words(pair.question)) & set(wording.either):
+            return ACCEPT
+        said = set(content_words(pair.answer, wording.stop))
+        if not said or said - set(content_words(pair.question, wording.stop)):
+            return ACCEPT
+        return Verdict(False, f"the question holds its answer: {pair.answer[:60]!r}")
+
+
 def repeated_share(tokens: Sequence[str], size: int = 4) -> float:
     """Share of the runs of ``size`` tokens that occurred before in the text; 0 for shorter texts."""
     runs = max(len(tokens) - size + 1, 0)

@@ -10,6 +10,8 @@ from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, names, stem, unspaced_without, words
+from scirgen.qa.claims.abbreviations import unexplained
+from scirgen.qa.claims.support import spelled_out
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
@@ -64,7 +66,7 @@ class UnknownNameGate(PairGate):
     code: ClassVar[str] = "unknown_name"
     explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
     order: ClassVar[int] = 92
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
@@ -79,13 +81,32 @@ class UnknownNameGate(PairGate):
             return ACCEPT
         title = material.dataset.title if material.dataset else ""
         texts = (material.context, "\n".join(s.text for s in pair.evidence), title)
-        # "Asian" is known where "Asia" is, "MODIS's" where "MODIS" is, "SSMI" where "SSM/I" is.
+        # "Asian" is known where "Asia" is, "MODIS's" where "MODIS" is, "SSMI" where "SSM/I" is, "United States" where "CONUS" is.
         unknown = [name for name in sorted(asked) if not _is_known(name, texts)]
+        unknown = unknown and sorted(set(unknown) - {stem(w) for w in spelled_out(pair.question, "\n".join(texts))})
         kind = type_of(pair, ctx)
         mistaken = kind is not None and kind.polar and polarity(pair.answer, wording.of(pair.language)) == "no"
         if len(unknown) > mistaken:
             return Verdict(False, f"{unknown[0]!r} is nowhere in the material")
         return ACCEPT
+
+
+class UnexplainedAbbreviationGate(PairGate):
+    """Question and answer use an abbreviation that the material defines as a term, and neither spells it out."""
+
+    code: ClassVar[str] = "unexplained_abbreviation"
+    explanation: ClassVar[str] = (
+        'Question and answer use a term\'s abbreviation, such as "FL" for fork length, that only the material explains. Names of '
+        "programmes, products and models may stand alone, and so may abbreviations of the dataset's title."
+    )
+    order: ClassVar[int] = 93
+    needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        known = ctx.taxonomies.wording.of(pair.language).known_abbreviations
+        title = material.dataset.title if material.dataset else ""
+        found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known)
+        return Verdict(False, f"{found[0]!r} is not explained: {found[1]}") if found else ACCEPT
 
 
 def _is_known(name: str, texts: Sequence[str]) -> bool:

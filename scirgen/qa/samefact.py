@@ -1,0 +1,85 @@
+"""Do two pairs ask for one fact? Compares the pairs of one dataset across question types. Pure functions.
+
+`neardup` compares questions of one type; here a "which", a "why" and an "is it true" meet that one sentence answers alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scirgen.core.records import QAPair, Span
+from scirgen.core.taxonomy import LanguageWording
+from scirgen.core.text.textmatch import content_words, coverage, jaccard, numbers
+from scirgen.qa.conformance import polarity
+from scirgen.qa.neardup import Wordprint, wordprint
+
+_SAME_ANSWER = 0.5
+"""Share of content words that two answers to one fact have in common; read off pairs of a strong writer (docs/gates.md)."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What a pair asserts: the words of its question and its answer together.
+
+    Attributes:
+        asked: the question's wordprint, without its type.
+        answer: content words of the answer; empty for a Yes or No.
+        side: "yes", "no" or None.
+        numbers: of the question and the answer.
+        evidence: the spans, and their content words.
+    """
+
+    asked: Wordprint
+    answer: frozenset[str]
+    side: str | None
+    numbers: frozenset[str]
+    evidence: tuple[Span, ...]
+    evidence_words: frozenset[str]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Content words of question and answer."""
+        return self.asked.words | self.answer
+
+    def similarity(self, other: Fact) -> float:
+        """Share of the words of both pairs in common (Jaccard), where they can be one fact; 0 where they cannot.
+
+        They cannot without common evidence, with different answers, where a name, a number or a direction is exchanged, or where
+        each question names something of the evidence that the other pair does not. A No says what is not the case.
+        """
+        if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side):
+            return 0.0
+        return jaccard(self.words, other.words) if self._answered_as(other) and not self._differs(other) else 0.0
+
+    def _answered_as(self, other: Fact) -> bool:
+        if self.side and other.side:
+            return True
+        if self.side or other.side:
+            yes, told = (self, other) if self.side else (other, self)
+            return bool(told.answer) and coverage(told.answer, yes.asked.words) >= _SAME_ANSWER
+        return jaccard(self.answer, other.answer) >= _SAME_ANSWER
+
+    def _differs(self, other: Fact) -> bool:
+        numbers_differ = self.asked.numbers - other.numbers and other.asked.numbers - self.numbers
+        names_differ = self.asked.names - other.words and other.asked.names - self.words
+        mine, theirs = self.asked.words - other.words, other.asked.words - self.words
+        told = self.evidence_words | other.evidence_words
+        return bool(numbers_differ or names_differ or (mine & told and theirs & told)) or self.asked.reverses(
+            other.asked
+        )
+
+
+def fact(pair: QAPair, wording: LanguageWording) -> Fact:
+    """What a pair asserts."""
+    side = polarity(pair.answer, wording)
+    stop = wording.stop
+    asked = wordprint(pair.id, pair.question, "", stop, directed=wording.directed)
+    answer = frozenset(content_words(pair.answer, stop)) if side is None else frozenset()
+    told = content_words("\n".join(s.text for s in pair.evidence), stop)
+    found = frozenset(numbers(pair.question)) | (frozenset(numbers(pair.answer)) if side is None else frozenset())
+    return Fact(asked, answer, side, found, pair.evidence, frozenset(told))
+
+
+def _overlap(first: Sequence[Span], second: Sequence[Span]) -> bool:
+    return any(a.document_id == b.document_id and a.start < b.end and b.start < a.end for a in first for b in second)
