@@ -1,11 +1,11 @@
-"""The loss of retriever training, each question against every document of the corpus, and its evaluator.
+"""The loss of retriever training, each question against the documents of the batch, and its evaluator.
 
 Needs the extra ``train``; `scirgen.commands.retriever.train` imports it where it trains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,34 +34,20 @@ class Example:
     also: tuple[tuple[int, ...], ...]
 
 
-class CorpusLoss(nn.Module):
-    """Cross-entropy of a question's documents: the softmax runs over the whole corpus.
+class QuestionLoss(nn.Module):
+    """Cross-entropy of each question's document among the documents of the batch (van den Oord et al. 2018, InfoNCE).
 
-    The documents of the batch are embedded by the model as it is now, and learn. The others come from a memory bank (Wu et al., CVPR
-    2018), so the nearest wrong documents are always among the negatives. A document's entry is renewed when it is in a batch, and the
-    whole bank now and then: a bank much older than the model makes the right document too easy to tell.
+    A document is embedded once for several of its questions. The others of the batch are negatives, except those that answer, too.
 
     Args:
         model: a SentenceTransformer.
-        corpus: texts of the documents.
         examples: what the label of a row points at.
-        encode: texts -> tensor (texts, dimensions) of length-1 vectors without gradient.
-        renew_every: steps between two renewals of the whole bank.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        corpus: Sequence[str],
-        examples: Sequence[Example],
-        encode: Callable[[Sequence[str]], Tensor],
-        renew_every: int,
-    ) -> None:
+    def __init__(self, model: Any, examples: Sequence[Example]) -> None:
         super().__init__()
         self.model = model
-        self._corpus, self._examples, self._encode, self._every = corpus, examples, encode, renew_every
-        self._memory = torch.empty(0)
-        self._steps = 0
+        self._examples = examples
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
         """Mean over the questions of the batch.
@@ -70,27 +56,25 @@ class CorpusLoss(nn.Module):
             sentence_features: the tokens of the documents, then of the first, second ... questions (rows, tokens).
             labels: shape (rows,), each row's position in ``examples``.
         """
-        if self._steps % self._every == 0:  # the first time here, too: a resumed training has loaded its weights by now
-            self._memory = self._encode(self._corpus)
-        self._steps += 1
         documents, *questions = (
             nn.functional.normalize(self.model(dict(f))["sentence_embedding"].float(), dim=-1)
             for f in sentence_features
         )
         rows = [self._examples[i] for i in labels.tolist()]
-        places = torch.tensor([r.document for r in rows], device=documents.device)
-        self._memory = self._memory.to(documents.device)
-        self._memory[places] = documents.detach()
         losses = []
         for column, asked in enumerate(questions):
             real = [i for i, r in enumerate(rows) if column < len(r.questions)]
             if not real:
                 continue
-            scores = asked[real] @ self._memory.T
-            scores = scores.index_copy(1, places, asked[real] @ documents.T) * _SCALE
-            for at, i in enumerate(real):
-                scores[at, list(rows[i].also[column])] = -torch.inf
-            losses.append(nn.functional.cross_entropy(scores, places[real], reduction="none"))
+            answers = [{rows[i].document, *rows[i].also[column]} for i in real]
+            spared = [
+                [at != i and r.document in a for at, r in enumerate(rows)] for i, a in zip(real, answers, strict=True)
+            ]
+            scores = (asked[real] @ documents.T) * _SCALE
+            scores = scores.masked_fill(torch.tensor(spared, device=scores.device), -torch.inf)
+            losses.append(
+                nn.functional.cross_entropy(scores, torch.tensor(real, device=scores.device), reduction="none")
+            )
         return torch.cat(losses).mean()
 
 

@@ -30,8 +30,6 @@ _NEIGHBOURS = 3
 """Each document is in a batch with this many similar ones: hard negatives that learn, too."""
 _NEAR = 20
 """They are drawn from so many that BM25 finds by the document's text."""
-_RENEW_EVERY = 100
-"""Steps after which all documents are embedded again for the loss."""
 SelectedOn = Literal["dev", "train"]
 _HELD_OUT = 20
 """With ``select_on="train"`` one document in this many is kept out of learning, with its questions."""
@@ -44,7 +42,7 @@ class TrainingSettings:
     Attributes:
         task: ``qa``: the release's questions; ``recommend``: the queries of that task.
         steps: optimiser steps.
-        batch: documents per step, each with its questions. All other documents of the corpus are negatives.
+        batch: documents per step, each with its questions; the other documents of the batch are negatives.
         questions: largest number of a document's questions per step.
         learning_rate: peak, after a warm-up over a tenth of the steps.
         max_tokens: largest number of tokens of a text during training; the saved model keeps the base model's window.
@@ -149,7 +147,7 @@ def train_retriever(
         model=model,
         args=arguments,
         train_dataset=st["Dataset"].from_list(list(_rows(examples, corpus))),
-        loss=st["CorpusLoss"](model, corpus, examples, lambda texts: _encode(st, model, texts, settings), _RENEW_EVERY),
+        loss=st["QuestionLoss"](model, examples),
         evaluator=_evaluator(st, dev, texts, settings),
     )
     before = trainer.evaluate()
@@ -178,16 +176,15 @@ def _sentence_transformers() -> Mapping[str, Any]:
         import torch
         from datasets import Dataset
 
-        from scirgen.commands.retriever.loss import CorpusLoss, Evaluator, autocast, in_order
+        from scirgen.commands.retriever.loss import Evaluator, QuestionLoss, in_order
     return {
         "SentenceTransformerTrainer": st.SentenceTransformerTrainer,
         "SentenceTransformerTrainingArguments": st.SentenceTransformerTrainingArguments,
         "Dataset": Dataset,
         "Evaluator": Evaluator,
-        "CorpusLoss": CorpusLoss,
+        "QuestionLoss": QuestionLoss,
         "in_order": in_order,
         "accelerator": torch.accelerator,
-        "autocast": autocast,
     }
 
 
@@ -279,14 +276,6 @@ def _rows(examples: Sequence[Example], corpus: Sequence[str]) -> Iterator[dict[s
     for label, example in enumerate(examples):
         questions = {f"question_{i}": example.questions[i % len(example.questions)] for i in range(width)}
         yield {"document": corpus[example.document], **questions, "label": label}
-
-
-def _encode(st: Mapping[str, Any], model: Any, texts: Sequence[str], settings: TrainingSettings) -> Any:
-    training = model.training
-    with st["autocast"](model, settings.bf16):
-        found = model.encode(list(texts), convert_to_tensor=True, normalize_embeddings=True, show_progress_bar=False)
-    model.train(training)
-    return found.float().clone()
 
 
 def _evaluator(st: Mapping[str, Any], dev: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from scirgen.benchmark.dense import Dense
-from scirgen.commands.retriever.loss import CorpusLoss, Example
+from scirgen.commands.retriever.loss import Example, QuestionLoss
 from scirgen.commands.retriever.train import TrainingSettings, _examples, _learned_and_selected, _Split, train_retriever
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.qa.release import Release
@@ -107,18 +107,30 @@ class Table(torch.nn.Module):
 
 
 def _loss(examples: list[Example], *columns: list[int]) -> float:
-    loss = CorpusLoss(Table(), ["a", "b", "c"], examples, lambda texts: Table.rows.clone(), 1)
     features = [{"ids": torch.tensor(c)} for c in columns]
-    return float(loss(features, torch.arange(len(examples))))
+    return float(QuestionLoss(Table(), examples)(features, torch.arange(len(examples))))
 
 
-def test_the_loss_runs_over_the_whole_corpus() -> None:
-    expected = torch.nn.functional.cross_entropy(torch.tensor([[20.0, 0.0, 12.0]]), torch.tensor([0]))
-    assert _loss([Example(0, ("a?",), ((),))], [0], [0]) == pytest.approx(float(expected))
+def _entropy(scores: list[list[float]]) -> float:
+    values = torch.tensor(scores, dtype=torch.float32)
+    return float(torch.nn.functional.cross_entropy(values, torch.arange(len(scores))))
 
 
-def test_the_loss_spares_other_documents_that_answer_and_repeated_questions() -> None:
-    expected = torch.nn.functional.cross_entropy(torch.tensor([[20.0, 0.0]]), torch.tensor([0]))
-    one = Example(0, ("a?",), ((2,),))
-    assert _loss([one], [0], [0]) == pytest.approx(float(expected))
-    assert _loss([one], [0], [0], [1]) == pytest.approx(float(expected))  # the second column only repeats
+def test_the_other_documents_of_a_batch_are_negatives() -> None:
+    examples = [Example(0, ("a?",), ((),)), Example(1, ("b?",), ((),)), Example(2, ("c?",), ((),))]
+    expected = _entropy([[20, 0, 12], [0, 20, 16], [12, 16, 20]])
+    assert _loss(examples, [0, 1, 2], [0, 1, 2]) == pytest.approx(expected)
+
+
+def test_documents_that_answer_too_are_no_negatives() -> None:
+    examples = [Example(0, ("a?",), ((2,),)), Example(1, ("b?",), ((),)), Example(2, ("c?",), ((),))]
+    expected = _entropy([[20, 0, -torch.inf], [0, 20, 16], [12, 16, 20]])
+    assert _loss(examples, [0, 1, 2], [0, 1, 2]) == pytest.approx(expected)
+    twice = [Example(0, ("a?",), ((),)), Example(0, ("a again?",), ((),))]
+    assert _loss(twice, [0, 0], [0, 0]) == pytest.approx(0.0)
+
+
+def test_repeated_questions_of_a_short_example_do_not_count() -> None:
+    examples = [Example(0, ("a?", "more?"), ((), ())), Example(1, ("b?",), ((),))]
+    expected = _entropy([[20, 0], [0, 20]]) * 2 / 3 + _entropy([[12, 16]]) / 3
+    assert _loss(examples, [0, 1], [0, 1], [2, 1]) == pytest.approx(expected)
