@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Generic, Literal, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.files.writer import Writer
@@ -249,3 +249,40 @@ class ScoringModel(Backend, ABC):
 
         Pass requests that share a prefix together, since backends compute a shared prefix once.
         """
+
+
+BackendT = TypeVar("BackendT", bound=Backend)
+
+
+class BackendSession(Generic[BackendT]):
+    """What the sessions over a chat model and over a scoring model pass on to their backend."""
+
+    def __init__(self, model: BackendT) -> None:
+        self._model = model
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The model's identity."""
+        return self._model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's capabilities."""
+        return self._model.capabilities
+
+    @property
+    def retried(self) -> int:
+        """Number of calls that the backend repeated after a transport error."""
+        return self._model.retried
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        """Set the callback for messages to the user."""
+        self._model.tell(to)
+
+    def drain(self) -> None:
+        """The run is stopping: nothing is retried."""
+        self._model.drain()
+
+    async def aclose(self) -> None:
+        """Close the backend."""
+        await self._model.aclose()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeVar, Unpack
 
 from pydantic import BaseModel
@@ -20,7 +20,7 @@ from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.text.tame import tame
 from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import (
-    Capabilities,
+    BackendSession,
     ChatModel,
     ChatReply,
     ChatRequest,
@@ -45,7 +45,7 @@ def chat_key(identity: ModelIdentity, request: ChatRequest, sample: int) -> str:
     )  # fmt: skip
 
 
-class CachedChatSession:
+class CachedChatSession(BackendSession[ChatModel]):
     """A `ChatSession` over one backend. One event loop; safe for any number of concurrent callers."""
 
     def __init__(
@@ -59,7 +59,7 @@ class CachedChatSession:
         pack: Literal["auto", "standard", "small"] = "auto",
         role: str = "generator",
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._cache = cache if cache is not None else ReplyCache.open()
         self._limits = limits or LimitsConfig()
         self._usage = usage or UsageMeter(self._limits)
@@ -68,16 +68,6 @@ class CachedChatSession:
         self._role = role
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._in_flight: dict[str, asyncio.Task[ChatReply]] = {}
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """The generator's identity."""
-        return self._model.identity
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The generator's capabilities."""
-        return self._model.capabilities
 
     @property
     def pack(self) -> str:
@@ -185,25 +175,12 @@ class CachedChatSession:
         )
         return reply
 
-    @property
-    def retried(self) -> int:
-        """Number of calls that the backend repeated after a transport error."""
-        return self._model.retried
-
-    def tell(self, to: Callable[[str], None]) -> None:
-        """Set the callback for messages to the user."""
-        self._model.tell(to)
-
-    def drain(self) -> None:
-        """The run is stopping: nothing is retried."""
-        self._model.drain()
-
     async def aclose(self) -> None:
         """Cancel calls in flight and close the backend."""
         for task in list(self._in_flight.values()):
             task.cancel()
         await asyncio.gather(*self._in_flight.values(), return_exceptions=True)
-        await self._model.aclose()
+        await super().aclose()
 
 
 def choice_schema(options: Sequence[str]) -> Schema:

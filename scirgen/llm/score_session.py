@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import digest
 from scirgen.core.tracing import annotate, span
-from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
+from scirgen.llm.base import BackendSession, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.usage import UsageMeter
 
@@ -21,7 +21,7 @@ def score_key(identity: ModelIdentity, request: ScoreRequest) -> str:
     return digest("score", identity.backend, identity.name, identity.revision, prompt, request.continuation)
 
 
-class CachedScoreSession:
+class CachedScoreSession(BackendSession[ScoringModel]):
     """A `ScoreSession` over one backend."""
 
     def __init__(
@@ -33,21 +33,11 @@ class CachedScoreSession:
         limits: LimitsConfig | None = None,
         role: str = "scorer",
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._cache = cache if cache is not None else ReplyCache.open()
         self._usage = usage or UsageMeter(limits or LimitsConfig())
         self._role = role
         self._in_flight: dict[str, asyncio.Future[ScoreReply | ModelError]] = {}
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """The scorer's identity."""
-        return self._model.identity
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The scorer's capabilities."""
-        return self._model.capabilities
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
         """See `ScoreSession.score`."""
@@ -116,23 +106,6 @@ class CachedScoreSession:
         body = {"prompt": prompt, "continuation": request.continuation}
         text = json.dumps([reply.tokens, reply.logprobs, reply.prompt_tokens, reply.truncated], ensure_ascii=False)
         self._cache.put(key, body, text, kind="score", model=str(self._model.identity), usage=usage)
-
-    @property
-    def retried(self) -> int:
-        """Number of calls that the backend repeated after a transport error."""
-        return self._model.retried
-
-    def tell(self, to: Callable[[str], None]) -> None:
-        """Set the callback for messages to the user."""
-        self._model.tell(to)
-
-    def drain(self) -> None:
-        """The run is stopping: nothing is retried."""
-        self._model.drain()
-
-    async def aclose(self) -> None:
-        """Close the backend."""
-        await self._model.aclose()
 
 
 def _length(request: ScoreRequest) -> int:

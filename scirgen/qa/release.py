@@ -34,7 +34,6 @@ SCHEMA: Final = 1
 PASSAGE_TOKENS: Final = 100
 
 Split = Literal["train", "dev", "test"]
-Setting = Literal["without-paper", "with-paper"]
 
 
 class EvidenceRow(Record):

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
-from typing import Literal
 
 from pydantic import Field
 
@@ -30,8 +29,6 @@ QUESTIONS = "questions"
 
 ADJUDICATED = "adjudicated"
 """The judge's name of a grade that settles a disagreement."""
-
-Corpus = Literal["datasets", "abstracts"]
 
 
 class TaskQuery(Query):

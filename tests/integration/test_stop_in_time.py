@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +15,7 @@ from aiohttp import web
 
 from scirgen.testing.server import FakeServer
 from scirgen.testing.web import Answer, LoopbackServer
+from tests.support.raw_servers import RawServer
 from tests.support.small_runs import write_records
 
 pytestmark = pytest.mark.timeout(1800)
@@ -41,43 +40,9 @@ main()
 """
 
 
-class Silence:
-    """A server that takes requests and sends a byte now and then, for ever."""
-
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-        self._ended = threading.Event()
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while not self._ended.is_set():
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._drip, args=(connection,), daemon=True).start()
-
-    def _drip(self, connection: socket.socket) -> None:
-        with connection:
-            try:
-                connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n")
-                self.asked.set()
-                while not self._ended.wait(0.2):
-                    connection.sendall(b"a")
-            except OSError:
-                return
-
-    def close(self) -> None:
-        self._ended.set()
-        self._socket.close()
-
-
 @pytest.fixture
-def silence() -> Iterator[Silence]:
-    made = Silence()
+def silence() -> Iterator[RawServer]:
+    made = RawServer(lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n", trickle=0.2)
     yield made
     made.close()
 
@@ -111,7 +76,7 @@ class Phase:
     closing: list[LoopbackServer] = field(default_factory=list)
 
 
-def phase(name: str, folder: Path, silence: Silence, server: Slow) -> Phase:
+def phase(name: str, folder: Path, silence: RawServer, server: Slow) -> Phase:
     records = folder / "records.jsonl"
     write_records(records, 1)
     given = ["--model", f"openai:fake@{server.url}", "--set", "limits.timeout_s=3600", "--set", "limits.retries=0"]
@@ -162,7 +127,7 @@ QUICK = {("parse", "interrupt"), ("model", "term"), ("release", "minutes")}
     [pytest.param(p, h, marks=() if (p, h) in QUICK else pytest.mark.nightly) for p in PHASES for h in HOW],
 )
 async def test_a_run_ends_in_each_phase_when_it_is_told_to(
-    name: str, how: str, tmp_path: Path, silence: Silence
+    name: str, how: str, tmp_path: Path, silence: RawServer
 ) -> None:
     async with Slow() as server:
         wanted = phase(name, tmp_path, silence, server)

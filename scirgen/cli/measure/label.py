@@ -75,6 +75,13 @@ def _resources(domain: str | None, overrides: Path | None) -> Resources:
     return Resources(pack, overrides)
 
 
+_margin = click.option(
+    "--margin",
+    default=0.075,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Largest gap a judge may have.",
+)
 _from = click.argument("source", type=click.Path(path_type=Path, exists=True))
 _folder = click.argument("folder", metavar="L/", type=click.Path(path_type=Path, exists=True, file_okay=False))
 _domain = click.option("--domain", help="Domain whose guidelines and taxonomies are used.")
@@ -105,13 +112,7 @@ def _pooling(pool_with: str, depth: int, limit: int) -> Pooling:
 @label.command()
 @_from
 @click.option("--task", required=True, type=_TASK, help="What will be asked.")
-@click.option(
-    "--margin",
-    default=0.075,
-    show_default=True,
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Largest gap a judge may have.",
-)
+@_margin
 @click.option(
     "--pilot", type=click.Path(path_type=Path), help="agreement.json of a pilot, whose spread and gap are used."
 )
@@ -156,13 +157,7 @@ def plan(
     type=click.FloatRange(0, 1),
     help="Allocation over strata: 1 in proportion to size, 0 equal.",
 )
-@click.option(
-    "--margin",
-    default=0.075,
-    show_default=True,
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Largest gap a judge may have.",
-)
+@_margin
 @click.option(
     "--follow",
     type=click.Path(path_type=Path, exists=True),

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from scirgen.commands.estimate.stand_in import Lean, Plausible, word_logprobs
 from scirgen.core.fingerprint import digest
 from scirgen.llm.base import (
+    Backend,
     Capabilities,
     ChatModel,
     ChatReply,
@@ -91,14 +92,31 @@ def _skeleton(node: object) -> object:
     return [_skeleton(v) for v in node] if isinstance(node, list) else node
 
 
-class StandInChat(ChatModel):
+class _StandIn(Backend):
+    """Has the identity of the model that it replaces, marked, and records calls."""
+
+    def __init__(self, identity: ModelIdentity, capabilities: Capabilities, mark: str, log: CallLog) -> None:
+        self._identity = ModelIdentity(identity.backend, identity.name, mark)
+        self._capabilities = capabilities
+        self._log = log
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The identity of the replaced model, marked as a stand-in."""
+        return self._identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the replaced model."""
+        return self._capabilities
+
+
+class StandInChat(_StandIn, ChatModel):
     """A `ChatModel` that makes replies up."""
 
     def __init__(self, identity: ModelIdentity, capabilities: Capabilities, lean: Lean, log: CallLog) -> None:
-        self._identity = ModelIdentity(identity.backend, identity.name, f"stand-in-{lean}")
-        self._capabilities = capabilities
+        super().__init__(identity, capabilities, f"stand-in-{lean}", log)
         self._lean: Lean = lean
-        self._log = log
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """A plausible reply, recorded under the current item."""
@@ -125,16 +143,6 @@ class StandInChat(ChatModel):
         )  # fmt: skip
         return ChatReply(text, usage=usage)
 
-    @property
-    def identity(self) -> ModelIdentity:
-        """The identity of the replaced model, marked as a stand-in."""
-        return self._identity
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The capabilities of the replaced model."""
-        return self._capabilities
-
 
 def _asked(messages: Sequence[Message]) -> str:
     """What a reply is to be about: turns before the last one with data are worked examples."""
@@ -143,13 +151,11 @@ def _asked(messages: Sequence[Message]) -> str:
     return "\n".join(m.content for n, m in enumerate(messages) if n >= first or m.role == "system")
 
 
-class StandInScoring(ScoringModel):
+class StandInScoring(_StandIn, ScoringModel):
     """A `ScoringModel` that counts words."""
 
     def __init__(self, identity: ModelIdentity, capabilities: Capabilities, log: CallLog) -> None:
-        self._identity = ModelIdentity(identity.backend, identity.name, "stand-in")
-        self._capabilities = capabilities
-        self._log = log
+        super().__init__(identity, capabilities, "stand-in", log)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """Scores that rise if the prompt contains the words; recorded under the current item."""
@@ -163,16 +169,6 @@ class StandInScoring(ScoringModel):
         before, after = rough_tokens(prompt), rough_tokens(request.continuation)
         self._log.calls.append(Call(stage, key, "score", SCORE_SHAPE, len(prompt), before, after, after, request))
         return ScoreReply(tuple(tokens[first:]), tuple(logprobs[first:]), before)
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """The identity of the replaced model, marked as a stand-in."""
-        return self._identity
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The capabilities of the replaced model."""
-        return self._capabilities
 
 
 def message_tokens(messages: Sequence[Message]) -> int:

@@ -39,11 +39,6 @@ def csfcube(src: Path) -> ReleaseContent:
     note = "All queries are in the split dev: the official dev figures are those of one fold's half."
     return ReleaseContent(
         info=ReleaseInfo(name="CSFCube", origin="CSFCube", scirgen=version("scirgen"), domain="cs", notes=(note,)),
-        datasets={},
-        papers={},
-        uses={},
-        aspects=[],
-        pairs=lambda: iter(()),
         splits={},
         keep_all=True,
         tasks=TaskSet((task,), tuple(abstracts[k] for k in sorted(abstracts))),

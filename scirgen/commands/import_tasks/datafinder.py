@@ -59,10 +59,6 @@ def datafinder(src: Path) -> ReleaseContent:
             name="DataFinder", origin="DataFinder", scirgen=version("scirgen"), domain="ml", notes=tuple(notes)
         ),
         datasets=datasets,
-        papers={},
-        uses={},
-        aspects=[],
-        pairs=lambda: iter(()),
         splits=dict.fromkeys(datasets, "test"),
         keep_all=True,
         tasks=TaskSet((task,)),

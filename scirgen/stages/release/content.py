@@ -37,11 +37,11 @@ class ReleaseContent:
     """
 
     info: ReleaseInfo
-    datasets: dict[str, Dataset]
-    papers: dict[str, Paper]
-    uses: dict[str, tuple[str, ...]]
-    aspects: list[Aspect]
-    pairs: Callable[[], Iterator[QAPair]]
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    papers: dict[str, Paper] = field(default_factory=dict)
+    uses: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    aspects: list[Aspect] = field(default_factory=list)
+    pairs: Callable[[], Iterator[QAPair]] = lambda: iter(())
     document_papers: Mapping[str, str] = field(default_factory=dict)
     splits: Mapping[str, str] | None = None
     keep_all: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from scirgen.stages.collect.source import Cursor, SourceSetup
 from scirgen.stages.collect.web.http import Http
 from scirgen.stages.parse.sniff import sniff
 from scirgen.testing.web import Answer, LoopbackServer
+from tests.support.raw_servers import RawServer
 from tests.support.worst_cases import PUMP, package_patterns, taxonomy_patterns, worst_cases
 
 Pattern = tuple[str, str | bytes, int]
@@ -113,40 +113,6 @@ async def test_a_source_whose_cursors_go_in_a_circle_is_a_source_error() -> None
 # -- bytes that trickle -----------------------------------------------------------------------------------------------------
 
 
-class Drip:
-    """A server that sends a byte now and then, for ever: of the head, or of the body."""
-
-    def __init__(self, head: bytes) -> None:
-        self._head = head
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._ended = threading.Event()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while not self._ended.is_set():
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            connection.recv(65536)
-            connection.sendall(self._head)
-            while not self._ended.wait(0.05):
-                connection.sendall(b"a")
-        except OSError:
-            pass
-        finally:
-            connection.close()
-
-    def close(self) -> None:
-        self._ended.set()
-        self._socket.close()
-
-
 DRIPS = {
     "head": b"HTTP/1.1 200 OK\r\nX-Slow: ",
     "body": b"HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n",
@@ -157,10 +123,10 @@ DRIPS = {
 
 @pytest.fixture
 def drip() -> Iterator[Callable[[str], str]]:
-    made: list[Drip] = []
+    made: list[RawServer] = []
 
     def make(kind: str) -> str:
-        made.append(Drip(DRIPS[kind]))
+        made.append(RawServer(lambda request: DRIPS[kind], trickle=0.05))
         return made[-1].url
 
     yield make

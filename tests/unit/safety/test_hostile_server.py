@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 import time
 import zlib
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from scirgen.commands.doctor import diagnose
 from scirgen.core.errors import ScirgenError
 from scirgen.pipeline.observer import Silent
 from scirgen.testing.server import FakeServer
+from tests.support.raw_servers import RawServer
 from tests.support.small_runs import run_small, write_records
 
 
@@ -81,46 +80,17 @@ MODES: dict[str, bytes] = {
 }
 
 
-class Liar:
-    """A server that lists a model and answers every other request with the same bytes."""
-
-    def __init__(self, answer: bytes) -> None:
-        self._answer = answer
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            head = connection.recv(1 << 20)
-            models = json.dumps({"data": [{"id": "fake", "max_model_len": 10**30}]}).encode()
-            connection.sendall(http(models) if b"/models" in head.split(b"\r\n")[0] else self._answer)
-            connection.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-        finally:
-            connection.close()
-
-    def close(self) -> None:
-        self._socket.close()
+MODELS = http(json.dumps({"data": [{"id": "fake", "max_model_len": 10**30}]}).encode())
 
 
 async def lied_to(modes: dict[str, bytes], tmp_path: Path, seconds: float, note: Callable[[str], None] = print) -> None:
     records = write_records(tmp_path / "records.jsonl", 1)
     for number, (name, answer) in enumerate(modes.items()):
         out = tmp_path / f"run{number}"
-        liar = Liar(answer)
+        liar = RawServer(lambda request, lie=answer: MODELS if b"/models" in request.split(b"\r\n")[0] else lie)
         begun = time.monotonic()
         settings = {
-            "input": str(records), "models.generator": f"openai:fake@{liar.url}", "models.pack": "standard", "filter.faithfulness": [],
+            "input": str(records), "models.generator": f"openai:fake@{liar.url}/v1", "models.pack": "standard", "filter.faithfulness": [],
             "generate.types_without_paper": 1, "limits.retries": 0, "limits.timeout_s": 5.0, "limits.max_minutes": 0.5,
         }  # fmt: skip
         loaded, domain = resolve_config(domain="geo", flags=settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -52,13 +52,6 @@ def with_member(name: str, member: object) -> CheckedSource:
 
 async def walk(source: CheckedSource) -> list[object]:
     return [e async for e in source.datasets(None)]
-
-
-def raising(error: Exception) -> Callable[..., object]:
-    def member(self: object, argument: object = None) -> object:
-        raise error
-
-    return member
 
 
 def no_id(self: object, cursor: str | None = None) -> Iterator[object]:
