@@ -54,7 +54,9 @@ def find_mentions(pair: Pair) -> Findings:
     hits = sorted({*_identifier_hits(pair, names), *_name_hits(pair, names)}, key=lambda h: h.offset)
     by_entry = {e: h.what for e in pair.references for h in hits if e.start <= h.offset < e.end}
     for entry in pair.references:
-        if entry not in by_entry and _same_title(entry, names):
+        if entry.doi and entry.doi.lower() in names.identifiers:
+            by_entry[entry] = "identifier"
+        elif entry not in by_entry and _same_title(entry, names):
             by_entry[entry] = "title"
     body = [h for h in hits if not any(e.start <= h.offset < e.end for e in pair.references)]
     named = [_place(pair, h.offset, h.end, h.what) for h in body]
@@ -103,6 +105,12 @@ def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
             f"The dataset itself is in the paper's references, by {sure[0].what}; where it is cited could not be found."
         )
         return Judgement(True, why, places)
+    elsewhere = [p for p in (*findings.named, *findings.cited) if p.section is not SectionClass.RELATED_WORK]
+    if elsewhere and any(e.what == "identifier" for e in sure):
+        why = (
+            "The dataset's own identifier is in the paper's references, and the paper cites it outside of related work."
+        )
+        return Judgement(True, why, _evidence(elsewhere, findings.entries))
     if findings.named or findings.cited or findings.entries:
         why = "The dataset is mentioned, but not where the paper speaks of the data it uses."
         return Judgement(False, why, _evidence([*findings.named, *findings.cited], findings.entries), "mentioned_only")

@@ -22,13 +22,17 @@ _LONGEST_RANGE = 60
 
 @dataclass(frozen=True)
 class Reference:
-    """An entry [start, end) of the list; ``number`` as printed (``printed``), or else its place in the list."""
+    """An entry [start, end) of the list; ``number`` as printed (``printed``), or else its place in the list.
+
+    ``doi``: the one that the parser read, which mends DOIs broken at the end of a line.
+    """
 
     start: int
     end: int
     number: int
     text: str
     printed: bool = True
+    doi: str | None = None
 
 
 def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[Reference]:
@@ -46,7 +50,9 @@ def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[
         text = document.text[block.start : block.end]
         printed = _NUMBER.match(text)
         found.append(
-            Reference(block.start, block.end, int(printed.group(1)) if printed else place, text, bool(printed))
+            Reference(
+                block.start, block.end, int(printed.group(1)) if printed else place, text, bool(printed), block.doi
+            )
         )
     return found
 

@@ -21,7 +21,7 @@ class MatchStage(Stage):
     """One item is a dataset and a candidate paper that could be parsed."""
 
     name = "match"
-    version = 3
+    version = 4
 
     def uses(self, config: Config) -> Uses:
         """The model too, where the strategy asks it."""

@@ -167,3 +167,22 @@ async def test_mention_when_citation_numbers_are_raised_then_found() -> None:
     text = ["Rain was taken from a gridded product3,4 and summed.", "Snow was measured by hand.9"]
     said = await judge("mention", RAIN, ("Data", METHOD, text), references=("2. B. Two.", OWN_REFERENCE))
     assert [p.in_references for p in said.places] == [False, True]
+
+
+DATA_REFERENCE = "3. National Data Center. Precipitation of the Third Pole. 2023. doi:10.11888/Atmos.tpdc.272763"
+
+
+@pytest.mark.parametrize(("section", "used"), [(INTRO, True), (RELATED, False)])
+async def test_dataset_cited_by_its_own_doi_is_used_unless_in_related_work(section: SectionClass, used: bool) -> None:
+    parts = ("Part", section, ["Rain gauges are rare [1]. Several products exist [2-4]. Most are coarse [5]."])
+    said = await judge("mention", RAIN, parts, references=("1. A. One.", "2. B. Two.", DATA_REFERENCE))
+    assert said.used is used and any(p.in_references for p in said.places)
+
+
+async def test_doi_that_the_parser_read_in_a_reference_links_it() -> None:
+    parts = [("Introduction", INTRO, ["Maps come from [1]. Several products exist [2-4]. Soil is from [5]."])]
+    document, labels = make_paper(parts, ("1. A. One.", "2. B. Two.", "3. National Data Center. Rain. 10.11888/Atmos"))
+    entry = document.blocks[-1].model_copy(update={"doi": "10.11888/atmos.tpdc.272763"})
+    document = document.model_copy(update={"blocks": (*document.blocks[:-1], entry)})
+    ctx, _ = make_context(stage="match")
+    assert (await strategy("mention", ctx).judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
