@@ -12,6 +12,7 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.lines import Line, Style
 from scirgen.stages.parse.pdf.paragraphs import Group
 from scirgen.stages.parse.pdf.terms import CAPTION, kind_of_heading
+from scirgen.stages.parse.pdf.unreadable import is_right_to_left
 
 _EQUATION_NUMBER = re.compile(r"\(\s*[A-Z]?\.?\d{1,3}[a-z]?\s*\)$")
 _NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]{2,}$")
@@ -52,7 +53,7 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
             continue
         if _is_caption(group, body):
             group.kind = BlockKind.CAPTION
-        elif _is_code(group, body) or _ADDRESS.fullmatch(group.text):
+        elif _is_code(group, body) or _ADDRESS.fullmatch(group.text) or is_right_to_left(group.text):
             group.kind = BlockKind.OTHER
         elif _is_table_row(group):
             group.kind = BlockKind.TABLE

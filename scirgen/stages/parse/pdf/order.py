@@ -193,9 +193,12 @@ def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Inte
 
 
 def _is_prose(lines: list[Line], width: float) -> bool:
-    """Whether most lines fill a column of this width, as those of a paragraph do and those of a table do not."""
+    """Whether most characters stand in lines that fill a column of this width, as in paragraphs and not in tables.
+
+    Displayed equations are many short lines with few characters.
+    """
     wide = [line for line in lines if line.x1 - line.x0 > 0.8 * width and len(line.text) > 20]
-    return len(wide) >= 2 and len(wide) > 0.55 * len(lines)
+    return len(wide) >= 2 and sum(len(line.text) for line in wide) > 0.55 * sum(len(line.text) for line in lines)
 
 
 def _is_column(lines: list[Line], width: float) -> bool:

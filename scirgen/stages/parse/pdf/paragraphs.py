@@ -21,6 +21,7 @@ _SUBSECTION = re.compile(r"^(?:\d{1,2}|[A-H])(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
 _NUMBERED = re.compile(
     r"^(?:(?:Appendix|Section)\s+)?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z](?:\.?\d{1,2})*|[IVX]{1,5}|[a-z]|[IVX]+-[A-Z]\d?)[.):]?\s+\S"
 )
+_WORD = re.compile(r"[^\W\d_]{3}|[\u4e00-\u9fff]")
 _LABEL = re.compile(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.?|[A-Z]\.)$")
 
 
@@ -251,7 +252,7 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     brief = a.x1 < right - 0.25 * (right - left)
     if _stacked(a, b) and step > (1.45 if brief else max(1.9, shape.spacing)) * size:
         return True
-    if _is_centred_title(a, b, shape):
+    if _is_centred_title(a, b, shape) or (_is_bit_of_equation(a, shape) and _WORD.search(b.text)):
         return True
     short = a.x1 < right - max(3 * size, 0.12 * (right - left))
     if _differs(a, b, short) or (short and _SUBSECTION.match(b.text)):
@@ -282,6 +283,11 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     centre = (shape.left + shape.right) / 2
     centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b)) and b.x0 > a.x0 + 5
     return hangs or centred
+
+
+def _is_bit_of_equation(line: Line, shape: _Shape) -> bool:
+    """Whether a line is a number or a denominator of a displayed equation: short, without a word, away from the left edge."""
+    return len(line.text) < 15 and line.x0 > shape.left + 2 * line.size and not _WORD.search(line.text)
 
 
 def _is_one_title(a: Line, b: Line, shape: _Shape) -> bool:

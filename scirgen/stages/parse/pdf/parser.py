@@ -18,9 +18,9 @@ from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
 from scirgen.stages.parse.pdf.tables import found_tables
-from scirgen.stages.parse.pdf.unreadable import is_unreadable
+from scirgen.stages.parse.pdf.unreadable import is_right_to_left, is_unreadable
 
-LAYOUT_VERSION = 5
+LAYOUT_VERSION = 6
 _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
 _LEAST_CHARS = 10  # of a page with a text layer
@@ -81,6 +81,12 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
             if not (options.ocr and shutil.which("tesseract")):
                 raise _unreadable(options)
             pages = [_page(document[number], options, anew=True) for number in range(document.page_count)]
+        if is_right_to_left(" ".join(_text(page) for page in pages)):
+            raise PaperError(
+                "the PDF's text is in a right-to-left script, which PDFs do not give in the order of reading",
+                hint="Provide the paper as HTML, JATS, TEI or text.",
+                code="unreadable_text",
+            )
         outline = Outline(tuple((e[0], str(e[1]), int(e[2])) for e in document.get_toc(simple=True)))
         return lay_out(pages, str((document.metadata or {}).get("title") or "")), outline
 

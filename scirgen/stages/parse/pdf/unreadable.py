@@ -1,4 +1,7 @@
-"""Detects text that a PDF's fonts do not map to Unicode, so garbage is reported and never passed on."""
+"""Detects text that a PDF does not give as it reads, so garbage is reported and never passed on.
+
+Some fonts have no map to Unicode. Right-to-left lines come with their numbers and Latin words misplaced and with ligatures reversed.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ _MAX_UNMAPPED: Final = 0.3
 _MIN_WORDS, _MIN_WITH_VOWEL = 60, 0.6
 _WORD: Final = re.compile(r"[A-Za-zÀ-ÿ]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouyà-åè-ïò-öù-üý]", re.I)
+_RIGHT_TO_LEFT: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_MAX_RIGHT_TO_LEFT: Final = 0.3
 _FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
 
@@ -31,6 +36,12 @@ def is_unreadable(document: Any, texts: Iterable[str]) -> bool:
         return True
     words = _WORD.findall(joined)
     return len(words) >= _MIN_WORDS and _with_vowel(words) < _MIN_WITH_VOWEL
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
+    letters = sum(c.isalpha() for c in text)
+    return len(_RIGHT_TO_LEFT.findall(text)) > _MAX_RIGHT_TO_LEFT * max(1, letters)
 
 
 def _like_words(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,27 @@ def test_statements_may_come_from_captions_and_cited_tables(tmp_path: Path) -> N
     texts = [s.text for s in section_sentences(document, [label])]
     assert "Table 1. Depth and days of the snow at two of the stations of the valley." in texts
     assert any("| Upper | 2.35 |" in text for text in texts)
+
+
+def test_two_columns_of_equations_are_read_one_after_the_other(tmp_path: Path) -> None:
+    with pymupdf.open() as pdf:
+        for number in range(3):
+            page = pdf.new_page(width=595, height=842)
+            for x, column in ((60, 0), (320, 1)):
+                for y in range(120, 720, 25):
+                    if number < 2 or y % 200 < 100:
+                        texts = [(x, f"P{number}C{column} snow of the upper valley fed the river in July.")]
+                    else:
+                        texts = [(x + 50, "a = b + c"), (x + 210, f"({y})")]
+                    for at, text in texts:
+                        page.insert_text((at, y), text, fontname="tiro", fontsize=10)
+        pdf.save(tmp_path / "p.pdf")
+    parsed = PyMuPDFParser().parse(tmp_path / "p.pdf", ParserOptions())
+    assert re.findall(r"P2C[01]", " ".join(b.text for b in parsed.blocks)) == ["P2C0"] * 12 + ["P2C1"] * 12
+
+
+def test_equations_number_is_not_the_beginning_of_the_prose_below(tmp_path: Path) -> None:
+    equation = ((140, 258, "V = 3 x", "tiro", 10), (445, 271, "(12)", "tiro", 10))
+    prose = "For the other one of the two lakes of the valley we find that it holds more of the water."
+    document = set_lines(tmp_path / "p.pdf", *equation, (75, 283, prose, "tiro", 10))
+    assert prose in kinds(document, BlockKind.PARAGRAPH)

@@ -6,6 +6,7 @@ import pymupdf
 import pytest
 
 from scirgen.core.errors import PaperError
+from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
@@ -46,3 +47,30 @@ def test_font_with_a_wrong_map_is_unreadable(tmp_path: Path) -> None:
 def test_plain_text_is_readable(tmp_path: Path) -> None:
     parsed = PyMuPDFParser().parse(_pdf(tmp_path / "a.pdf", SENTENCE), ParserOptions())
     assert any(SENTENCE in b.text for b in parsed.blocks)
+
+
+ARABIC = "تساقط الثلوج في الوادي العلوي خلال الشتاء وذابت متأخرة وغذت النهر حتى شهر يوليو عام 2019. "
+HEBREW = "השלג שירד בעמק העליון בחורף של אותה שנה נמס מאוחר והזין את הנהר עד יולי 2019. "
+
+
+def _story(path: Path, *paragraphs: str) -> Path:
+    story = pymupdf.Story("".join(f"<p>{text}</p>" for text in paragraphs))
+    writer = pymupdf.DocumentWriter(str(path))
+    device = writer.begin_page(pymupdf.paper_rect("a4"))
+    story.place(pymupdf.Rect(60, 60, 535, 780))
+    story.draw(device)
+    writer.end_page()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("text", [ARABIC, HEBREW])
+def test_right_to_left_paper_is_unreadable(tmp_path: Path, text: str) -> None:
+    assert _code(_story(tmp_path / "a.pdf", *[text * 5] * 3)) == "unreadable_text"
+
+
+@pytest.mark.parametrize("text", [ARABIC, HEBREW])
+def test_right_to_left_passage_of_another_paper_is_not_prose(tmp_path: Path, text: str) -> None:
+    path = _story(tmp_path / "a.pdf", *[f"{SENTENCE} " * 6] * 4, text * 2, f"{SENTENCE} " * 6)
+    kinds = {b.kind for b in PyMuPDFParser().parse(path, ParserOptions()).blocks if not b.text.isascii()}
+    assert kinds == {BlockKind.OTHER}
