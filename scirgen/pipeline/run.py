@@ -32,7 +32,7 @@ from scirgen.stages.base import Stage, StageContext, made_stage, roles_in
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
-from scirgen.stages.filter.stage import silent_gates
+from scirgen.stages.filter.stage import check_filter, silent_gates
 
 
 async def execute(
@@ -64,6 +64,7 @@ async def execute(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
         )  # fmt: skip
+        check_filter(ctx)
         if silent := silent_gates(config, registry, ctx.taxonomies):
             observer.note(
                 f"no patterns for language {config.language!r}: {', '.join(silent)} cannot reject by wording "

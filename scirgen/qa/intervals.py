@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scirgen.core.extras import require
 
 Interval = tuple[float, float]
 T = TypeVar("T")
@@ -35,9 +36,13 @@ def percentile_interval(values: Iterable[float | None], level: float = 0.95) -> 
     return float(low), float(high)
 
 
-def wilson(good: int, rows: int, z: float = 1.959964) -> Interval:
-    """Wilson's score interval of a share (E. B. Wilson, 1927)."""
-    share = good / rows
-    middle = (share + z * z / (2 * rows)) / (1 + z * z / rows)
-    half = z * math.sqrt(share * (1 - share) / rows + z * z / (4 * rows * rows)) / (1 + z * z / rows)
-    return max(0.0, middle - half), min(1.0, middle + half)
+def wilson(good: int, rows: int) -> Interval:
+    """Wilson's 95 % score interval of a share (E. B. Wilson, 1927).
+
+    Raises:
+        MissingExtraError: scipy is not installed.
+    """
+    with require("labels", "intervals"):
+        from scipy.stats import binomtest
+    found = binomtest(good, rows).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from scirgen.core.config import Config, ModelsConfig
-from scirgen.core.errors import CannotScoreError, PluginError
+from scirgen.core.errors import CannotScoreError, ConfigError, PluginError
 from scirgen.core.registry import Plugin, Provided, load_registry
 from scirgen.llm.base import Backend, Capabilities
 from scirgen.llm.open import open_chat
@@ -27,6 +28,24 @@ async def test_a_run_that_scores_refuses_a_generator_without_log_probabilities(t
         with pytest.raises(CannotScoreError):
             await run_small(server, records, tmp_path / "run", filter__faithfulness=["shift"])
         assert not server.answered
+
+
+async def test_an_ensemble_of_another_scorer_is_refused_before_any_call(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 1)
+    model = {"features": ["known"], "mean": [0], "scale": [1], "coefficients": [1], "intercept": 0, "threshold": 0.5}
+    labels = {"sha256": "0", "rows": 20, "faithful": 10, "description": "made up"}
+    file = tmp_path / "e.json"
+    file.write_text(
+        json.dumps({"scorer": "openai:other", "labels": labels, "groups": {"text": model}}), encoding="utf-8"
+    )
+    async with FakeServer() as server:
+        with pytest.raises(ConfigError, match="fitted for openai:other, and the scorer is openai:fake"):
+            await run_small(
+                server, records, tmp_path / "run", filter__faithfulness=["ensemble"], filter__ensemble=str(file)
+            )
+        with pytest.raises(ConfigError, match="no ensemble was fitted for the scorer openai:fake"):
+            await run_small(server, records, tmp_path / "run", filter__faithfulness=["ensemble"])
+        assert len(server.answered) <= 1, "the probe of the scorer alone"
 
 
 class Stray:

@@ -32,7 +32,7 @@ from scirgen.core.resources import Resources
 @click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
 @click.option("--model", help="Generator, for llm_judge and semantic.")
 @click.option("--scorer", help="Scorer, for shift.")
-@click.option("--precision", default=0.95, show_default=True, type=click.FloatRange(0.0, 1.0), help="Wanted precision.")
+@click.option("--precision", type=click.FloatRange(0.0, 1.0), help="Wanted precision.  [default: 0.95]")
 @click.option("--domain", help="Domain whose prompts are used.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.window=evidence.")
@@ -44,10 +44,8 @@ from scirgen.core.resources import Resources
 )
 @click.option(
     "--rejected",
-    default=0.04,
-    show_default=True,
     type=click.FloatRange(0.0, 1.0),
-    help="Share of true answers that the ensemble may reject.",
+    help="Share of true answers that the ensemble may reject, instead of a wanted precision.  [default: 0.04]",
 )
 @click.option("--describe", default="", help="Description of the labels; stored with the ensemble.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a page with reliability plots.")
@@ -57,13 +55,13 @@ def calibrate(
     scorers: str | None,
     model: str | None,
     scorer: str | None,
-    precision: float,
+    precision: float | None,
     domain: str | None,
     config_file: Path | None,
     settings: tuple[str, ...],
     save: Path | None,
     ensemble: Path | None,
-    rejected: float,
+    rejected: float | None,
     describe: str,
     report: Path | None,
     json_file: Path | None,
@@ -73,6 +71,10 @@ def calibrate(
     Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC, and the
     threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each kind.
     """
+    if ensemble and (save or report):
+        raise click.UsageError("--ensemble writes its own thresholds: leave out --save and --report")
+    if rejected is not None and (precision is not None or not ensemble):
+        raise click.UsageError("--rejected goes with --ensemble, and without --precision")
     rows = read_labels(labels)
     flags: dict[str, object] = dict(parse_settings(settings))
     if scorers:
@@ -82,15 +84,17 @@ def calibrate(
     if ensemble:
         about = describe or f"{len(rows)} labels of {labels.name}"
         fitting = fit_ensemble(
-            rows, loaded.config, Resources(pack), load_registry(), description=about, rejected=rejected
-        )
+            rows, loaded.config, Resources(pack), load_registry(), description=about, precision=precision,
+            rejected=0.04 if rejected is None else rejected, tell=lambda message: click.echo(message, err=True),
+        )  # fmt: skip
         fitted, outside = asyncio.run(fitting)
         write(ensemble, fitted)
-        click.echo(ensemble_as_text(outside))
+        click.echo(ensemble_as_text(outside, precision))
         click.echo(f"Written to {ensemble}; use it with --set filter.ensemble={ensemble}")
         if json_file:
             json_file.write_text(json.dumps(outside, indent=2) + "\n", encoding="utf-8")
         return
+    precision = 0.95 if precision is None else precision
     found = asyncio.run(run(rows, loaded.config, Resources(pack), load_registry(), precision=precision))
     click.echo(as_text(found, precision))
     value = json.loads(json.dumps(found.as_json()).replace("-Infinity", "null"))
@@ -103,17 +107,25 @@ def calibrate(
         report.write_text(calibration_page(found.as_json(), labels.name), encoding="utf-8")
 
 
-def ensemble_as_text(outside: Mapping[str, object]) -> str:
+def ensemble_as_text(outside: Mapping[str, object], precision: float | None = None) -> str:
     """Results of the ensemble on datasets that it was not fitted on, by group."""
     lines = ["on datasets that were left out:"]
     for group, value in outside.items():
         found: Any = value
+        count = f"{found['rows']} answers, {found['faithful']} faithful"
+        if "threshold" not in found:
+            lines.append(f"  {group}: {count}: too few of a kind, or of one dataset; such answers will not be judged")
+            continue
         auc = _interval(found["auc"], found["auc_interval"])
+        kept = "nothing is kept" if found["precision"] is None else f"{found['precision']:.1%} of the kept are faithful"
         lines.append(
-            f"  {group}: {found['rows']} answers, {found['faithful']} faithful, AUC {auc}; at {found['threshold']:.3f} "
-            f"{found['true_rejected']:.1%} of the faithful are rejected"
+            f"  {group}: {count}, AUC {auc}; at {found['threshold']:.3f} "
+            f"{found['true_rejected']:.1%} of the faithful are rejected, {kept}"
         )
+        if precision is not None and (found["precision"] or 0.0) < precision:
+            lines.append(f"    no threshold reaches a precision of {precision:.0%}: the threshold is 0.5")
         lines += [f"    {kind:24}{share:.0%} caught" for kind, share in found["caught"].items() if share is not None]
+        lines += [f"    {kind:24}threshold {value:.3f}" for kind, value in found["thresholds"].items()]
     return "\n".join(lines)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from scirgen.commands.calibrate.quality import (
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
 from scirgen.core.files.jsonl import read_objects
+from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score, Span
 from scirgen.core.registry import Registry
@@ -42,6 +44,7 @@ from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
 from scirgen.stages.filter.stage import FilterStage
 
+_LOG = logging.getLogger("scirgen")
 _YES = {"faithful", "true", "yes", "1"}
 _NO = {"unfaithful", "false", "no", "0"}
 _LABELS_HINT = (
@@ -269,7 +272,7 @@ async def opened(config: Config, resources: Resources, registry: Registry) -> As
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder, chat, scorer,
-            log=logging.getLogger("scirgen"), stage="filter", key="calibration", judge_session=judge,
+            log=_LOG, stage="filter", key="calibration", judge_session=judge,
         )  # fmt: skip
 
 
@@ -294,9 +297,7 @@ async def _measure(
                 if isinstance(score, Score):
                     column[i] = None if score.abstained else score.value
                     continue
-                if isinstance(score, ScirgenError) and score.fatal:
-                    raise score
-                code = score.error_code if isinstance(score, ScirgenError) else type(score).__name__
+                code = _code_of(score)
                 failed[scorer.name][code] = failed[scorer.name].get(code, 0) + 1
 
 
@@ -309,6 +310,7 @@ async def fit_ensemble(
     description: str,
     precision: float | None = None,
     rejected: float = 0.04,
+    tell: Callable[[str], None] = _LOG.info,
 ) -> tuple[Fitted, dict[str, object]]:
     """Fit an ensemble (one probability of being faithful) on labelled answers, and measure it on datasets that it was
     not fitted on.
@@ -318,6 +320,7 @@ async def fit_ensemble(
         config, resources, registry: as for `calibrate`; with ``rival`` among the scorers the rival's features are used, too.
         description: description of the labels.
         precision, rejected: see `ensemble.fit`.
+        tell: is told how far it is, and how many labels could not be measured.
 
     Returns:
         The ensemble, and its out-of-sample figures by group.
@@ -328,12 +331,27 @@ async def fit_ensemble(
         if "rival" in config.filter.faithfulness:
             pairs = await _with_rivals(pairs, materials, ctx)
         labels = [(r.faithful, r.cluster or r.context[:200], r.made) for r in rows]
-        found = [m for m in await measure(pairs, labels, materials, ctx) if not isinstance(m, Exception)]
+        measured = await measure(pairs, labels, materials, ctx, tell)
+        found = [m for m in measured if not isinstance(m, Exception)]
+        failed = Counter(_code_of(m) for m in measured if isinstance(m, Exception))
+        if failed:
+            tell("not measured: " + ", ".join(f"{n} {code}" for code, n in sorted(failed.items())))
         fitted = fit(
             found, ctx.scorer.identity, description=description, precision=precision, rejected=rejected,
-            prior=config.filter.contrast_prior,
+            prior=config.filter.contrast_prior, labels_hash=_hash_of(rows),
         )  # fmt: skip
     return fitted, fitted.summary(found)
+
+
+def _hash_of(rows: Sequence[Labelled]) -> str:
+    """Of the labels themselves: the same whatever scorer measured them."""
+    return digest("labels", [[r.question, r.answer, r.context, list(r.evidence), r.faithful, r.cluster] for r in rows])
+
+
+def _code_of(error: Exception) -> str:
+    if isinstance(error, ScirgenError) and error.fatal:
+        raise error
+    return error.error_code if isinstance(error, ScirgenError) else type(error).__name__
 
 
 async def _with_rivals(pairs: Sequence[QAPair], materials: Sequence[Material], ctx: StageContext) -> list[QAPair]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.commands.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc, threshold_for
+from scirgen.commands.calibrate.quality import FEWEST, Judged, auc_interval, quality, roc_auc, threshold_for
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
 from scirgen.core.fingerprint import digest
@@ -74,13 +74,19 @@ class Fitted:
     def summary(self, rows: Sequence[Measured]) -> dict[str, object]:
         """Out-of-sample figures by group and by how false answers were made: AUC with interval, rejected of the true, caught of the false."""
         found: dict[str, object] = {}
-        for group, model in self.file.groups.items():
+        for group in FEATURES:
+            model = self.file.groups.get(group)
+            if model is None:
+                same = [r.faithful for r in rows if r.group == group]
+                found |= {group: {"rows": len(same), "faithful": sum(same)}} if same else {}
+                continue
             mine = [(r, p) for r, p in zip(rows, self.outside, strict=True) if r.group == group and p is not None]
             judged = [Judged(p, r.faithful) for r, p in mine]
             true = [p for r, p in mine if r.faithful]
             kinds = sorted({r.made for r, _ in mine if not r.faithful})
             found[group] = {
                 "rows": len(mine), "faithful": len(true), "auc": roc_auc(judged), "auc_interval": auc_interval(judged),
+                "precision": quality(judged, model.threshold).precision, "thresholds": model.thresholds,
                 "threshold": model.threshold, "true_rejected": _share(p <= model.threshold for p in true),
                 "caught": {
                     kind or "unfaithful": _share(p <= model.threshold for r, p in mine if not r.faithful and r.made == kind)
@@ -100,7 +106,11 @@ def _share(flags: Any) -> float | None:
 
 
 async def measure(
-    pairs: Sequence[QAPair], labels: Sequence[tuple[bool, str, str]], materials: Sequence[Material], ctx: StageContext
+    pairs: Sequence[QAPair],
+    labels: Sequence[tuple[bool, str, str]],
+    materials: Sequence[Material],
+    ctx: StageContext,
+    tell: Callable[[str], None] = _log.info,
 ) -> list[Measured | Exception]:
     """The features of labelled pairs; with those of a rival where a pair has its score.
 
@@ -109,6 +119,7 @@ async def measure(
         labels: (faithful, fold, made) of each pair.
         materials: what each is judged against.
         ctx: with the scorer.
+        tell: is told how far it is.
     """
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, pair in enumerate(pairs):
@@ -118,7 +129,7 @@ async def measure(
         # Answers to one question share its prompt, and often most of their alternatives.
         told = await contrasts([pairs[i] for i in index], materials[index[0]], ctx)
         found.update({i: _measured(pairs[i], one, labels[i], ctx) for i, one in zip(index, told, strict=True)})
-        _log.info("measured %d of %d", len(found), len(pairs))
+        tell(f"measured {len(found)} of {len(pairs)} answers")
     return [found[i] for i in range(len(pairs))]
 
 
@@ -144,6 +155,7 @@ def fit(
     rejected: float = 0.04,
     typical: Collection[str] = (),
     prior: float = 0.5,
+    labels_hash: str = "",
 ) -> Fitted:
     """Fit each group that has labels of both kinds in at least two folds.
 
@@ -156,6 +168,7 @@ def fit(
         rejected: at most this share of the true answers is rejected, on left-out folds.
         typical: folds whose true answers set that threshold, where others are harder than what will be filtered; empty: all.
         prior: ``filter.contrast_prior`` that the scores were measured with.
+        labels_hash: of the labels; empty: of their features.
 
     Raises:
         InputError: no group has enough labels.
@@ -184,7 +197,7 @@ def fit(
         )
     content = [[sorted(r.values.items()), r.faithful, r.fold] for r in rows]
     labels = Labels(
-        sha256=digest("labels", content),
+        sha256=labels_hash or digest("labels", content),
         rows=len(rows),
         faithful=sum(r.faithful for r in rows),
         description=description,

@@ -6,12 +6,11 @@ reliability. Pure functions.
 
 from __future__ import annotations
 
-import bisect
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from scirgen.core.extras import require
 from scirgen.qa.intervals import Interval, percentile_interval, redrawn, wilson
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))
@@ -81,15 +80,15 @@ def reported(rows: Sequence[Judged]) -> list[Judged]:
 
 
 def roc_auc(rows: Sequence[Judged]) -> float | None:
-    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None with one kind only."""
-    bad = sorted((r.score, r.weight) for r in rows if not r.faithful)
-    good = [(r.score, r.weight) for r in rows if r.faithful]
-    if not bad or not good:
+    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None with one kind only.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed; so for all that measures here.
+    """
+    if len({r.faithful for r in rows}) < 2:
         return None
-    scores = [score for score, _ in bad]
-    below = [0.0, *itertools.accumulate(weight for _, weight in bad)]
-    won = sum(w * (below[bisect.bisect_left(scores, g)] + below[bisect.bisect_right(scores, g)]) for g, w in good)
-    return won / (2 * below[-1] * sum(w for _, w in good))
+    labels, scores, weights = _columns(rows)
+    return float(_sklearn().roc_auc_score(labels, scores, sample_weight=weights))
 
 
 def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
@@ -130,18 +129,15 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
 
     It is fitted to these labels, so it will be slightly worse on others. It lies half-way between two scores.
     """
-    ordered = sorted(rows, key=lambda r: -r.score)
-    best: float | None = None
-    good = total = 0.0
-    for i, row in enumerate(ordered):
-        good += row.weight * row.faithful
-        total += row.weight
-        following = ordered[i + 1].score if i + 1 < len(ordered) else None
-        if following == row.score:
-            continue
-        if good and good / total >= precision:
-            best = (row.score + following) / 2 if following is not None else row.score - 1e-6 - abs(row.score) * 1e-6
-    return best
+    if not any(r.faithful for r in rows):
+        return None
+    labels, scores, weights = _columns(rows)
+    reached, recall, limits = _sklearn().precision_recall_curve(labels, scores, sample_weight=weights)
+    at = next((i for i in range(len(limits)) if reached[i] >= precision and recall[i] > 0), None)
+    if at is None:
+        return None
+    lowest = float(limits[at])  # a score must exceed the threshold
+    return (lowest + float(limits[at - 1])) / 2 if at else lowest - 1e-6 - abs(lowest) * 1e-6
 
 
 def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, float]:
@@ -178,8 +174,21 @@ def grouped(rows: Sequence[Judged], key: Callable[[Judged], str]) -> Mapping[str
     return dict(sorted(groups.items()))
 
 
+def _columns(rows: Sequence[Judged]) -> tuple[list[bool], list[float], list[float]]:
+    return [r.faithful for r in rows], [r.score for r in rows], [r.weight for r in rows]
+
+
+def _sklearn() -> Any:
+    with require("tagger", "calibration"):
+        from sklearn import metrics
+    return metrics
+
+
 def _quality(flags: Sequence[tuple[bool, bool, float]]) -> tuple[int, float | None, float | None, float | None]:
-    """Of (kept, faithful, weight): rows kept, and weighted precision, recall and F1."""
+    """Of (kept, faithful, weight): rows kept, and weighted precision, recall and F1.
+
+    By hand, since intervals take thousands of them and scikit-learn's checks take a millisecond each; a test compares the two.
+    """
     kept = sum(w for k, _, w in flags if k)
     hits = sum(w for k, good, w in flags if k and good)
     wanted = sum(w for _, good, w in flags if good)

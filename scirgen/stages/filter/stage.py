@@ -198,9 +198,21 @@ def check_thresholds(ctx: StageContext) -> None:
         ctx.taxonomies.question_types([kind for kind in kinds if kind != "*"])
 
 
+def check_filter(ctx: StageContext) -> None:
+    """Refuse settings of the filter that cannot work with the run's models, before any work is done.
+
+    Raises:
+        PluginError, ResourceError: see `check_thresholds`.
+        ConfigError: a scorer does not suit the models, such as an ensemble that was fitted for another scorer.
+    """
+    check_thresholds(ctx)
+    for scorer in select_scorers(scorer_names(ctx), ctx.registry):
+        if (check := getattr(scorer, "check", None)) is not None:
+            check(ctx)
+
+
 def _definitions(ctx: StageContext) -> str:
     """Hash of the gates and scorers in force, with their versions and prompts: a plugin's, too."""
-    check_thresholds(ctx)
     at = ctx.at("filter", "", "")
     parts: list[object] = []
     for gate in select_gates(ctx.config, ctx.registry):

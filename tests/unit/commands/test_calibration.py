@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from pathlib import Path
@@ -23,6 +24,8 @@ from scirgen.commands.calibrate.quality import (
 from scirgen.core.config import load_config
 from scirgen.core.errors import InputError
 from scirgen.qa.intervals import wilson
+from scirgen.stages.filter.faithfulness.ensemble import EnsembleFile
+from scirgen.testing.server import FakeServer
 
 ROWS = st.lists(st.builds(Judged, st.floats(-5, 5), st.booleans()), min_size=1, max_size=40)
 
@@ -206,3 +209,43 @@ def test_calibrate_measures_what_the_file_does_not_hold(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.exit_code == 0, (result.output, result.exception)
     assert json.loads((tmp_path / "f.json").read_text())["scorers"]["nli"]["auc"] == 1.0
+
+
+def told(n: int, faithful: bool, polar: bool = False) -> dict[str, object]:
+    """A label about one of three datasets; false answers have words that their evidence lacks."""
+    evidence = f"Station {n} recorded {n + 20} cm of snow in March because cold air stayed in valley {n}."
+    answer = "because cold air stayed in the valley" if faithful else "because warm rain melted volcanic dust"
+    return {
+        "question": "Was snow deep in March?" if polar else f"Why did station {n} record snow?", "answer": "Yes" if polar else answer,
+        "evidence": [evidence], "label": "faithful" if faithful else "unfaithful", "dataset": f"d{n % 3}",
+        "question_type": "Verification" if polar else "Causal Antecedent", "made": "" if faithful else "invented",
+    }  # fmt: skip
+
+
+async def test_ensemble_is_fitted_saved_and_used_from_the_command_line(tmp_path: Path) -> None:
+    labels = [told(n, n % 2 == 0) for n in range(36)] + [told(90, True, polar=True)]
+    file, out, figures = write(tmp_path / "labels.jsonl", list(labels)), tmp_path / "e.json", tmp_path / "f.json"
+    async with FakeServer() as server:
+        arguments = ["--labels", str(file), "--model", f"openai:fake@{server.url}", "--ensemble", str(out)]
+        more = ["--precision", "0.9", "--json", str(figures)]
+        result = await asyncio.to_thread(CliRunner().invoke, calibrate, [*arguments, *more])
+    assert result.exit_code == 0, (result.output, result.exception)
+    made = EnsembleFile.model_validate_json(out.read_text())
+    (model,) = made.groups.values()
+    assert len(model.features) == len(model.coefficients) == len(model.mean) == len(model.scale)
+    assert made.scorer == "openai:fake" and made.labels.sha256 and made.labels.rows == 37
+    found = json.loads(figures.read_text())
+    assert found["text"]["auc"] > 0.9 and found["text"]["precision"] >= 0.9
+    assert list(found["text"]["thresholds"]) == ["causal_antecedent"], "eighteen labels of each kind suffice"
+    assert found["polar"] == {"rows": 1, "faithful": 1}
+    assert "measured 37 of 37 answers" in result.output
+    assert "polar: 1 answers, 1 faithful: too few of a kind" in result.output
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--ensemble", "e.json", "--save", "t.yaml"], ["--rejected", "0.1"], ["--ensemble", "e.json", "--rejected", "0.1", "--precision", "0.9"]]
+)  # fmt: skip
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path, wrong: list[str]) -> None:
+    file = write(tmp_path / "labels.jsonl", [told(1, True), told(2, False)])
+    result = CliRunner().invoke(calibrate, ["--labels", str(file), *wrong])
+    assert result.exit_code == 2 and ("leave out" in result.output or "goes with" in result.output)

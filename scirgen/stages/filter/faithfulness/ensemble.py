@@ -226,13 +226,22 @@ class EnsembleScorer:
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
     version: ClassVar[int] = 3
 
-    async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
+    def check(self, ctx: StageContext) -> EnsembleFile:
+        """The ensemble for the run's scorer.
+
+        Raises:
+            ConfigError: there is none, or see `ensemble_for`.
+        """
         made = ensemble_for(ctx.config, ctx.scorer.identity)
         if made is None:
             raise ConfigError(
                 f"no ensemble was fitted for the scorer {ctx.scorer.identity}",
                 hint="Fit one: scirgen calibrate --labels FILE --ensemble OUT.json; or use filter.faithfulness: [shift, contrast].",
             )
+        return made
+
+    async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
+        made = self.check(ctx)
         measured = await contrasts(pairs, material, ctx)
         return [
             found if isinstance(found, Exception) else self._score(pair, found, made, ctx)
@@ -242,7 +251,10 @@ class EnsembleScorer:
     def _score(self, pair: QAPair, found: Contrast, made: EnsembleFile, ctx: StageContext) -> Score:
         said = support_of(pair, found, ctx)
         rival = rival_parts(pair)
-        model = made.groups[group_of(found, rival, made)]
+        model = made.groups.get(group_of(found, rival, made))
+        if model is None:
+            what = "answers by yes or no" if found.claim else "answers in words"
+            return Score(name=self.name, value=0.0, abstained=True, detail=f"it was not fitted on {what}")
         values = features(found, said, rival, inference=is_inference(pair, ctx))
         weights = model.weigh(values)
         threshold = model.thresholds.get(pair.question_type, model.threshold)

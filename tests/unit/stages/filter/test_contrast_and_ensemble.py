@@ -130,6 +130,17 @@ async def test_ensemble_gives_a_probability_and_says_what_speaks_against(make_ct
     assert [p.scores[0].passed for p, _ in found.values()] == [True, False]
 
 
+async def test_ensemble_abstains_where_it_was_not_fitted(make_ctx: MakeCtx, tmp_path: Path) -> None:
+    path = tmp_path / "text.json"
+    made = fitted()
+    path.write_text(
+        made.model_copy(update={"groups": {"text": made.groups["text"]}}).model_dump_json(), encoding="utf-8"
+    )
+    ctx = make_ctx(reads, ensemble=str(path), faithfulness=["ensemble"])
+    score = only(await EnsembleScorer().score([pair("Are 2,400 gauges merged?", "Yes", "verification")], MATERIAL, ctx))
+    assert score.abstained and score.detail == "it was not fitted on answers by yes or no"
+
+
 def test_an_ensemble_is_refused_for_another_scorer_or_setting(make_ctx: MakeCtx, tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     path.write_text(fitted("bundled:other").model_dump_json(), encoding="utf-8")
