@@ -1,7 +1,8 @@
 """How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published procedure.
 
 ``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only. ``floor`` is
-one forward pass over the unique tokens and nothing else. Ratios are of pairs a second in the same run.
+one forward pass over the unique tokens and nothing else. ``contrast`` scores the same pairs with their alternatives, by the shared-prefix
+engine. Ratios are of pairs a second in the same run.
 """
 
 from __future__ import annotations
@@ -16,8 +17,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.geo_pairs import Entry, entries
-from scirgen.llm.base import ScoreReply, ScoreRequest
+from benchmarks.geo_pairs import Entry, entries, realdata
+from scirgen.core.config import Config
+from scirgen.core.errors import ModelError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import QAPair, Span
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.qa.qafiles import type_key
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.base import Faithfulness, Material
+from scirgen.stages.filter.faithfulness.contrast import ContrastScorer
+from scirgen.stages.filter.faithfulness.shift import ShiftScorer
 
 Values = list[tuple[float, ...]]
 
@@ -26,7 +39,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seper", description=__doc__)
     parser.add_argument("--model", default="bundled:smollm2-135m", help="bundled:smollm2-135m or hf:ID_OR_DIR")
     parser.add_argument("--vllm-model", help="ID or folder for the vLLM engines (default: --model without its scheme)")
-    parser.add_argument("--engines", default="floor,naive,naive_tail,ours,published", help="also: vllm, vllm_cache")
+    parser.add_argument(
+        "--engines", default="floor,naive,naive_tail,ours,contrast,published", help="also: vllm, vllm_cache"
+    )
     parser.add_argument("--pairs", type=int, default=54)
     parser.add_argument("--context-tokens", type=int, default=1500)
     parser.add_argument(
@@ -41,7 +56,13 @@ def main() -> None:
     parser.add_argument("--dtype", default="", help="float32, bfloat16; default: the backend's own")
     parser.add_argument("--json", type=Path, help="write {'rows': [...]} here")
     parser.add_argument("--merge", type=Path, help="a JSON of an earlier run whose rows are kept")
+    parser.add_argument(
+        "--count", action="store_true", help="only count tokens on the labelled pairs, evidence as context"
+    )
     arguments = parser.parse_args()
+    if arguments.count:
+        asyncio.run(count_tokens(arguments.model))
+        return
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     result = asyncio.run(measure(arguments))
     if arguments.merge:
@@ -106,6 +127,80 @@ def chosen_entry(tokenizer: Any, context_tokens: int, pairs: int) -> Entry:
     return Entry(first.id, first.title, first.context, (first.pairs + tuple(more))[:pairs])
 
 
+class Recording:
+    """A scorer that notes what it is asked, and computes nothing."""
+
+    identity = ModelIdentity("none", "none")
+    capabilities = Capabilities(logprobs=True)
+
+    def __init__(self) -> None:
+        self.asked: list[ScoreRequest] = []
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
+        self.asked += requests
+        return [ModelError("not computed")] * len(requests)
+
+
+async def asked_by(scorer: Faithfulness, pairs: Sequence[tuple[QAPair, Material]], window: str) -> list[ScoreRequest]:
+    """The requests of a faithfulness scorer for pairs, each with its material."""
+    config = Config.model_validate({"filter": {"window": window}})
+    resources, recording = Resources(), Recording()
+    ctx = StageContext(
+        config, resources, PromptLibrary(resources), Taxonomies(resources), load_registry(), Path(), None, recording, stage="filter", key="b",
+    )  # fmt: skip
+    for pair, material in pairs:
+        await scorer.score([pair], material, ctx)
+    return list(dict.fromkeys(recording.asked))
+
+
+async def encoded_for(
+    scorer: Faithfulness, pairs: Sequence[tuple[QAPair, Material]], scoring: Any, window: str = "full"
+) -> list[Any]:
+    encoded = [scoring._encode(r) for r in await asked_by(scorer, pairs, window)]
+    return [(e.ids, e.first) for e in dict.fromkeys(encoded)]
+
+
+def chosen_pairs(loaded: Any, arguments: argparse.Namespace) -> list[tuple[QAPair, Material]]:
+    """The benchmark's pairs with their one context."""
+    entry = chosen_entry(loaded.tokenizer, arguments.context_tokens, arguments.pairs)
+    ids = loaded.tokenizer(entry.context, add_special_tokens=False)["input_ids"][: arguments.context_tokens]
+    material = Material(None, (), loaded.tokenizer.decode(ids))
+    return [(made_pair(p.question, p.answer, p.kind), material) for p in entry.pairs[: arguments.pairs]]
+
+
+def made_pair(question: str, answer: str, kind: str, evidence: Sequence[str] = ()) -> QAPair:
+    """A pair with quotes of no document as its evidence."""
+    spans = tuple(Span(document_id="", start=0, end=len(text), text=text) for text in evidence)
+    id = QAPair.make_id("benchmark", kind, question, answer)
+    return QAPair(
+        id=id, dataset_id="benchmark", question=question, answer=answer, question_type=type_key(kind), evidence=spans
+    )
+
+
+async def count_tokens(name: str) -> None:
+    """Tokens a pair that shift, contrast and both together read on the labelled pairs of $SCIRGEN_REALDATA/pairs, evidence as context."""
+    from scirgen.llm.local.bundled import bundled_file
+    from scirgen.llm.local.loading import load_causal_lm
+    from scirgen.llm.local.transformers_scoring import TransformersScoring
+    from scirgen.llm.tokens.token_trie import TokenTrie
+
+    scheme, _, model = name.partition(":")
+    scoring = TransformersScoring.of(load_causal_lm(str(bundled_file()) if scheme == "bundled" else model, {}))
+    rows = [json.loads(line) for line in (realdata() / "pairs" / "strong-dev.jsonl").open(encoding="utf-8")]
+    contexts = json.loads((realdata() / "pairs" / "contexts.json").read_text(encoding="utf-8"))
+    pairs = [
+        (made_pair(r["question"], r["answer"], r["question_type"], r["evidence"]), Material(None, (), str(contexts[r["context_id"]])))
+        for r in rows
+    ]  # fmt: skip
+    shift = await encoded_for(ShiftScorer(), pairs, scoring, "evidence")
+    contrast = await encoded_for(ContrastScorer(), pairs, scoring, "evidence")
+    print("| requests | unique tokens a pair | tokens a pair, nothing shared | to the shift |\n|---|---|---|---|")
+    base = TokenTrie(shift).unique_tokens
+    for label, found in (("shift", shift), ("contrast (with the shift's)", list(dict.fromkeys([*shift, *contrast])))):
+        unique, total = TokenTrie(found).unique_tokens, sum(len(ids) for ids, _ in found)
+        print(f"| {label} | {unique / len(pairs):.0f} | {total / len(pairs):.0f} | {unique / base:.2f} |")
+
+
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
@@ -128,6 +223,12 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     encoded = [scoring._encode(r) for r in requests]
     sequences = [(e.ids, e.first) for e in encoded]  # type: ignore[union-attr]
     unique = TokenTrie(sequences).unique_tokens
+    contrast = (
+        await encoded_for(ContrastScorer(), chosen_pairs(loaded, arguments), scoring)
+        if "contrast" in arguments.engines
+        else []
+    )
+    tokens = {"floor": unique, "ours": unique, "contrast": TokenTrie(contrast).unique_tokens if contrast else 0}
     total = sum(len(ids) for ids, _ in sequences)
     print(f"{pairs} pairs; {total} tokens, {unique} of them unique; longest {max(len(i) for i, _ in sequences)}")
     plain = SharedPrefixEngine(loaded.model, 2**30)
@@ -161,6 +262,9 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 elif engine == "ours":
                     values[engine] = scoring.engine.logprobs(sequences)
                     scale = 1.0
+                elif engine == "contrast":
+                    scoring.engine.logprobs(contrast)
+                    scale = 1.0
                 elif engine == "published":
                     published(loaded, [requests[i] for i in picked[:4]])
                     scale = pairs / 2
@@ -173,12 +277,17 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {arguments.threads} threads, {arguments.clock} clock, {loaded.device}",
         "tokens": {"total": total, "unique": unique, "context": arguments.context_tokens, "pairs": pairs},
-        "rows": list(rows_of(times, values, picked, pairs, str(loaded.identity))),
+        "rows": list(rows_of(times, values, picked, pairs, str(loaded.identity), tokens)),
     }
 
 
 def rows_of(
-    times: dict[str, list[float]], values: dict[str, Values], picked: Sequence[int], pairs: int, model: str
+    times: dict[str, list[float]],
+    values: dict[str, Values],
+    picked: Sequence[int],
+    pairs: int,
+    model: str,
+    tokens: dict[str, int],
 ) -> Any:
     def median(engine: str) -> float | None:
         found = sorted(times.get(engine, []))
@@ -197,6 +306,7 @@ def rows_of(
             "ratio_to_naive": naive / seconds if naive else None,
             "floor_ratio": seconds / bottom if bottom else None,
             "max_abs_diff": worst, "seconds": seconds,
+            "tokens_per_pair": tokens[engine] / pairs if tokens.get(engine) else None,
         }  # fmt: skip
 
 
@@ -277,11 +387,14 @@ class VLLM:
 
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
     """A Markdown table."""
-    print("\n| engine | pairs/s | x naive | time / floor | largest difference to naive |\n|---|---|---|---|---|")
+    print(
+        "\n| engine | tokens a pair | pairs/s | x naive | time / floor | largest difference to naive |\n|---|---|---|---|---|---|"
+    )
     for row in rows:
         shown = [
-            "-" if row[k] is None else form.format(row[k])
+            "-" if row.get(k) is None else form.format(row[k])
             for k, form in (
+                ("tokens_per_pair", "{:.0f}"),
                 ("pairs_per_s", "{:.3f}"),
                 ("ratio_to_naive", "{:.1f}"),
                 ("floor_ratio", "{:.2f}"),
