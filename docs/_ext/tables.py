@@ -48,12 +48,12 @@ class Gates(_Table):
                 f"`{g['code']}`",
                 "yes" if g["on"] else "no",
                 "" if g["threshold"] is None else f"{g['threshold']:g}",
-                "yes" if g["needs_model"] else "",
+                str(g["models"]),
                 str(g["explanation"]),
             )
             for g in found
         ]
-        return [("code", "on", "threshold", "asks the model", "rejects"), *rows]
+        return [("code", "on", "threshold", "asks", "rejects"), *rows]
 
 
 class ErrorCodes(_Table):

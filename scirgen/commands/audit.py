@@ -112,7 +112,7 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     ctx = StageContext(
         config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(), stage="filter"
     )
-    chosen = [g for g in select_gates(config, registry) if not g.needs_model]
+    chosen = [g for g in select_gates(config, registry) if not g.models()]
     gates = [g for g in chosen if g.in_force(config)]
     result = Audit(str(file.path), file.kind, defects=Counter({g.code: 0 for g in gates}))
     seen: list[QARow] = []

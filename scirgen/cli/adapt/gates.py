@@ -37,5 +37,5 @@ def list_(domain: str | None, config_file: Path | None, settings: tuple[str, ...
     for row in rows:
         limit = row["threshold"]
         threshold = f"{limit:g}" if isinstance(limit, float | int) else "-"
-        model = " [asks the generator]" if row["needs_model"] else ""
+        model = f" [asks the {row['models']}]" if row["models"] else ""
         click.echo(f"{row['code']:28}{'yes' if row['on'] else 'no':5}{threshold:>9}  {row['explanation']}{model}")

@@ -36,6 +36,7 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, WorkIte
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
 from scirgen.stages.filter.deciding import possible_names
+from scirgen.stages.filter.stage import describe_gates
 
 LEANS: tuple[Lean, ...] = ("usual", "sparse", "rich")
 """The rehearsals of an estimate; the time of the first is measured."""
@@ -200,7 +201,7 @@ def _rehearsal_config(config: Config, registry: Registry, sample: Sample, lean: 
         "generate": config.generate.model_copy(update={"quota": QuotaConfig()}),
     }
     if lean == "rich":
-        free = [g for g in registry.names("gate") if not getattr(registry.get("gate", g), "needs_model", False)]
+        free = [str(row["code"]) for row in describe_gates(config, registry) if not row["models"]]
         settings = config.filter.model_dump()
         settings["gate_options"] |= {gate: {"enabled": False} for gate in free}
         settings |= {"thresholds": {name: {"*": _OPEN} for name in possible_names(config)}, "combine": "all"}

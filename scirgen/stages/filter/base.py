@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Final, Literal, Protocol, get_args
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, QAPair, Score
@@ -14,6 +14,7 @@ from scirgen.stages.base import StageContext
 
 Need = Literal["generator", "scorer", "judge", "entailment"]
 """A model: that of ``models.generator``; one that gives log-probabilities; ``models.judge``, else the generator; ``filter.entailment``."""
+_MODELS: Final[frozenset[Need]] = frozenset(get_args(Need))
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,13 @@ class Gate(ABC):
         order: gates run by rising order: what costs nothing first, what calls a model last.
         default_threshold: None where the gate has none.
         on_by_default: whether it runs when ``config.filter.gates`` is empty.
-        needs: what must be there for a verdict: "answer", "type", "dataset", "context", "sources",
-            "evidence"; `scirgen audit` leaves the
-            gate out where a foreign file does not have it.
+        needs: what must be there for a verdict: "answer", "type", "dataset", "context", "sources", "evidence", and the models
+            it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where it asks a model.
         prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """
 
     code: ClassVar[str]
     explanation: ClassVar[str]
-    needs_model: ClassVar[bool] = False
     order: ClassVar[int] = 50
     default_threshold: ClassVar[float | None] = None
     on_by_default: ClassVar[bool] = True
@@ -76,6 +75,11 @@ class Gate(ABC):
     @abstractmethod
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
         """One verdict a pair, in order."""
+
+    @classmethod
+    def models(cls) -> frozenset[Need]:
+        """The models that it asks."""
+        return _MODELS & frozenset(cls.needs)
 
     def threshold(self, config: Config) -> float:
         """The configured threshold, else the gate's own."""

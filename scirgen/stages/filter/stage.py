@@ -94,7 +94,7 @@ class FilterStage(Stage):
 def _needed(config: Config, registry: Registry) -> set[Need]:
     """The models that the gates and scorers in force ask."""
     needs: set[Need] = {need for s in select_scorers(possible_names(config), registry) for need in s.needs}
-    return needs | ({"generator"} if any(g.needs_model for g in select_gates(config, registry)) else set())
+    return needs.union(*(gate.models() for gate in select_gates(config, registry)))
 
 
 def select_gates(config: Config, registry: Registry) -> list[Gate]:
@@ -108,7 +108,7 @@ def select_gates(config: Config, registry: Registry) -> list[Gate]:
         registry.get("gate", code)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
     chosen = [g for g in gates if _enabled(g, config)]
-    return sorted(chosen, key=lambda g: (g.needs_model, g.order, g.code))
+    return sorted(chosen, key=lambda g: (bool(g.models()), g.order, g.code))
 
 
 def _enabled(gate: Gate, config: Config) -> bool:
@@ -125,7 +125,7 @@ def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies) -> 
 
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
-    """All registered gates in the order they would run: code, on, threshold (None: it has none), needs_model, explanation."""
+    """All registered gates in the order they would run: code, on, threshold (None: it has none), models it asks, explanation."""
     on = {g.code for g in select_gates(config, registry)}
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
     return [
@@ -133,10 +133,10 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
             "code": g.code,
             "on": g.code in on and g.in_force(config),
             "threshold": None if g.default_threshold is None else g.threshold(config),
-            "needs_model": g.needs_model,
+            "models": ", ".join(sorted(g.models())),
             "explanation": g.explanation,
         }
-        for g in sorted(gates, key=lambda g: (g.needs_model, g.order, g.code))
+        for g in sorted(gates, key=lambda g: (bool(g.models()), g.order, g.code))
     ]
 
 
@@ -217,7 +217,7 @@ def _definitions(ctx: StageContext) -> str:
     parts: list[object] = []
     for gate in select_gates(ctx.config, ctx.registry):
         parts.append((gate.code, gate.version, [at.prompt(name).hash for name in gate.prompts]))
-        if gate.needs_model:
+        if "generator" in gate.models():
             parts.append(str(ctx.chat.identity))
     if ctx.config.filter.type_tagger:
         parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))

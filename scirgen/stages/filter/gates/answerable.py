@@ -36,11 +36,10 @@ class AnswerableWithoutContextGate(Gate):
         "The generator gives the answer without any context (threshold: least share of three sampled replies that agree "
         "with the answer; a lucky Yes is not enough)."
     )
-    needs_model: ClassVar[bool] = True
     on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 120
     default_threshold: ClassVar[float | None] = 1.0
-    needs: ClassVar[tuple[str, ...]] = ("answer", "type")
+    needs: ClassVar[tuple[str, ...]] = ("answer", "type", "generator")
     prompts: ClassVar[tuple[str, ...]] = ("answer_alone",)
     samples: ClassVar[int] = 3
 
@@ -66,10 +65,9 @@ class UnanswerableWithContextGate(Gate):
 
     code: ClassVar[str] = "unanswerable_with_context"
     explanation: ClassVar[str] = "The generator does not give the answer even with the whole context."
-    needs_model: ClassVar[bool] = True
     on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 110
-    needs: ClassVar[tuple[str, ...]] = ("answer", "type", "context")
+    needs: ClassVar[tuple[str, ...]] = ("answer", "type", "context", "generator")
     prompts: ClassVar[tuple[str, ...]] = ("answer_with_context",)
 
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:

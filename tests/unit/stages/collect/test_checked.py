@@ -143,6 +143,7 @@ async def generate(tmp_path: Path, source: object, server: FakeServer) -> Run:
         **SETTINGS,
         "generate.types": ["all"],
         "generate.types_without_paper": 8,
+        "filter.gates": ["schema"],
         "models.generator": f"openai:fake@{server.url}",
     }
     loaded, domain = resolve_config(domain="geo", flags=flags)

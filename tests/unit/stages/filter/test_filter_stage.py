@@ -139,7 +139,7 @@ def test_select_gates_orders_cheap_before_models_and_honours_switches(make_ctx: 
     ctx = make_ctx(gate_options={"pointing": {"enabled": False}})
     gates = select_gates(ctx.config, ctx.registry)
     assert "pointing" not in {g.code for g in gates}
-    assert [g.needs_model for g in gates] == sorted(g.needs_model for g in gates)
+    assert [bool(g.models()) for g in gates] == sorted(bool(g.models()) for g in gates)
     assert gates[0].code == "schema"
 
 

@@ -81,7 +81,7 @@ def rejected_by(gates: list[Gate], pair: QAPair, material: Material, ctx: StageC
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_good_pairs_pass_every_gate(language: str, tmp_path: Path) -> None:
     ctx = context(language, tmp_path)
-    gates = [g for g in select_gates(ctx.config, ctx.registry) if not g.needs_model]
+    gates = [g for g in select_gates(ctx.config, ctx.registry) if not g.models()]
     problems = [
         (row[1], problem) for row in rows(language) if (problem := rejected_by(gates, *made(language, *row), ctx))
     ]
@@ -198,7 +198,7 @@ def test_language_without_patterns_turns_the_gates_off_that_need_them(tmp_path: 
     pair = made(
         "it", "verification", "Il livello del Po è diminuito nel 2022?", "Sì", "Il livello del Po è diminuito nel 2022."
     )
-    gates = [g for g in select_gates(ctx.config, ctx.registry) if not g.needs_model]
+    gates = [g for g in select_gates(ctx.config, ctx.registry) if not g.models()]
     assert rejected_by(gates, *pair, ctx) == ""
 
 

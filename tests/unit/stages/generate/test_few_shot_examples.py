@@ -36,6 +36,6 @@ async def test_a_few_shot_example_passes_the_gates(kind: QuestionType, example: 
     ctx, _ = make_context(stage="filter")
     material = Material(dataset, (), dataset.text, {"d": dataset.text})
     for gate in select_gates(ctx.config, ctx.registry):
-        if not gate.needs_model and gate.code != "example_leak":
+        if not gate.models() and gate.code != "example_leak":
             (verdict,) = await gate.check([pair], material, ctx)
             assert verdict.accept, f"{gate.code}: {verdict.reason}"
