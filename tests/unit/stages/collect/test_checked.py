@@ -24,7 +24,8 @@ PAPER = Paper(id="p")
 
 
 def dataset(id: str) -> Dataset:
-    text = "Snow depth was measured at 120 stations between 1990 and 2020 with sensors in order to find trends."
+    stations = 20 + ord(id[-1])  # another text for each: a release keeps one of two equal pairs
+    text = f"Snow depth was measured at {stations} stations between 1990 and 2020 with sensors in order to find trends."
     return Dataset(id=id, title=f"Snow depth in the Alps, part {id}", description=text)
 
 
