@@ -13,7 +13,8 @@ from functools import lru_cache
 from scirgen.core.text.textmatch import stem, words
 
 _DEFINED = re.compile(r"([^().;:\n]{4,120}?)\s\(([A-Z][A-Za-z]{0,5}[A-Z])s?[);,:]")
-_USED = re.compile(r"(?<![\w-])[A-Z][A-Za-z]{0,5}[A-Z](?=s?(?![\w-]))")
+_USED = re.compile(r"(?<![\w-])[A-Z][A-Za-z]?[A-Z](?=s?(?![\w-]))")
+"""Two or three letters; longer ones are mostly names of products, which their readers search by."""
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = 4
 """Words of fewer letters ("of", "the") say nothing about whether a long form is a name or a term, nor whether it is spelled out."""
@@ -36,18 +37,19 @@ def unexplained(text: str, sources: Collection[str], names: str, known: Collecti
     Args:
         text: a question with its answer.
         sources: the texts that may define abbreviations.
-        names: a text whose abbreviations are names, such as the dataset's title.
+        names: a text whose abbreviations are names, such as the dataset's title; so are those of long forms that stand in it.
         known: abbreviations that need no explanation. Neither do those of proper names ("Weather Research and Forecasting"):
             the abbreviation is their name.
     """
     said = {stem(w) for w in words(text)}
     for short in dict.fromkeys(_USED.findall(text)):
-        if short in known or short in _WORD.findall(names):
+        if short in known or short in names:
             continue
         long = next((d[short] for d in map(definitions, sources) if short in d), "")
         telling = [w for w in _WORD.findall(long) if len(w) >= _LETTERS]
         is_name = all(w[0].isupper() for w in telling[1:]) and len(telling) > 1
-        if telling and not is_name and not {stem(w.lower()) for w in telling} <= said:
+        stems = {stem(w.lower()) for w in telling}
+        if telling and not is_name and not stems <= said and not stems <= {stem(w) for w in words(names)}:
             return short, long
     return None
 

@@ -96,10 +96,11 @@ class UnexplainedAbbreviationGate(PairGate):
 
     code: ClassVar[str] = "unexplained_abbreviation"
     explanation: ClassVar[str] = (
-        'Question and answer use a term\'s abbreviation, such as "FL" for fork length, that only the material explains. Names of '
-        "programmes, products and models may stand alone, and so may abbreviations of the dataset's title."
+        'Question and answer use a term\'s abbreviation of two or three letters, such as "FL" for fork length, that only the material '
+        "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the dataset's title."
     )
     order: ClassVar[int] = 93
+    version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:

@@ -103,7 +103,7 @@ async def test_a_question_does_not_hold_its_answer(
 
 PAPER = (
     "Pacific bluefin tuna (PBF; Thunnus orientalis) reach a fork length (FL) of 2 m in the California Current System (CCS). "
-    "The Weather Research and Forecasting (WRF) model and sea surface temperature (SST) were used."
+    "The plankton tow table (PTT) and the global river flood reanalysis (GRFR) are public. The Weather Research and Forecasting (WRF) model and sea surface temperature (SST) were used."
 )
 
 
@@ -117,13 +117,15 @@ PAPER = (
         ("Which model was used with the WRF data?", "WRF", True),
         ("What flows in the CCS off Mexico?", "cold water", True),
         ("What SST do the tows show?", "24 °C", True),
+        ("Which floods does the GRFR hold?", "Those since 1980", True),
+        ("How deep is the PTT of the tows?", "20 m", True),
         ("Which GPS receiver was used?", "one on board", True),
     ],
 )
 async def test_an_abbreviated_term_is_spelled_out(
     question: str, answer: str, accepted: bool, ctx: StageContext
 ) -> None:
-    dataset = Dataset(id="ds-1", title="Plankton tows with SST", description=PAPER)
+    dataset = Dataset(id="ds-1", title="Plankton tow table with SST", description=PAPER)
     material = Material(dataset, (), dataset.text, {"ds-1": dataset.text})
     (found,) = await UnexplainedAbbreviationGate().check([pair(question, answer)], material, ctx)
     assert found.accept is accepted, found.reason
