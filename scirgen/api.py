@@ -71,6 +71,14 @@ class Run:
             view.close()
         return {split: files.get(Path("release") / f"{split}.jsonl", 0) for split in ("train", "dev", "test")}
 
+    def queries(self) -> dict[str, int]:
+        """Retrieval queries by recipe; empty without ``query.recipes``."""
+        view = open_view(self.folder)
+        try:
+            return view.queries_by_recipe()
+        finally:
+            view.close()
+
     def funnel(self) -> dict[str, dict[str, int]]:
         """Stage by stage: done, failed, to do, outputs, rejected by code."""
         view = open_view(self.folder)

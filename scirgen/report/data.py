@@ -150,6 +150,7 @@ class ReportData(_Frozen):
     unwritten: dict[str, int] = {}
     dearest: tuple[PaperRow, ...] = ()
     released: int | None = None
+    queries: dict[str, int] = {}
     candidates: int
     usage: dict[str, object]
     last_usage: dict[str, object]

@@ -92,6 +92,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
             for p in dearest_papers(view)
         ),
         released=_released(view),
+        queries=view.queries_by_recipe(),
         candidates=funnel["generate"]["outputs"],
         usage=_usage(usage, view.tokens_per_released_row()),
         last_usage=last if isinstance(last, dict) else {},

@@ -87,8 +87,14 @@ def _in_a_sentence(data: ReportData) -> str:
     about += f" and {data.papers:,} {'paper' if data.papers == 1 else 'papers'} on them" if data.papers else ""
     by = f"written by {', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
+    queries = sum(data.queries.values())
+    recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in data.queries.items())
+    asked = f"{queries:,} retrieval {'query' if queries == 1 else 'queries'} ({recipes})" if queries else ""
+    if queries and not data.candidates:
+        return ", ".join(p for p in (asked, about, by) if p) + "."
     count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
-    return ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence that supports it."
+    said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence that supports it."
+    return said + (f" Beside them, {asked}." if asked else "")
 
 
 def _tokens_per_row(data: ReportData) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from scirgen.api import Run
 from scirgen.benchmark.leaderboard import write_leaderboard
 from scirgen.cli.main import cli
+from scirgen.cli.run.generate import summarise
 from scirgen.core.records import (
     Aspect,
     AspectCategory,
@@ -22,9 +24,11 @@ from scirgen.core.records import (
     Document,
     Link,
     QAPair,
+    Query,
     Rejection,
     Score,
 )
+from scirgen.pipeline.runner import Outcome
 from scirgen.pipeline.store import Store
 from scirgen.report import gather, write_report
 from scirgen.report.charts import binned
@@ -429,3 +433,20 @@ def _browser() -> Iterator[Any]:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         yield browser
         browser.close()
+
+
+def test_a_run_of_queries_alone_names_them_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        Query(id=f"q{n}", recipe=recipe, form="facet", text="t", paper_id="p1")
+        for n, recipe in enumerate(("facets", "facets", "recommend"))
+    ]
+    with Store(tmp_path / "run.db") as store:
+        store.see_datasets(["d1"], 0, 1)
+        store.use("d1", "query", "k", store.put("query", "k", "f", StageResult(tuple(asked)), 0.1).id)
+    assert render(gather(tmp_path)).count("3 retrieval queries (facets 2, recommend 1)") >= 1
+    shown = CliRunner().invoke(cli, ["status", str(tmp_path)], catch_exceptions=False).output
+    assert "queries: facets 2, recommend 1" in shown
+    assert summarise(Run(tmp_path, Outcome("success", 1, 0))) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("success: 3 queries (facets 2, recommend 1), from 1 dataset\n")
+    assert "no questions; queries in tasks/" in said

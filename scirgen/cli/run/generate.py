@@ -81,10 +81,10 @@ def summarise(run: Run) -> int:
     funnel = run.funnel()
     accepted = funnel["tag"]["outputs"]
     candidates = funnel["generate"]["outputs"]
-    click.echo(
-        f"{run.outcome.status}: {accepted} accepted of {counted(candidates, 'candidate')}, "
-        f"from {counted(run.outcome.datasets, 'dataset')}"
-    )
+    queries = queries_made(run)
+    pairs = f"{accepted} accepted of {counted(candidates, 'candidate')}" if candidates or not queries else ""
+    made = " and ".join(filter(None, (pairs, queries)))
+    click.echo(f"{run.outcome.status}: {made}, from {counted(run.outcome.datasets, 'dataset')}")
     for stage, row in funnel.items():
         reasons = sorted(
             ((k.split(":", 1)[1], n) for k, n in row.items() if k.startswith("rejected:")), key=lambda kn: -kn[1]
@@ -95,7 +95,7 @@ def summarise(run: Run) -> int:
         click.echo(f"  stopped: {run.outcome.message}")
     if run.outcome.status in ("success", "partial"):
         splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
-        click.echo(f"release  {run.release}  ({splits})")
+        click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
         if (run.folder / "report.html").is_file():
             click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
@@ -109,9 +109,16 @@ def summarise(run: Run) -> int:
     return {"success": 0, "partial": 3, "budget": 4, "stopped": 130}[run.outcome.status]
 
 
-def counted(number: int, noun: str) -> str:
+def queries_made(run: Run) -> str:
+    """``6 queries (facets 6)``; empty if no recipe ran."""
+    queries = run.queries()
+    recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in queries.items())
+    return f"{counted(sum(queries.values()), 'query', 'queries')} ({recipes})" if queries else ""
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 dataset``, ``2 datasets``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def _failing(funnel: dict[str, dict[str, int]]) -> str:

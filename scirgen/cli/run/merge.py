@@ -13,6 +13,7 @@ import click
 from scirgen.api import Run
 from scirgen.api import merge as merge_runs
 from scirgen.cli.options import parse_settings
+from scirgen.cli.run.generate import queries_made
 from scirgen.pipeline.observer import Silent
 
 
@@ -81,9 +82,10 @@ def summarise(run: Run, runs: int) -> int:
     assert run.outcome is not None
     funnel, released = run.funnel(), run.released()
     accepted = funnel["tag"]["outputs"]
+    queries = queries_made(run)
     click.echo(
-        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs, from {run.outcome.datasets} "
-        f"datasets in {runs} runs"
+        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs{queries and f' and {queries}'}, "
+        f"from {run.outcome.datasets} datasets in {runs} runs"
     )
     reasons = {k.split(":", 1)[1]: n for k, n in funnel["release"].items() if k.startswith("rejected:")}
     if reasons:

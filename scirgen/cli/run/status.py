@@ -81,6 +81,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "datasets_waiting": view.waiting(),
         "parts": list(view.part_names()),
         "stages": stages,
+        "queries": view.queries_by_recipe(),
         "rejected_by_type": view.rejected_by_type(),
         "judged_nothing": manifest.get("judged_nothing", []),
         "usage": manifest.get("usage", {}),
@@ -139,6 +140,8 @@ def _as_text(run: Path, view: StoreView) -> str:
             f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
             + ", ".join(why)
         )
+    if isinstance(queries := found["queries"], dict) and queries:
+        lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in queries.items()))
     if idle := recorded_idle(view.manifest()):
         lines.append(f"judged nothing: {', '.join(map(str, idle))}")
     usage = found["usage"]

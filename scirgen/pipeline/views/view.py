@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from scirgen.core.records import Dataset, QAPair, Record, Rejection, ReleaseFile
+from scirgen.core.records import Dataset, QAPair, Query, Record, Rejection, ReleaseFile
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
@@ -135,6 +136,11 @@ class StoreView:
             ):
                 table.setdefault(question_type, {})[code] = count
         return table
+
+    def queries_by_recipe(self) -> dict[str, int]:
+        """recipe -> number of retrieval queries; empty if no recipe ran."""
+        recipes = {query.id: query.recipe for query in self.records("query", Query)}
+        return dict(sorted(Counter(recipes.values()).items()))
 
     def state_digest(self) -> str:
         """Hash of all current results before release; part of a release's fingerprint."""
