@@ -349,12 +349,19 @@ class Needs(_Strict):
 
 
 class Facet(_Strict):
-    """A respect in which two papers may be similar; ``grades`` say what 3, 2 and 1 mean for it."""
+    """A respect in which two papers may be similar; ``grades`` say what 3, 2 and 1 mean for it.
+
+    Attributes:
+        headings: patterns of headings inside an abstract ("Methods:") under which its sentences stand.
+        cues: patterns that speak for the facet where no model sorted the sentences.
+    """
 
     id: str = Field(pattern=r"^[a-z_]+$")
     name: str
     definition: str
     aspects: tuple[AspectCategory, ...]
+    headings: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
     grades: dict[int, str]
 
 

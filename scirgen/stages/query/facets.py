@@ -1,21 +1,23 @@
 """``facets``: queries for papers that resemble a paper in one facet, such as its method (CSFCube, NeurIPS 2021). It
 needs no model call.
 
-The sentences of a facet are those of the abstract that extraction labelled with one of the facet's aspects.
+The sentences of a facet are those that `sentence_facets` finds in the abstract.
 """
 
 from __future__ import annotations
 
-from scirgen.core.records import Query, Rejection, Span
-from scirgen.core.text.textmatch import normalise
+from scirgen.core.records import Query, Rejection, SectionClass, Span
+from scirgen.core.text.abstract_facets import sentence_facets
+from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext, StageResult, WorkItem
-from scirgen.stages.query.base import QueryRecipe, paper_materials, rejected
+from scirgen.stages.query.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 
 
 class FacetsRecipe(QueryRecipe):
     """One query a facet that the abstract has sentences of."""
 
     name = "facets"
+    version = 2
     taxonomies = ("facets",)
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -23,20 +25,18 @@ class FacetsRecipe(QueryRecipe):
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
-        abstract = normalise(paper.abstract)
-        inside = [a for a in paper.aspects if normalise(a.span.text) in abstract]
+        facets = ctx.taxonomies.facets
+        found = sentence_facets(paper.sentences, paper.aspects, facets, paper.document.language)
+        spans_of = _spans(paper)
         queries: list[Query] = []
         rejections: list[Rejection] = []
-        for facet in ctx.taxonomies.facets.facets:
-            spans: dict[str, Span] = {}
-            for aspect in inside:
-                if aspect.category in facet.aspects:
-                    spans.setdefault(" ".join(aspect.span.text.split()), aspect.span)
+        for facet in facets.facets:
+            spans = [span for span, ids in zip(spans_of, found, strict=True) if span and facet.id in ids]
             if not spans:
                 reason = f"no sentence of the abstract is labelled {', '.join(facet.aspects)}"
                 rejections.append(rejected(ctx, "no_facet", reason, facet.id))
                 continue
-            text = " ".join(spans)
+            text = " ".join(" ".join(span.text.split()) for span in spans)
             queries.append(
                 Query(
                     id=Query.make_id(self.name, "facet", paper.paper_id, f"{facet.id}: {text}"),
@@ -45,9 +45,17 @@ class FacetsRecipe(QueryRecipe):
                     text=text,
                     paper_id=paper.paper_id,
                     facet=facet.id,
-                    spans=tuple(spans.values()),
+                    spans=tuple(spans),
                     year=paper.year,
                     provenance=ctx.provenance(),
                 )
             )
         return StageResult(tuple(queries), tuple(rejections))
+
+
+def _spans(paper: PaperMaterial) -> list[Span | None]:
+    """Where each sentence of the abstract stands in the document; None where it is not found."""
+    document = paper.document
+    text = Verbatim(document.text)
+    places = [text.find(sentence) for sentence in paper.sentences]
+    return [place and document.span(*place, SectionClass.INTRODUCTION) for place in places]

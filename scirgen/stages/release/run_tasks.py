@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Grade, Paper, Query, Rejection
 from scirgen.core.taxonomy import Facets
+from scirgen.core.text.abstract_facets import sentence_facets
 from scirgen.core.text.sentences import sentence_spans
-from scirgen.core.text.textmatch import normalise, words
+from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.qa.release import TaskInfo
 from scirgen.qa.tasks import AbstractRow, AbstractSentence, added_up, requirements, settled
@@ -61,10 +62,9 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
     if not queries:
         return RunQueries()
     papers = {p.id: p for p in run.records("collect", Paper)}
-    label_of = {category: f.id for f in facets.facets for category in f.aspects}
-    labels: dict[str, dict[str, str]] = defaultdict(dict)
+    aspects: dict[str, list[Aspect]] = defaultdict(list)
     for aspect in run.records("extract", Aspect):
-        labels[aspect.paper_id].setdefault(normalise(aspect.span.text), label_of.get(aspect.category, ""))
+        aspects[aspect.paper_id].append(aspect)
     documents = {d.paper_id: d for d in run.records("parse", Document) if d.abstract}
     allowed = {k for k in documents if every_licence or _OPEN.match(papers[k].licence if k in papers else "unknown")}
     titles = {k: (documents[k].title, papers[k].doi if k in papers else None) for k in allowed}
@@ -72,7 +72,7 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
         AbstractRow(
             id=key,
             title=documents[key].title,
-            sentences=tuple(_sentences(documents[key], labels[key])),
+            sentences=tuple(_sentences(documents[key], aspects[key], facets)),
             year=papers[key].year if key in papers else None,
             licence=papers[key].licence if key in papers else "unknown",
             cites=tuple(sorted(_cited(documents[key], titles) - {key})),
@@ -176,11 +176,12 @@ def _task(
     )
 
 
-def _sentences(document: Document, labels: Mapping[str, str]) -> Iterator[AbstractSentence]:
+def _sentences(document: Document, aspects: Sequence[Aspect], facets: Facets) -> Iterator[AbstractSentence]:
     text = " ".join(document.abstract.split())
-    for start, end in sentence_spans(text, document.language):
-        if not talks_to_machine(text[start:end]):
-            yield AbstractSentence(text=text[start:end], label=labels.get(normalise(text[start:end]), ""))
+    sentences = [text[start:end] for start, end in sentence_spans(text, document.language)]
+    sentences = [s for s in sentences if not talks_to_machine(s)]
+    for sentence, found in zip(sentences, sentence_facets(sentences, aspects, facets, document.language), strict=True):
+        yield AbstractSentence(text=sentence, label=next(iter(found), ""))
 
 
 def _cited(document: Document, titles: Mapping[str, tuple[str, str | None]]) -> set[str]:

@@ -37,7 +37,7 @@ class ReleaseStage(Stage):
     """Writes ``RUN/release`` from the run's current results; the runner's fingerprint covers all of them."""
 
     name: ClassVar[str] = "release"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def uses(self, config: Config) -> Uses:
         """Its own settings, and the version that the card names."""
