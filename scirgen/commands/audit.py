@@ -16,8 +16,8 @@ from scirgen.core.resources import Resources
 from scirgen.core.runtime import blocking
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.qa.conformance import matches, polarity
-from scirgen.qa.neardup import Asked, resolve
 from scirgen.qa.qafiles import QAFile, QAGroup, QARow, type_key
+from scirgen.qa.repeats.neardup import Asked, resolve
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.stage import select_gates

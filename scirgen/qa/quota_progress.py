@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.neardup import Asked, resolve
 from scirgen.qa.quotas import Accepted, Progress
+from scirgen.qa.repeats.neardup import Asked, resolve
 
 R = TypeVar("R", bound=Record)
 

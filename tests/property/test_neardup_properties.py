@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import LanguageWording, Taxonomies
-from scirgen.qa.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
+from scirgen.qa.repeats.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
 
 WORDING = LanguageWording(affirmative=("yes",), negative=("no",), stop_words=("the", "of", "in", "what", "is", "how"))
 TOPICS = (

@@ -16,10 +16,10 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.llm.encoders.embeddings import model_of, open_embedder
 from scirgen.qa.labels import LabelSet
-from scirgen.qa.neardup import resolve
 from scirgen.qa.quota_progress import progress, rejection_codes
 from scirgen.qa.quotas import select, shortfall
 from scirgen.qa.release import Release, ReleaseInfo
+from scirgen.qa.repeats.neardup import resolve
 from scirgen.qa.reviews import read_reviews, reviewed_drafts, reviewed_needs, reviews_fingerprint
 from scirgen.qa.tasks import read_pools
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem

@@ -20,8 +20,8 @@ from scirgen.core.registry import Registry
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.qa.neardup import resolve as resolve_by_words
 from scirgen.qa.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
+from scirgen.qa.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card

@@ -17,7 +17,7 @@ from scirgen.core.taxonomy import LanguageWording
 from scirgen.llm.base import ScoreReply
 from scirgen.qa.claims.support import content, share_known, worded
 from scirgen.qa.conformance import polarity
-from scirgen.qa.neardup import answers_agree
+from scirgen.qa.repeats.neardup import answers_agree
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches

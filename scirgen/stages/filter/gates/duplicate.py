@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.records import QAPair
-from scirgen.qa.neardup import Wordprint, wordprint
-from scirgen.qa.samefact import fact
+from scirgen.qa.repeats.neardup import Wordprint, wordprint
+from scirgen.qa.repeats.samefact import fact
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 

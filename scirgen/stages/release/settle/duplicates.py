@@ -1,6 +1,6 @@
 """Removes accepted rows from a release: contaminated questions, near-duplicates, and rows beyond a target.
 
-`contamination`, `scirgen.qa.neardup` and `scirgen.qa.quotas` decide which.
+`contamination`, `scirgen.qa.repeats.neardup` and `scirgen.qa.quotas` decide which.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from scirgen.core.records import QAPair, Rejection
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.qa.neardup import Asked, Resolution, near_duplicates
-from scirgen.qa.neardup import resolve as resolve_by_words
+from scirgen.qa.repeats.neardup import Asked, Resolution, near_duplicates
+from scirgen.qa.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.paraphrases import Paraphrases

@@ -16,7 +16,7 @@ from scirgen.core.runtime import stop_here
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem, words
 from scirgen.qa.conformance import polarity
-from scirgen.qa.setjoin import similar_sets
+from scirgen.qa.repeats.setjoin import similar_sets
 
 if TYPE_CHECKING:
     import numpy

@@ -12,7 +12,7 @@ from scirgen.core.records import QAPair, Span
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, coverage, jaccard, numbers
 from scirgen.qa.conformance import polarity
-from scirgen.qa.neardup import Wordprint, wordprint
+from scirgen.qa.repeats.neardup import Wordprint, wordprint
 
 _SAME_ANSWER = 0.5
 """Share of content words that two answers to one fact have in common; read off pairs of a strong writer (docs/gates.md)."""
