@@ -51,8 +51,11 @@ def measure(view: StoreView) -> dict[str, object]:
     fits = [(p.intended_bloom, p.bloom) for p in pairs if p.intended_bloom and p.bloom]
     spans = [s for p in pairs for s in p.evidence]
     return {
-        "accepted": len(pairs),
+        "asked_for": generated["outputs"] + generated["rejected"],
         "candidates": generated["outputs"],
+        "accepted": len(pairs),
+        "model_calls": _calls(view),
+        "rejected_by_the_filter": _codes(view, "filter"),
         "declined": generated.get("rejected:declined", 0),
         "declined_by_type": {t: n for t, codes in view.rejected_by_type().items() if (n := codes.get("declined"))},
         "about": dict(Counter(p.about or "not known" for p in pairs)),
@@ -66,6 +69,20 @@ def measure(view: StoreView) -> dict[str, object]:
         "naming_what_they_are_about": [sum(bool(_named(p, known)) for p in pairs), len(pairs)],
         "tokens_per_released_row": view.tokens_per_released_row(),
     }  # fmt: skip
+
+
+def _calls(view: StoreView) -> dict[str, object]:
+    """Calls of each model role, over all invocations of the run; replies from its cache are not among them."""
+    usage = view.manifest().get("usage")
+    roles = usage if isinstance(usage, dict) else {}
+    return {
+        role: found["calls"] for role, found in sorted(roles.items()) if isinstance(found, dict) and found.get("calls")
+    }
+
+
+def _codes(view: StoreView, stage: str) -> dict[str, int]:
+    start = "rejected:"
+    return {c.removeprefix(start): n for c, n in sorted(view.funnel()[stage].items()) if c.startswith(start) and n}
 
 
 def _levels(pairs: Iterable[QAPair]) -> dict[str, dict[str, int]]:

@@ -17,6 +17,9 @@ from scirgen.qa.repeats.neardup import Wordprint, wordprint
 _SAME_ANSWER = 0.5
 """Share of content words that two answers to one fact have in common; read off pairs of a strong writer (docs/gates.md)."""
 
+_OTHER_ANSWER = 0.15
+"""How much larger a share it takes where the answers differ."""
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -45,12 +48,18 @@ class Fact:
     def similarity(self, other: Fact) -> float:
         """Share of the words of both pairs in common (Jaccard), where they can be one fact; 0 where they cannot.
 
-        They cannot without common evidence, with different answers, where a name, a number or a direction is exchanged, or where
-        each question names something of the evidence that the other pair does not. A No says what is not the case.
+        They cannot without common evidence, where a name, a number or a direction is exchanged, or where each question names
+        something of the evidence that the other pair does not. A No says what is not the case. Pairs with different answers, such
+        as a cause and its effect, need a larger share and no thing of the evidence on both sides alone.
         """
-        if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side):
+        if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side) or self._differs(other):
             return 0.0
-        return jaccard(self.words, other.words) if self._answered_as(other) and not self._differs(other) else 0.0
+        share = jaccard(self.words, other.words)
+        if self._answered_as(other):
+            return share
+        told = self.evidence_words | other.evidence_words
+        apart = (self.words - other.words) & told and (other.words - self.words) & told
+        return 0.0 if apart or self.side or other.side else max(share - _OTHER_ANSWER, 0.0)
 
     def _answered_as(self, other: Fact) -> bool:
         if self.side and other.side:

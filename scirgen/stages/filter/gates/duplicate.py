@@ -44,10 +44,11 @@ class SameFactGate(Gate):
 
     code: ClassVar[str] = "same_fact"
     explanation: ClassVar[str] = (
-        "Another pair asks for the same fact in another form, from the same evidence and with the same answer (threshold: share of "
-        "the words of question and answer that two pairs have in common; no name, number or thing of the evidence may be exchanged)."
+        "Another pair asks for the same fact in another form, from the same evidence (threshold: share of the words of question and "
+        "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the evidence may be exchanged)."
     )
     order: ClassVar[int] = 101
+    version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.55
     needs: ClassVar[tuple[str, ...]] = ("answer", "evidence")
 

@@ -25,6 +25,7 @@ ONE_FACT = [
     (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"), ("I don't understand why sedges gained cover.", "The plots were fenced.", "assertion")),
     (("Why did sedges gain cover?", "Because the plots were fenced.", "causal_antecedent"), ("Did sedges gain cover because plots were fenced?", "Yes", "verification")),
     (("By how much did sedges gain cover?", "5 %", "quantification"), ("Did sedges gain 5 % or 9 % of cover?", "5 %", "disjunctive")),
+    (("What did fences do to the cover of sedges?", "Sedges gained cover.", "causal_consequence"), ("What let sedges gain cover?", "Fences.", "causal_antecedent")),
     (("When were the plots fenced?", "in 2014", "concept_completion"), ("In which year were plots fenced?", "2014", "quantification")),
 ]  # fmt: skip
 TWO_FACTS = [
@@ -34,6 +35,7 @@ TWO_FACTS = [
     (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"), ("When were the plots fenced?", "2014", "quantification")),
     (("Did sedges gain cover?", "Yes", "verification"), ("By how much did sedges gain cover?", "5 %", "quantification")),
     (("Did sedges gain more cover than forbs?", "Yes", "verification"), ("Did forbs gain more cover than sedges?", "Yes", "assertion")),
+    (("How do fences affect sedges?", "They gain cover.", "causal_consequence"), ("How do sedges affect fences?", "Plots change.", "comparison")),
     (("Were the plots fenced in 2016?", "No", "verification"), ("When were the plots fenced?", "2014", "quantification")),
 ]  # fmt: skip
 
