@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -176,6 +177,7 @@ def _svg(chart: Any) -> str:
         .configure_view(stroke=None)
         .configure_legend(labelColor="currentColor", titleColor="currentColor")
     )  # fmt: skip
-    svg: str = vl_convert.vegalite_to_svg(styled.to_json())
+    # The description speaks for the whole picture; parts with roles of their own, but without names, confuse screen readers.
+    svg: str = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", vl_convert.vegalite_to_svg(styled.to_json()))
     description = chart.description if isinstance(chart.description, str) else ""
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)

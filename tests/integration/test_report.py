@@ -112,7 +112,9 @@ def test_what_never_became_a_candidate_is_counted_apart(run: Path) -> None:
     assert data.defects == {"pointing": 1} and data.unwritten == {"no_evidence": 1}
 
 
-def test_rejected_and_kept_rows_stand_side_by_side_at_the_threshold(run: Path) -> None:
+@pytest.fixture
+def judged(run: Path) -> Path:
+    """The run with eight rows that contrast kept, and one that it rejected."""
     kept = [
         QAPair(
             id=f"k-{n}", dataset_id="d1", question=f"Kept {n}?", answer="a", question_type="example",
@@ -130,7 +132,11 @@ def test_rejected_and_kept_rows_stand_side_by_side_at_the_threshold(run: Path) -
     with Store(run / "run.db") as store:
         store.use("d1", "tag", "k2", store.put("tag", "k2", "f", StageResult(tuple(kept)), 0.1).id)
         store.use("d1", "filter", "k2", store.put("filter", "k2", "f", StageResult((), (refused,)), 0.1).id)
-    data = gather(run)
+    return run
+
+
+def test_rejected_and_kept_rows_stand_side_by_side_at_the_threshold(judged: Path) -> None:
+    data = gather(judged)
     (sides,) = data.sides
     assert sides.score == "contrast" and [r.id for r in sides.rejected] == ["bad"]
     assert [r.id for r in sides.kept] == ["k-1", "k-2", "k-3", "k-4", "k-5"]
@@ -338,7 +344,7 @@ def test_coloured_text_can_be_read_in_light_and_dark(run: Path, scheme: str) -> 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_that_keeps_people_out(run: Path, tmp_path: Path, scheme: str) -> None:
+def test_axe_finds_nothing_that_keeps_people_out(judged: Path, tmp_path: Path, scheme: str) -> None:
     """axe-core's rules (WCAG 2 A and AA, best practices) over the report with all rows open, and over a leaderboard."""
     from axe_playwright_python.sync_playwright import Axe
 
@@ -359,7 +365,7 @@ def test_axe_finds_nothing_that_keeps_people_out(run: Path, tmp_path: Path, sche
         )
     )
     _, board = write_leaderboard([results], tmp_path / "board")
-    for file in (write_report(run), board):
+    for file in (write_report(judged), board):
         for page, _ in _opened(file, color_scheme=scheme, bypass_csp=True):
             page.evaluate("document.querySelector('#open')?.click()")
             found = Axe().run(page).response["violations"]

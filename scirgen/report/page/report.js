@@ -82,3 +82,5 @@
   filter();
   follow();
 })();
+// A table that is wider than the window scrolls by keyboard, too.
+for (const box of document.querySelectorAll(".wide")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;

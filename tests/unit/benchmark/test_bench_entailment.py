@@ -17,13 +17,19 @@ from transformers import (
 
 from scirgen.benchmark.answer_metrics import THRESHOLD
 from scirgen.benchmark.qa import QASettings, run_qa
+from scirgen.core.config import Config
 from scirgen.core.errors import ModelAccessError, ModelError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
+from scirgen.stages.base import StageContext
+from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
+from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.testing.server import FakeServer
 from tests.support.content_factory import small_run
+from tests.support.filtering import MATERIAL, pair
 from tests.support.release_writing import write
 
 PAIRS = [
@@ -125,3 +131,18 @@ async def test_missing_entailment_model_is_an_error_before_any_call(tmp_path):
                 release, QASettings(f"openai:fake@{server.url}", split="train", limit=2, entailment=f"hf:{tmp_path / 'none'}"), load_registry(), tmp_path / "out"
             )  # fmt: skip
         assert not server.answered
+
+
+async def test_nli_scores_pairs_with_a_classifier_from_a_folder(tmp_path):
+    uri = classifier(tmp_path / "nli", ["contradiction", "neutral", "entailment"], deberta=True)
+    resources = Resources()
+    ctx = StageContext(
+        Config.model_validate({"filter": {"entailment": uri}}), resources, PromptLibrary(resources), Taxonomies(resources),
+        load_registry(), tmp_path, None, None, stage="filter", key="d",
+    )  # fmt: skip
+    one, long = pair(), pair("Why?", "because " * 200)
+    found, failed = await EntailmentScorer().score([one, long], MATERIAL, ctx)
+    text = evidence_window(one, MATERIAL).text
+    (expected,) = await judge_of(uri).entail([(text, f"{one.question} {one.answer}")])
+    assert found.value == pytest.approx(expected.entailment) and found.model == uri
+    assert isinstance(failed, ModelError) and failed.error_code == "context_too_long"
