@@ -33,6 +33,7 @@ from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
 from scirgen.stages.filter.stage import check_filter, silent_gates
+from scirgen.stages.query.stage import check_recipes
 
 
 async def execute(
@@ -65,6 +66,7 @@ async def execute(
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
         )  # fmt: skip
         check_filter(ctx)
+        check_recipes(ctx)
         if silent := silent_gates(config, registry, ctx.taxonomies):
             observer.note(
                 f"no patterns for language {config.language!r}: {', '.join(silent)} cannot reject by wording "

@@ -34,8 +34,6 @@ class QueryStage(Stage):
         recipes = chosen_recipes(ctx.config.query.recipes, ctx.registry)
         if not recipes:
             return
-        for recipe in recipes:
-            recipe.check(ctx)
         papers = _papers(scope)
         for recipe in recipes:
             yield from recipe.items(papers, scope, ctx)
@@ -44,6 +42,17 @@ class QueryStage(Stage):
         """Let the recipe write."""
         (recipe,) = chosen_recipes((str(item.parameters["recipe"]),), ctx.registry)
         return await recipe.write(item, ctx)
+
+
+def check_recipes(ctx: StageContext) -> None:
+    """Open the run's recipes and what they read, before any paper costs a call.
+
+    Raises:
+        PluginError: an unknown recipe.
+        ResourceError: a taxonomy that a recipe reads is damaged, or names something that it does not define.
+    """
+    for recipe in chosen_recipes(ctx.config.query.recipes, ctx.registry):
+        recipe.check(ctx)
 
 
 def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe]:

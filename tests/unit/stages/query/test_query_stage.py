@@ -10,7 +10,7 @@ from scirgen.core.errors import PluginError, ResourceError
 from scirgen.core.records import AspectCategory, Dataset, Link, Paper, Query, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.query.recommend import keyphrases
-from scirgen.stages.query.stage import QueryStage
+from scirgen.stages.query.stage import QueryStage, check_recipes
 from tests.support.papers import aspect, make_paper
 from tests.support.questioning import FakeScope, make_context
 from tests.support.scripted_chat import Rule
@@ -75,7 +75,7 @@ def test_a_paper_that_does_not_use_the_dataset_takes_no_part() -> None:
 def test_an_unknown_recipe_is_refused_with_the_near_one() -> None:
     ctx, _ = make_context(stage="query", query={"recipes": ["facet"]})
     with pytest.raises(PluginError) as caught:
-        list(QueryStage().items(scope(), ctx))
+        check_recipes(ctx)
     assert "facets" in caught.value.hint
 
 
@@ -240,5 +240,5 @@ def test_a_set_with_an_unknown_field_names_the_place(tmp_path) -> None:
     ctx, _ = make_context(stage="query", domain="geo", query={"recipes": ["recommend"]})
     ctx = replace(ctx, taxonomies=Taxonomies(Resources(None, tmp_path)))
     with pytest.raises(ResourceError, match=r"needs\.yaml.*'varable'") as caught:
-        list(QueryStage().items(FakeScope({}), ctx))  # before there is any paper
+        check_recipes(ctx)
     assert "variable" in caught.value.hint
