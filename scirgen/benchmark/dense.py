@@ -69,7 +69,7 @@ class MaxSim:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model, and that sentences are compared."""
+        """The model, and how texts are compared."""
         return {"model": self._embedder.name, "compared": "sentences, maximum"}
 
     def index(self, documents: Sequence[str]) -> None:
@@ -102,22 +102,22 @@ class Hybrid:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Those of what it fuses."""
+        """The parameters of the fused retrievers."""
         return {"fused": [r.parameters for r in self._retrievers], "k": _RRF_K}
 
     @property
     def wants_tuning(self) -> bool:
-        """Whether one of those it fuses does."""
+        """Whether one of the fused retrievers does."""
         return any(_wants_tuning(r) for r in self._retrievers)
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
-        """Tune those that want it, each for itself."""
+        """Tune each fused retriever that wants it, by itself."""
         for retriever in self._retrievers:
             if isinstance(retriever, Tunable) and retriever.wants_tuning:
                 retriever.tune(queries, gold)
 
     def index(self, documents: Sequence[str]) -> None:
-        """Index with each."""
+        """Index the corpus with each fused retriever."""
         self._size = len(documents)
         for retriever in self._retrievers:
             retriever.index(documents)

@@ -25,11 +25,11 @@ class NearestQueries:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """What compares queries, and how many neighbours count."""
+        """How queries are compared, and how many neighbours count."""
         return {"similarity": self._name, "neighbours": _NEIGHBOURS, "training_queries": len(self._gold)}
 
     def index(self, documents: Sequence[str]) -> None:
-        """Only their number matters: documents are found by queries."""
+        """Note the number of documents; they are found through queries."""
         self._size = len(documents)
 
     def learn(self, queries: Sequence[str], gold: Sequence[Sequence[int]]) -> None:

@@ -44,7 +44,7 @@ class BM25:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """k1 and b, and how lengths are kept where that is not exact."""
+        """k1 and b; and ``norms``, unless lengths are exact."""
         return {"k1": self.k1, "b": self.b, **({"norms": self.norms} if self.norms != "exact" else {})}
 
     @property
@@ -53,7 +53,7 @@ class BM25:
         return self._tuned
 
     def index(self, documents: Sequence[str]) -> None:
-        """Analyse and weigh the corpus."""
+        """Split the documents into terms and compute the weight of each term in each document."""
         try:
             from scipy.sparse import csr_matrix
         except ImportError as error:
@@ -87,7 +87,7 @@ class BM25:
         self._weights.data = scores.astype(np.float64)  # Lucene adds them up in double precision, too
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """Rank; a term that a query repeats counts as often."""
+        """Rank; a term counts as often as the query repeats it."""
         parts = [
             top(self._scores(queries[at : at + _BATCH]), depth, positive=True) for at in range(0, len(queries), _BATCH)
         ]
@@ -107,7 +107,7 @@ class BM25:
         return scores
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
-        """Try a grid of k1 and b on (a sample of) the queries; the best MRR@100 wins."""
+        """Choose k1 and b from a grid by MRR@100 on about 1,000 of the queries, evenly spaced."""
         step = max(1, len(queries) // _TUNING_QUERIES)
         asked, right = list(queries)[::step], np.asarray(list(gold)[::step])
         best = (-1.0, self.k1, self.b)
@@ -163,7 +163,7 @@ class TfIdf:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """None."""
+        """Empty: it has none."""
         return {}
 
     def index(self, documents: Sequence[str]) -> None:

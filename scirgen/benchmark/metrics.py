@@ -49,10 +49,19 @@ def per_query(
     *,
     graded: bool = False,
 ) -> PerQuery:
-    """Metric -> one value a query, in the order of ``queries``. A query without a relevant document is an error.
+    """Measure each query with ir-measures.
 
-    The order of the ranking decides; equal scores are not reshuffled (trec_eval would, by document id).
-    With graded judgements `POOL_NDCG` is among them.
+    The order of the ranking decides; equal scores keep it (trec_eval would sort them by document id).
+
+    Args:
+        ranking: positions in ``documents``, one row a query.
+        queries: ids, in the order of the ranking's rows.
+        documents: ids by position.
+        qrels: query id -> document id -> grade; every query must be in it.
+        graded: grades go from 0 to 3 and 2 is relevant; otherwise 1 is. `POOL_NDCG` is then among the metrics.
+
+    Returns:
+        Metric -> array (queries,) of fractions from 0 to 1. A query without a relevant document has 0.
     """
     with require("benchmark", "benchmarks"):
         import ir_measures
@@ -110,7 +119,7 @@ Values = NDArray[np.float64]
 
 
 class Clusters:
-    """Queries grouped by their gold dataset.
+    """Intervals and tests that redraw groups of queries, since the results of one dataset's queries are correlated.
 
     Args:
         of: one cluster name a query.

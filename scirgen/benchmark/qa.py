@@ -98,7 +98,7 @@ class QAReport(BaseModel):
 
 @dataclass(frozen=True)
 class Question:
-    """A row, whether its type is answered shortly, and the passages found for it, best first."""
+    """A row, whether its type has short answers, and the passages found for it, best first."""
 
     row: ReleaseRow
     short: bool
@@ -236,7 +236,7 @@ def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[An
 
 
 def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
-    """What a system gets for saying Yes to everything, and for repeating the first passage."""
+    """Answers of two trivial systems: one says Yes to everything, one repeats the first passage."""
     return {
         "always Yes": ["Yes"] * len(questions),
         "copy the context": [q.passages[0] if q.passages else "" for q in questions],

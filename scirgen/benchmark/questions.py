@@ -15,14 +15,14 @@ def questions_of_split(
     keep: Callable[[ReleaseRow], bool] = lambda row: True,
     what: str = "questions",
 ) -> list[ReleaseRow]:
-    """The questions of a split; with a limit, that many at equal distances, so that all of its datasets are touched.
+    """The questions of a split; with a limit, that many, evenly spaced, so that they cover the datasets.
 
     Args:
         release: an opened release.
         split: ``train``, ``dev`` or ``test``.
-        limit: how many at most; None: all.
-        keep: which ones count.
-        what: what they are called when there are none.
+        limit: largest number; None: all.
+        keep: selects rows.
+        what: what the error calls them.
 
     Raises:
         InputError: there are none; it says which splits have questions.

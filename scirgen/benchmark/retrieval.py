@@ -113,13 +113,16 @@ def evaluate(
         registry: where the names are looked up.
         settings: ``without-paper``, ``with-paper``, ``with-paper-json``.
         split: ``train``, ``dev`` or ``test``.
-        runs: a folder for TREC run files, one a retriever and setting.
+        runs: a folder for TREC run files, one for each retriever and setting.
         qrels: pooled judgements with grades 0 to 3, instead of the one gold dataset; only judged questions are asked.
         limit: only the first so many questions (by a stride over the split, so that all datasets are touched).
         progress: gets one line a step.
 
+    Returns:
+        Metrics as fractions of 1, with 95 % bootstrap intervals over datasets, Holm-corrected paired tests of R@20 and MRR@100, and breakdowns.
+
     Raises:
-        InputError: the split has no questions.
+        InputError: the split has no questions, or the setting is unknown.
         PluginError: an unknown retriever.
         ModelAccessError: a retriever's model cannot be loaded.
     """

@@ -19,7 +19,8 @@ class Ranking:
 
     Attributes:
         documents: int array (queries, depth) of positions in the corpus; -1 where fewer documents were found.
-        scores: float array of the same shape; falling along a row.
+        scores: float array of the same shape, descending along a row; 0 where no document was found. Only their order counts, since
+            scales differ between retrievers.
     """
 
     documents: NDArray[np.int32]
@@ -28,25 +29,25 @@ class Ranking:
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Ranks documents for queries. Ties go to the document that comes first in the corpus (they come by id)."""
+    """Ranks documents for queries. Of documents with equal scores, the first in the corpus comes first (the corpus is sorted by id)."""
 
     def index(self, documents: Sequence[str]) -> None:
-        """Take in the corpus, in the order positions refer to."""
+        """Index the corpus; a document's place in ``documents`` is its position in rankings."""
         ...
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """Rank for many queries; a document that shares nothing with a query may be left out."""
+        """Rank documents for each query: arrays of shape (queries, depth). A document that shares nothing with a query may be left out."""
         ...
 
     @property
     def parameters(self) -> dict[str, object]:
-        """What was chosen (k1, b, a model's name), for the table."""
+        """The retriever's settings (k1, b, a model's name), for the table."""
         ...
 
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A retriever that sets parameters on questions with known answers, never on those it is measured on."""
+    """A retriever that chooses its parameters on questions with known answers, never on those it is measured on."""
 
     @property
     def wants_tuning(self) -> bool: ...
@@ -58,7 +59,7 @@ class Tunable(Protocol):
 
 @runtime_checkable
 class Identified(Protocol):
-    """A retriever that needs to know which queries and documents there are, beside their texts (a replayed run)."""
+    """A retriever that needs the ids of queries and documents, not only their texts (a replayed run)."""
 
     def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
         """Before `index`: ids of the queries in the order they are asked, all ids there are, ids of the documents by position."""
@@ -104,9 +105,9 @@ def split_specs(text: str) -> list[str]:
 
 
 def complete_specs(specs: Sequence[str]) -> dict[str, str]:
-    """As written -> with the model that is meant: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of the same list.
+    """Spec as written -> complete spec: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of the same list.
 
-    A spec that comes twice is there once.
+    Duplicates are removed.
     """
     model = next((s.partition(":")[2] for s in specs if s.startswith("st:")), "")
     return {s: f"hybrid:{model}" if s == "hybrid" and model else s for s in specs}

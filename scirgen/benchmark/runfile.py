@@ -13,7 +13,7 @@ from scirgen.qa.release import trec_id
 
 
 class RunFile:
-    """The documents of a run file (query Q0 document rank score name), by falling score; equal ones in the file's order."""
+    """The documents of a run file (query Q0 document rank score name), by descending score; equal scores keep the file's order."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,7 +61,7 @@ class RunFile:
         }
 
     def index(self, documents: Sequence[str]) -> None:
-        """Nothing: the file has the ranking."""
+        """Do nothing: the file has the ranking."""
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """The file's ranking of the queries given to `identify`; a query that it lacks finds nothing."""

@@ -17,8 +17,8 @@ class Cut:
     Attributes:
         most: measured documents at most.
         hits: documents that are searched for.
-        published: DataFinder's script, which means to stop after ``most`` documents, and stops only if the very hit of that
-            raw rank was kept; otherwise the list runs to its end (a decrement without effect; its figures need it).
+        published: as DataFinder's script cuts: the list ends after raw rank ``most`` only if the hit of that rank was kept, and runs to
+            its end otherwise. The script means to stop after ``most`` documents, but its published figures need this.
     """
 
     most: int

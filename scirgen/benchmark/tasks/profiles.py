@@ -1,4 +1,4 @@
-"""The metrics of published retrieval datasets, by the conventions of their own scripts, so that figures compare to the digit.
+"""The metrics of published retrieval datasets, computed as their own scripts do, so that figures agree to the digit.
 
 ``trec`` is trec_eval's, ``csfcube`` is rank_eval.py of CSFCube (Mysore et al. 2021, arXiv:2103.12906), ``doris`` the metric
 function of DORIS-MAE (Wang et al. 2023, arXiv:2310.04678). They differ in what is relevant, in the discount and in what is left out.
