@@ -63,6 +63,7 @@ def main() -> None:
     arguments.add_argument("--markdown", type=Path, help="write the tables for docs/benchmarks")
     arguments.add_argument("--no-baselines", action="store_true")
     arguments.add_argument("--no-left-out", action="store_true", help="skip the table of papers left out of training")
+    arguments.add_argument("--rules", action="store_true", help="also the table of rules beside the classifier")
     arguments.add_argument("--only", default="", help="papers whose name contains this")
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
@@ -73,6 +74,11 @@ def main() -> None:
 
         overall, papers = measure(truths, scirgen_extract(leave_one_out(collected(given.data))))
         result["left_out"] = {"overall": overall, "papers": papers}
+    if given.rules:
+        from benchmarks._heading_rules import RULES
+
+        overall, papers = measure(truths, scirgen_extract(lambda _: RULES))
+        result["rules"] = {"overall": overall, "papers": papers}
     if not given.no_baselines:
         result["baselines"] = {n: measure(truths, extract)[0] for n, extract in BASELINES.items()}
     table = markdown(result)
@@ -273,7 +279,30 @@ def markdown(result: dict[str, object]) -> str:
             "",
             _table(left_out, {}),
         ]
+    rules = dict(result.get("rules") or {})  # type: ignore[call-overload]
+    if rules:
+        parts += ["", _BESIDE, "", _side_by_side(left_out or result, rules)]
     return "\n".join(parts)
+
+
+_BESIDE = (
+    "Rules beside the classifier, each paper by a classifier trained without it. Only what calls a line a heading differs; the rules are\n"
+    "those that the classifier replaced, and they were written with all of these papers at hand:"
+)
+
+
+def _side_by_side(learned: dict[str, object], rules: dict[str, object]) -> str:
+    """Rules and classifier in neighbouring columns, one row a paper and the whole."""
+    columns = ("heading_recall", "heading_precision", "level_agreement", "section_accuracy")
+    heads = [f"{c.replace('_', ' ')}, {who}" for c in columns for who in ("rules", "classifier")]
+    lines = ["| paper | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    pairs = [
+        (name, scores, dict(learned["papers"])[name])  # type: ignore[call-overload]
+        for name, scores in dict(rules["papers"]).items()  # type: ignore[call-overload]
+    ]
+    for name, a, b in [*pairs, ("**all papers**", rules["overall"], learned["overall"])]:
+        lines.append(f"| {name} | " + " | ".join(_cell(c, s.get(c)) for c in columns for s in (a, b)) + " |")
+    return "\n".join(lines)
 
 
 def _table(result: dict[str, object], baselines: dict[str, object]) -> str:

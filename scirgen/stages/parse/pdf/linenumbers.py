@@ -86,10 +86,20 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_
         strip = _Strip(min(n.x0 for n in column), max(n.x1 for n in column))
         if strip.x1 - strip.x0 > 30 or any(_overlap(strip, other) for other in found):
             continue
-        touched = {n.page for n in column}
-        if _beside_text(strip, [pages[p] for p in sorted(touched)], len(column) >= _MANY):
+        if _beside_text(strip, list(_level_with(column, pages)), len(column) >= _MANY):
             found.append(strip)
     return found
+
+
+def _level_with(column: Sequence[_Number], pages: Sequence[Blocks]) -> Iterator[list[dict[str, Any]]]:
+    """The numbered pages' lines, as spans; without headers and footers, which have no numbers, where most lines have."""
+    extents: dict[int, list[float]] = defaultdict(list)
+    for number in column:
+        extents[number.page] += [number.y - number.height, number.y + number.height]
+    for page, ys in extents.items():
+        lines = [line for _, line in _raw_lines(pages[page]) if not all(_INTEGER.match(s["text"]) for s in line)]
+        level = [line for line in lines if min(ys) <= (line[0]["bbox"][1] + line[0]["bbox"][3]) / 2 <= max(ys)]
+        yield from level if len(level) > 0.6 * len(lines) else lines
 
 
 def _columns(numbers: Sequence[_Number]) -> Iterator[tuple[int, list[_Number]]]:
@@ -115,26 +125,25 @@ def _overlap(a: _Strip, b: _Strip) -> bool:
     return min(a.x1, b.x1) > max(a.x0, b.x0)
 
 
-def _beside_text(strip: _Strip, pages: Sequence[Blocks], many: bool) -> bool:
+def _beside_text(strip: _Strip, lines: Sequence[Sequence[dict[str, Any]]], many: bool) -> bool:
     """Whether hardly any text enters the strip, and all text stands on one side of it or in columns on both.
 
     Beyond ``many`` numbers, what stands on the other side may be anything, like the notes in a margin.
     """
     inside = total = left = right = 0
-    for blocks in pages:
-        for _, spans in _raw_lines(blocks):
-            words = [s for s in spans if not _INTEGER.match(s["text"])]
-            if not words:
-                continue
-            x0, x1 = words[0]["bbox"][0], words[-1]["bbox"][2]
-            size = sum(len(s["text"]) for s in words)
-            total += size
-            if x1 <= strip.x0 + _TOLERANCE:
-                left += size
-            elif x0 >= strip.x1 - _TOLERANCE:
-                right += size
-            else:
-                inside += size
+    for spans in lines:
+        words = [s for s in spans if not _INTEGER.match(s["text"])]
+        if not words:
+            continue
+        x0, x1 = words[0]["bbox"][0], words[-1]["bbox"][2]
+        size = sum(len(s["text"]) for s in words)
+        total += size
+        if x1 <= strip.x0 + _TOLERANCE:
+            left += size
+        elif x0 >= strip.x1 - _TOLERANCE:
+            right += size
+        else:
+            inside += size
     if not total or inside > 0.06 * total:
         return False
     outside = max(left, right) > 0.9 * total

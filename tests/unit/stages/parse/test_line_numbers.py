@@ -50,3 +50,10 @@ def test_number_glued_to_its_line_is_cut_off() -> None:
     numbered = _page([(i + 1, 60 + 14.0 * i) for i in range(40)], 40, PROSE)
     glued = [{"lines": [_line(t, 40, 60 + 14.0 * i, 472)]} for i, t in enumerate(texts)]
     assert _texts(without_line_numbers([numbered, glued])) == PROSE * 2
+
+
+def test_header_and_footer_across_the_numbers_do_not_keep_them() -> None:
+    page = _page([(i + 1, 60 + 14.0 * i) for i in range(40)], 150, PROSE, left=170.0)
+    furniture = [_line("A header that runs over the numbers and much of the page " * 3, 40, y, 560) for y in (20, 700)]
+    page += [{"lines": [line]} for line in furniture * 3]
+    assert not any(t.isdigit() for t in _texts(without_line_numbers([page])))

@@ -78,3 +78,31 @@ def test_prose_under_a_heading_references_stays_prose(tmp_path: Path) -> None:
     made = f"<h1>Snow of the upper valley</h1>{sections()}<h2>References</h2><p>{PROSE * 3}</p>"
     document = set_html(tmp_path / "p.pdf", made)
     assert not any(b.kind is BlockKind.REFERENCE for b in document.blocks)
+
+
+def test_numbered_and_back_matter_run_ins_are_headings(tmp_path: Path) -> None:
+    numbered = "".join(f"<p><i>2.{i}. {lead}</i> {PROSE * 4}</p>" for i, lead in enumerate(LEADS[:3], 1))
+    back = "".join(
+        f"<p style='font-size:9pt'><i>{t}.</i> None.</p>" for t in ("Author contributions", "Competing interests")
+    )
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', numbered)}{back}"))
+    assert [(2, f"2.{i}. {lead}") for i, lead in enumerate(LEADS[:3], 1)] == found[2:5]
+    assert found[-2:] == [(1, "Author contributions."), (1, "Competing interests.")]
+
+
+def test_lettered_headings_above_figures_are_headings_too(tmp_path: Path) -> None:
+    titles = [f"{letter}. The winter of {year}" for letter, year in zip("ABCD", range(2001, 2005), strict=True)]
+    figure = "<p style='font-size:7pt'>0.1</p>" * 3 + "<p style='font-size:8pt'>Figure 1. Snow of the valley.</p>"
+    parts = "".join(f"<p><i>{t}</i></p>" + (figure if t[0] == "D" else f"<p>{PROSE * 3}</p>") for t in titles)
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', parts)}"))
+    assert [text for _, text in found if text in titles] == titles
+
+
+def test_title_at_the_top_of_a_later_page_is_not_prose(tmp_path: Path) -> None:
+    title = "Snow of the upper valley"
+    made = f"<h1>Letter</h1><h1>{title}</h1>{sections()}<div style='page-break-before:always'><p>{title}</p><p>{PROSE * 4}</p></div>"
+    document = set_html(tmp_path / "p.pdf", made)
+    assert [b.kind for b in document.blocks if document.text[b.start : b.end] == title] == [
+        BlockKind.TITLE,
+        BlockKind.OTHER,
+    ]

@@ -105,7 +105,7 @@ def _stands_alone(group: Group, body: Style) -> bool:
 def _lead(index: int, group: Group, body: Style) -> Candidate | None:
     """The beginning of a paragraph that is set off from its rest by weight, slant or font."""
     style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1 and not r.raised), None)
-    if style is None or not _set_off(style, body):
+    if style is None or not _set_off(style, body, min(body.size, group.style.size)):
         return None
     text, done = "", False
     for line in group.lines[:3]:
@@ -137,8 +137,8 @@ def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
     return " ".join(text.split()), False
 
 
-def _set_off(style: Style, body: Style) -> bool:
-    if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < body.size - 0.6:
+def _set_off(style: Style, body: Style, least: float) -> bool:
+    if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < least - 0.6:
         return False
     return style.bold != body.bold or (style.italic and not body.italic) or style.font != body.font
 

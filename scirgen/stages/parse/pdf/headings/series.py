@@ -18,6 +18,7 @@ from scirgen.stages.parse.pdf.paragraphs import Group
 
 _SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
 _LEAST_SCORE: Final = 0.1
+_LONGEST: Final = 160
 _STATEMENT: Final = re.compile(
     r"^(?:theorem|lemma|proposition|corollary|definition|remark|example|proof|conjecture|axiom|claim|assumption|exercise|note|hypothesis"
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
@@ -27,9 +28,16 @@ _STATEMENT: Final = re.compile(
 
 def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
     """Raise the score of candidates in a series to ``threshold``."""
-    for members in (*_numbered(found), *_run_ins(found, body)):
-        if len(members) >= 3:
-            _accept([c for c in members if _is_title(c, groups, body)], len(members), threshold)
+    for members in _numbered(found):
+        apart = [c for c in members if _set_apart(c, body)]
+        if len(apart) >= 0.7 * len(members):
+            _accept(apart, sum(_above_prose(c, groups) for c in apart), threshold)
+    for members in _run_ins(found, body):
+        titles = [c for c in members if _is_title(c, groups, body)]
+        _accept(titles, len(titles) if len(titles) >= 0.7 * len(members) else 0, threshold)
+    for c in found:
+        if c.run_in and c.ended and c.name == "back":  # "Author contributions. AB planned ..."
+            c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold)
 
 
@@ -43,19 +51,22 @@ def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
-    """Bold beginnings of long paragraphs that end in a stop or a colon, and lettered ones; all in one type, at least five in the paper."""
+    """Beginnings of long paragraphs in one type: at least three with letters or numbers like 4.1, or five bold ones that end in a stop."""
     series: dict[tuple[object, bool], list[Candidate]] = defaultdict(list)
     for c in found:
-        lettered = c.number is not None and c.number.scheme == "lower"
+        lettered = c.number is not None and (
+            c.number.scheme == "lower" or (c.number.scheme == "arabic" and c.number.depth > 1)
+        )
         bold = c.style.bold and not body.bold and c.ended and c.text[:1].isupper()
         if c.run_in and c.group.kind is BlockKind.PARAGRAPH and (lettered or bold):
             series[(c.key, lettered)].append(c)
     return [members for (_, lettered), members in series.items() if len(members) >= (3 if lettered else 5)]
 
 
-def _accept(apart: Sequence[Candidate], members: int, threshold: float) -> None:
-    if len(apart) >= 3 and len(apart) >= 0.7 * members:
-        for c in apart:
+def _accept(titles: Sequence[Candidate], above_prose: int, threshold: float) -> None:
+    """Accept titles of which at least three, and half, stand above prose; a figure may stand between the others and their prose."""
+    if above_prose >= max(3, 0.5 * len(titles)):
+        for c in titles:
             c.score = max(c.score, threshold)
 
 
@@ -88,10 +99,14 @@ def _set_apart(c: Candidate, body: Style) -> bool:
     distinct = c.style.bold != body.bold or c.style.italic != body.italic or c.style.size > body.size + 0.4
     small_capitals = c.style.font != body.font and bool(re.search(r"csc|caps|smallcap|-sc\b", c.style.font, re.I))
     words = re.findall(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}", c.text)
-    whole = (
-        c.text[-1:] not in ".;,:" and group.kind is not BlockKind.TABLE and max(line.math for line in group.lines) < 0.4
+    brief = len(c.text) + sum("\u4e00" <= char <= "\u9fff" for char in c.text) <= _LONGEST
+    whole = c.text[-1:] not in ".;,:。；，：！？" and brief and max(line.math for line in group.lines) < 0.4
+    return (
+        (centred or distinct or small_capitals or c.key[5])
+        and bool(words)
+        and whole
+        and group.kind is not BlockKind.TABLE
     )
-    return (centred or distinct or small_capitals or c.key[5]) and bool(words) and whole
 
 
 def _above_prose(c: Candidate, groups: Sequence[Group]) -> bool:
