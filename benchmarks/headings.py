@@ -34,7 +34,7 @@ from scirgen.stages.parse.pdf.headings.trees import Classifier, read_classifier
 from scirgen.stages.parse.pdf.parser import read_layout
 
 WEIGHTS = Path(__file__).parent.parent / "scirgen/stages/parse/pdf/headings/weights.json"
-THRESHOLD = 0.45
+THRESHOLD = 0.55
 _ROUNDS = 120
 _SETTINGS = {
     "objective": "binary",

@@ -14,6 +14,7 @@ from scirgen.stages.parse.pdf.paragraphs import Group
 _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
 _RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
 _ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
+_ABBREVIATED = re.compile(r"\b(?:et al|e\.g|i\.e|cf|vs|[Ff]igs?|[Ee]qs?|[Rr]efs?|[Tt]ab|[Ss]ect?|ca|approx|resp)\.$")
 _GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
 _SMALL = re.compile(r"^[a-zà-ÿ]")
 _HANGS = re.compile(
@@ -123,7 +124,7 @@ def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
     lower = bool(_GOES_ON.match(group.text))
     if text.endswith("-"):
         return lower or moved
-    if _ENDED.search(text):
+    if _ENDED.search(text) and not _ABBREVIATED.search(text):
         return False
     if lower:
         return True

@@ -278,8 +278,21 @@ def _unlabelled(
             or group.style.font != body.font
             or (group.x1 - group.x0) > 1.6 * _usual_width(groups)
         )
-        return [group] if set_apart else None
+        return [group, *_further_parts(groups, i)] if set_apart else None
     return None
+
+
+def _further_parts(groups: list[Group], first: int) -> list[Group]:
+    """The parts of a structured abstract ("Methods: ...", "Results: ...") that follow its first one in the same setting."""
+    taken: list[Group] = []
+    for group in groups[first + 1 : first + 12]:
+        label = re.match(r"^([^.:]{3,40})[.:]\s", group.text)
+        if group.kind is not BlockKind.PARAGRAPH or abs(group.style.size - groups[first].style.size) > 0.4:
+            continue
+        if not label or not _PARTS.match(plain(label.group(1))):
+            break
+        taken.append(group)
+    return taken
 
 
 def _usual_width(groups: Sequence[Group]) -> float:

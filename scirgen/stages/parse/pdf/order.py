@@ -134,6 +134,7 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
     for end, left in reversed(stages):
         gutter = _gutter([line for strip in strips[start:end] for line in strip], left, page, known)
         if gutter is not None:
+            end = _without_next_columns(strips, start, end, gutter, known)
             return _without_next_heading(strips, start, end, gutter), gutter
     return start, None
 
@@ -146,6 +147,19 @@ def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> b
     last = max(above, key=lambda line: line.y1)
     close = first[0].y0 - last.y1 < 0.5 * first[0].size
     return close and first[0].style == last.style and abs(first[0].x0 - last.x0) < 3
+
+
+def _without_next_columns(
+    strips: list[list[Line]], start: int, end: int, gutter: Interval, known: Interval | None
+) -> int:
+    """The end of a band beside the paper's own gutter (keywords beside the abstract), before strips in the paper's own columns."""
+    if known is None or gutter[0] < (known[0] + known[1]) / 2 < gutter[1]:
+        return end
+    crossing = [any(a.x0 < known[0] and a.x1 > known[1] for a in strip) for strip in strips[start:end]]
+    while any(crossing) and not crossing[-1] and any(line.x0 >= known[1] - 0.5 for line in strips[end - 1]):
+        crossing.pop()
+        end -= 1
+    return end
 
 
 def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:

@@ -20,7 +20,7 @@ from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
 from scirgen.stages.parse.pdf.tables import found_tables
 from scirgen.stages.parse.pdf.unreadable import is_right_to_left, is_unreadable
 
-LAYOUT_VERSION = 7
+LAYOUT_VERSION = 8
 _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
 _LEAST_CHARS = 10  # of a page with a text layer

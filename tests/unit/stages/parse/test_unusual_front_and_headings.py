@@ -106,3 +106,9 @@ def test_title_at_the_top_of_a_later_page_is_not_prose(tmp_path: Path) -> None:
         BlockKind.TITLE,
         BlockKind.OTHER,
     ]
+
+
+def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> None:
+    parts = "".join(f"<p style='font-size:9pt'><b>{p}:</b> {PROSE * 3}</p>" for p in ("Aim", "Methods", "Results"))
+    document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1><p>Ann Author</p>{parts}{sections()}")
+    assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9

@@ -118,6 +118,8 @@ def _lead(index: int, group: Group, body: Style) -> Candidate | None:
         return None
     if sum(c.isalpha() for c in text) < 0.5 * len(text.replace(" ", "")) or len(text.split()) > 18:
         return None
+    if style.size < body.size - 0.6 and kind_of_heading(text) != "back":  # notes; back matter may be set small
+        return None
     ended = text[-1] in _LEAD_END or rest[0] in _LEAD_END
     length = len(text) + (1 if text[-1] not in _LEAD_END and rest[0] in _LEAD_END else 0)
     return Candidate(index, group, text, style, 1.0, length=length, ended=ended)
