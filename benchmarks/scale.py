@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale [--datasets 100,3400,20000] [--kb 0] [--json FILE]
 
-Every stage is a stand-in that puts out small records at once, so that what is measured is scirgen's own work: fingerprints,
+Every stage is a stand-in that produces small records at once, so that it measures scirgen's own work: fingerprints,
 store, views. ``--kb`` makes each pair so much larger, by words that compress as text does. 18 generate items a dataset, one pair each: 3,400 datasets are the 61,200 pairs of ScIRGen-Geo. Each size runs
 in a process of its own.
 """
@@ -65,7 +65,7 @@ class SyntheticSource:
 
 
 class StandIn(Stage):
-    """Puts out at once what the stage of that name would: a pair an item for generate, all pairs for filter and tag."""
+    """Produces at once what the stage of that name would: a pair an item for generate, all pairs for filter and tag."""
 
     def __init__(self, name: str, kb: float = 0) -> None:
         self.name = name  # type: ignore[misc]

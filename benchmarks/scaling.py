@@ -89,7 +89,7 @@ class Nothing(Idle):
 
 
 def registry() -> Registry:
-    """The built-ins, but for the stages that are not measured."""
+    """The built-ins, except the stages that are not measured."""
     whole, made = load_registry(), Registry()
     stages = tuple(
         Provided("stage", s.stage, f"benchmarks.scaling:{'Idle' if s.stage == 'generate' else 'Nothing'}")

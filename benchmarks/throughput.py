@@ -7,7 +7,7 @@ parsed and written. Each row runs in a process of its own; its time begins befor
 "openai SDK" post, parse and append to a JSONL file. "scirgen" is the real runner, store, prompt (generate/joint), session,
 reply cache, validation, and the gates that need no model. With ``--faults`` the server answers 10 % of attempts with 429 (Retry-After 0.2 s),
 5 % with 500 and 5 % with malformed replies, and the rows must still be complete. With ``--kill`` scirgen's process gets SIGKILL when half of the requests are
-answered and is started again; the server tells how many answers it had to give twice: those that were on their way when the
+answered and is started again; the server tells how many answers it had to give twice: those in flight when the
 process died, and no stored one.
 """
 

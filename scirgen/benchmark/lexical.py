@@ -142,7 +142,7 @@ def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
 
 
 def byte_length(length: int) -> int:
-    """What is left of a document's length in Lucene's one byte: exact below 40, then four significant bits of what exceeds 24.
+    """A document's length as Lucene keeps it in one byte: exact below 40, then four significant bits of what exceeds 24.
 
     ``SmallFloat.intToByte4`` and back (Lucene 7 and later).
     """
@@ -261,7 +261,7 @@ class EnglishAnalyzer:
         return [self(text) for text in texts]
 
     def _term(self, word: str) -> str:
-        # Lucene splits a longer token; such tokens are no words, and their pieces match nothing that is asked.
+        # Lucene splits a longer token; such tokens are not words, and no query matches their pieces.
         word = word[:_MAX_TOKEN]
         if word.endswith(_POSSESSIVE):
             word = word[:-2]

@@ -33,7 +33,7 @@ def diagnose(folder: Path) -> list[str]:
     again: it protects against mistakes, not against forgers.
 
     Raises:
-        StoreError: there is no run in the folder.
+        StoreError: the folder has no run.
     """
     store = Store(folder / "run.db", writable=False)
     try:

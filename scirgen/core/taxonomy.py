@@ -353,7 +353,7 @@ class Facet(_Strict):
 
     Attributes:
         headings: patterns of headings inside an abstract ("Methods:") under which its sentences stand.
-        cues: patterns that speak for the facet where no model sorted the sentences.
+        cues: patterns that indicate the facet where no model sorted the sentences.
     """
 
     id: str = Field(pattern=r"^[a-z_]+$")

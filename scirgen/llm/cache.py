@@ -72,7 +72,7 @@ class CachedReply:
 
 
 @dataclass(frozen=True)
-class Bought:
+class NewReply:
     """A reply as it arrives."""
 
     key: str
@@ -144,9 +144,9 @@ class ReplyCache:
         usage: Usage | None = None,
     ) -> None:
         """As `keep`, for the parts of a reply."""
-        self.keep(Bought(key, kind, model, request, text, finish_reason, usage or Usage()))
+        self.keep(NewReply(key, kind, model, request, text, finish_reason, usage or Usage()))
 
-    def keep(self, new: Bought) -> None:
+    def keep(self, new: NewReply) -> None:
         """Store a reply; durable against SIGKILL when this returns.
 
         Raises:

@@ -137,7 +137,7 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
         end_waits()
         if sessions.outlives:
             runner.stop()
-        else:  # a call in flight may take longer than what is left of anybody's patience
+        else:  # a call in flight may take longer than anybody waits
             closing.callback(loop.call_later(GRACE_S, runner.stop).cancel)
 
     loop = asyncio.get_running_loop()

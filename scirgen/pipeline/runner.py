@@ -274,7 +274,7 @@ class Runner:
     # -- rounds and release ----------------------------------------------------------------------------------------
 
     async def _later_rounds(self) -> None:
-        """Rounds of generate-filter-tag for the quota cells that fell short; none without a target."""
+        """Rounds of generate-filter-tag for the quota cells with too few pairs; none without a target."""
         self._store.forget_rounds()
         number = 1
         while not self._stopping and (wanted := next_round(StoreView(self._store), self._ctx, number)):

@@ -279,7 +279,7 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 def trec_id(identity: str) -> str:
-    """An id as TREC files have it, whose cells are told apart by blanks: those, and ``<``, ``>``, ``&``, percent-encoded.
+    """An id as TREC files have it, whose cells are separated by blanks: blanks, ``<``, ``>``, ``&``, percent-encoded.
 
     Different ids stay different; most stay as they are.
     """

@@ -67,7 +67,7 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class StageResult:
-    """What came of one work item. With failures, the outputs count but the item is tried again on the next run."""
+    """The result of one work item. With failures, the outputs count but the item is tried again on the next run."""
 
     outputs: tuple[AnyRecord, ...] = ()
     rejections: tuple[Rejection, ...] = ()
@@ -76,7 +76,7 @@ class StageResult:
 
 @dataclass(frozen=True)
 class Uses:
-    """What a stage's results depend on beside its inputs; hashed into its fingerprint."""
+    """What a stage's results depend on, apart from its inputs; hashed into its fingerprint."""
 
     config: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def made_stage(registry: Registry, name: str) -> Stage:
     """A stage of the registry.
 
     Raises:
-        PluginError: there is none of that name, or it is not a `Stage`.
+        PluginError: no stage has that name, or it is not a `Stage`.
     """
     made = registry.get("stage", name)
     if not (isinstance(made, type) and issubclass(made, Stage)):
@@ -103,7 +103,7 @@ def roles_in(stages: Iterable[Stage], config: Config) -> frozenset[Role]:
 
 
 class Scope(Protocol):
-    """All that is known so far about one dataset: the outputs of the stages before, of that dataset and its papers."""
+    """Everything known so far about one dataset: the outputs of the stages before, of that dataset and its papers."""
 
     @property
     def dataset(self) -> Dataset: ...
@@ -151,7 +151,7 @@ class RunView(Protocol):
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the release must know of how the run came about; empty for a run of its own."""
+        """Notes for readers of the release on how the run was made; empty for a run that was not merged."""
         ...
 
 
@@ -215,7 +215,7 @@ class StageContext:
         return derived_seed(self.config.seed, self.stage, self.key, *parts)
 
     def provenance(self, prompt: RenderedPrompt | None = None, replies: Iterable[str] = ()) -> Provenance:
-        """Provenance for what this item puts out."""
+        """The provenance of this item's outputs."""
         model = str(self.chat_session.identity) if prompt is not None and self.chat_session else None
         return Provenance(
             stage=self.stage,
@@ -241,16 +241,16 @@ class Stage(ABC):
     version: ClassVar[int] = 1
 
     def uses(self, config: Config) -> Uses:
-        """What results depend on beside the inputs."""
+        """What results depend on, apart from the inputs."""
         return Uses(config=(self.name,))
 
     @abstractmethod
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The work there is for one dataset. Cheap and deterministic; keys shared between datasets are done once."""
+        """The work items of one dataset. Cheap and deterministic; keys shared between datasets are done once."""
 
     @abstractmethod
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Do one item.
+        """Process one item.
 
         Raises:
             ScirgenError: the item fails with that code; a fatal one stops the run.

@@ -140,7 +140,7 @@ def test_ten_stops_leave_the_release_identical_and_ask_no_reply_again(
         except subprocess.TimeoutExpired:
             stop(process, how, draw)
         process.wait(timeout=60)
-        # Replies on their way to a process that is dead by now: the only ones that may be asked for again.
+        # Replies in flight to a process that has died: the only ones that may be asked for again.
         lost = sum(asked_since(server, before).values()) - replies(out)
     assert run(server, out).returncode == 0
     assert release_bytes(out) == release_bytes(reference)
@@ -161,7 +161,7 @@ def test_stopped_run_finishes_what_is_in_flight_and_goes_on_later(
     process.send_signal(number)
     said, noted = process.communicate(timeout=60)
     assert process.returncode == 130 and said.startswith("stopped:") and "calls in flight have" in noted
-    assert sum(asked_since(server, before).values()) == replies(out), "a reply on its way was waited for"
+    assert sum(asked_since(server, before).values()) == replies(out), "a reply in flight arrived"
     assert "Traceback" not in noted and not (out / "release").exists()
     assert run(server, out).returncode == 0
     assert release_bytes(out) == release_bytes(reference)

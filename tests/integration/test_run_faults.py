@@ -155,12 +155,12 @@ async def test_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on(
         view = open_view(tmp_path / "run")
         assert view.funnel()["generate"]["done"] > 0
         view.close()
-        bought = sum(answered(server).values())
+        used = sum(answered(server).values())
         run = await run_small(server, records, tmp_path / "run")
         assert run.outcome is not None and run.outcome.status == "success"
         lost = sum(n > 2 for n in answered(server).values())
         assert lost <= 32, "only replies that came when nothing could be written are asked for again"
-        assert sum(answered(server).values()) - bought < bought / 2
+        assert sum(answered(server).values()) - used < used / 2
     assert release_bytes(tmp_path / "run") == release_bytes(tmp_path / "whole")
 
 
@@ -251,8 +251,8 @@ async def test_a_damaged_store_is_refused_repaired_and_finished(tmp_path: Path, 
         assert caught.value.error_code == "corrupt" and "--repair" in caught.value.hint
         seen = CliRunner().invoke(cli, ["status", str(out)])
         assert seen.exit_code == 0 or isinstance(seen.exception, StoreError), seen.output
-        mended = CliRunner().invoke(cli, ["doctor", str(out), "--repair"])
-        assert mended.exit_code == 0 and "kept" in mended.output, mended.output
+        repaired = CliRunner().invoke(cli, ["doctor", str(out), "--repair"])
+        assert repaired.exit_code == 0 and "kept" in repaired.output, repaired.output
         asked = sum(answered(server).values())
         run = await run_small(server, records, out)
         assert run.outcome is not None and run.outcome.status == "success"
@@ -326,8 +326,8 @@ async def test_at_a_cap_a_run_stops_below_it_says_what_it_used_and_goes_on_later
         whole = await run_small(server, records, tmp_path / "whole")
         run = await run_small(server, records, tmp_path / "run", **capped)
         assert run.outcome is not None and run.outcome.status == "budget"
-        bought = re.search(r"reached: 20,000 tokens; used (\d+) model calls, ([\d,]+) tokens", run.outcome.message)
-        assert bought and 17_000 < int(bought[2].replace(",", "")) <= 20_000
+        used = re.search(r"reached: 20,000 tokens; used (\d+) model calls, ([\d,]+) tokens", run.outcome.message)
+        assert used and 17_000 < int(used[2].replace(",", "")) <= 20_000
         log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
         assert (log[0]["event"], log[-1]["event"], log[-1]["status"]) == ("start", "end", "budget")
         for _ in range(20):

@@ -48,7 +48,7 @@ def silence() -> Iterator[RawServer]:
 
 
 class Slow(FakeServer):
-    """Answers one of chats and scores never, but for the probe of its start."""
+    """Answers chats or scores, but never both, except for the probe at the start."""
 
     never = ""
     waited = False

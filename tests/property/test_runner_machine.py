@@ -138,7 +138,7 @@ class Runs(RuleBasedStateMachine):
         finally:
             self.world.kill_after = None
         assert set(self.world.calls) - {"release release"} <= expected
-        # A call that was on its way when the process died came to nothing; the store says which.
+        # A call in flight when the process died gave no result; the store says which.
         self.learn_from_the_store()
         self.settled = False
 

@@ -14,7 +14,7 @@ from scirgen.qa.labels import Hidden, Item, LabelSet, Marked, Shown
 
 
 class Population:
-    """``size`` pairs of 7 datasets. Every third was rejected; faithful are those whose number is no multiple of four."""
+    """``size`` pairs of 7 datasets. Every third was rejected; those whose number is not a multiple of four are faithful."""
 
     kind = "made"
 

@@ -25,7 +25,7 @@ def config_for(url: str, **limits: object) -> Config:
 
 
 class Scripted:
-    """A chat backend that says what it is told to, in order; an exception in the script is raised."""
+    """A chat backend that gives scripted replies, in order; an exception in the script is raised."""
 
     def __init__(self, *script: str | ChatReply | Exception, forever: bool = False) -> None:
         self.script = list(script)

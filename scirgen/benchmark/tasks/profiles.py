@@ -1,7 +1,7 @@
 """The metrics of published retrieval datasets, computed as their own scripts do, so that figures agree to the digit.
 
 ``trec`` is trec_eval's, ``csfcube`` is rank_eval.py of CSFCube (Mysore et al. 2021, arXiv:2103.12906), ``doris`` the metric
-function of DORIS-MAE (Wang et al. 2023, arXiv:2310.04678). They differ in what is relevant, in the discount and in what is left out.
+function of DORIS-MAE (Wang et al. 2023, arXiv:2310.04678). They differ in what is relevant, in the discount and in what is ignored.
 """
 
 from __future__ import annotations

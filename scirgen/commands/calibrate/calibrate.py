@@ -320,7 +320,7 @@ async def fit_ensemble(
         config, resources, registry: as for `calibrate`; with ``rival`` among the scorers the rival's features are used, too.
         description: description of the labels.
         precision, rejected: see `ensemble.fit`.
-        tell: is told how far it is, and how many labels could not be measured.
+        tell: called with messages about progress and about labels that could not be measured.
 
     Returns:
         The ensemble, and its out-of-sample figures by group.

@@ -119,7 +119,7 @@ async def measure(
         labels: (faithful, fold, made) of each pair.
         materials: what each is judged against.
         ctx: with the scorer.
-        tell: is told how far it is.
+        tell: called with messages about progress.
     """
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, pair in enumerate(pairs):

@@ -21,7 +21,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.cache import Bought, CachedReply, ReplyCache
+from scirgen.llm.cache import CachedReply, NewReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in
 
@@ -37,7 +37,7 @@ class FerryCache(ReplyCache):
 
     def __init__(self, run_db: Path) -> None:
         super().__init__(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), owned=True)
-        self._new: list[Bought] = []
+        self._new: list[NewReply] = []
         self._base: ReplyCache | None = None
         if run_db.is_file():
             with suppress(sqlite3.Error):
@@ -52,15 +52,15 @@ class FerryCache(ReplyCache):
                 found = self._base.peek(key)
         return found
 
-    def keep(self, new: Bought) -> None:
+    def keep(self, new: NewReply) -> None:
         """Keep a reply, here and for the driver."""
         super().keep(new)
         self._new.append(new)
 
-    def hand_over(self) -> tuple[Bought, ...]:
+    def hand_over(self) -> tuple[NewReply, ...]:
         """The replies since the last call."""
-        bought, self._new = tuple(self._new), []
-        return bought
+        replies, self._new = tuple(self._new), []
+        return replies
 
 
 class Worker:
@@ -75,7 +75,7 @@ class Worker:
 
     async def execute(
         self, stage: str, item: WorkItem, fingerprint: str
-    ) -> tuple[StageResult | ScirgenError, tuple[Bought, ...]]:
+    ) -> tuple[StageResult | ScirgenError, tuple[NewReply, ...]]:
         """Execute one item. A `ScirgenError` is returned as a value, so it arrives unchanged."""
         ctx = await self._context()
         result: StageResult | ScirgenError
@@ -159,7 +159,7 @@ class RayEngine:
             place = self._place()
             self._busy[place] += 1
             try:
-                result, bought = await self._actors[place].execute.remote(stage.name, item, ctx.fingerprint)
+                result, replies = await self._actors[place].execute.remote(stage.name, item, ctx.fingerprint)
             except self._ray.exceptions.RayError as error:
                 ctx.log.warning(
                     "%s %s: attempt %d on ray failed: %s", stage.name, item.key, attempt, type(error).__name__
@@ -172,7 +172,7 @@ class RayEngine:
             finally:
                 self._busy[place] -= 1
             self._failures[place] = 0
-            self._take(bought)
+            self._take(replies)
             if isinstance(result, ScirgenError):
                 raise result
             assert isinstance(result, StageResult)
@@ -184,9 +184,9 @@ class RayEngine:
         attract all work."""
         return min(range(len(self._actors)), key=lambda n: (self._failures[n], self._busy[n], n))
 
-    def _take(self, bought: tuple[Bought, ...]) -> None:
+    def _take(self, replies: tuple[NewReply, ...]) -> None:
         assert self._replies is not None and self._sessions is not None
-        for b in bought:
+        for b in replies:
             self._replies.keep(b)
             self._sessions.meter.add("generator" if b.kind == "chat" else "scorer", b.usage)
 

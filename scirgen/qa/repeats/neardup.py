@@ -79,7 +79,7 @@ class Wordprint:
     def _exchanged(self, other: Wordprint) -> bool:
         """Whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and graminoids".
 
-        With the same answer it is rather another word for the same thing. "Yes" and "No" are no sign of that.
+        With the same answer it is rather another word for the same thing. "Yes" and "No" do not show that.
         """
         mine, theirs = self.words - other.words, other.words - self.words
         if self.answer is None or other.answer is None or not mine or not theirs:

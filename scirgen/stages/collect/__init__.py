@@ -1,1 +1,1 @@
-"""Stage collect; see stage.py."""
+"""Collecting: source adapters, and the code that reads and checks them."""

@@ -20,21 +20,21 @@ class CombinedSource:
         self._services = tuple(services)
 
     def revision(self, cursor: str | None) -> str | None:
-        """The source's."""
+        """That of the source."""
         return self._source.revision(cursor)
 
     def count(self) -> int | None:
-        """The source's, where it can tell."""
+        """That of the source, if it knows."""
         counted = getattr(self._source, "count", lambda: None)()
         return counted if isinstance(counted, int) else None
 
     async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
-        """The source's."""
+        """That of the source."""
         async for entry in iterate(self._source.datasets, cursor):
             yield entry
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-        """Papers known by the same DOI or id come once, as found first."""
+        """Papers with the same DOI or id come once, as first found."""
         seen: set[str] = set()
         for finder in (self._source, *self._services):
             async for candidate in candidates_of(finder, dataset):
@@ -44,10 +44,10 @@ class CombinedSource:
                     yield candidate
 
     async def fetch(self, paper: Paper) -> Fetched:
-        """The first file that one of them gives; else the most telling reason why there is none.
+        """The first file that one of them gives; else the most informative reason why none does.
 
         Raises:
-            SourceError: none gave a file, and one of them may on another try.
+            SourceError: none gave a file, but a retry may help.
         """
         reasons: list[Fetched] = []
         failed: SourceError | None = None

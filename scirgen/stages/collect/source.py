@@ -72,7 +72,7 @@ class Source(Protocol):
     name: str
 
     def revision(self, cursor: str | None) -> str | None:
-        """A hash of what the page at ``cursor`` is read from, when it can be had cheaply (local files).
+        """A hash of what the page at ``cursor`` is read from, if it is cheap to compute (local files).
 
         None: the page is taken as unchanged once read, until the user asks for a refresh (network catalogues).
         """

@@ -1,6 +1,6 @@
 """A source as the run sees it: the boundary at which an adapter's own mistakes and exceptions become `SourceError`.
 
-What an adapter must do is said in `source`; a thorough check of one, before it is used, is `scirgen.testing.check_source`.
+`source` says what an adapter must do; `scirgen.testing.check_source` checks one thoroughly before it is used.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class CheckedSource:
         """The source's.
 
         Raises:
-            SourceError: it fails on the way, or yields something that is no `Candidate`.
+            SourceError: it fails before its end, or yields something other than a `Candidate`.
         """
         async for candidate in candidates_of(self._source, dataset):
             yield candidate

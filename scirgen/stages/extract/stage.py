@@ -37,7 +37,7 @@ class ExtractStage(Stage):
                 runs = tuple(x for x in labels if x.paper_id == link.paper_id and x.label is section)
                 if runs and section is not SectionClass.NONE:
                     key = f"{link.paper_id}|{section.value}"
-                    # All datasets of the paper are at hand, so that its sections are read once for all of them.
+                    # The item has all datasets of the paper, so that its sections are read once for all of them.
                     users = () if ctx.pack == "small" else scope.users(link.paper_id)
                     yield WorkItem(key, (documents[link.paper_id], *runs, *users), {"section": section.value})
 

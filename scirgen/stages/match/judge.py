@@ -124,7 +124,7 @@ async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: Sta
 def guarded(
     pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
 ) -> Judgement:
-    """What of a reply holds: the sentences it cites, and a use only with one that speaks of the dataset.
+    """The part of a reply that holds: the sentences it cites, and a use only if one of them speaks of the dataset.
 
     Args:
         pair: the dataset and the paper.
@@ -162,7 +162,7 @@ def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> 
     """Sentences for the prompt, in the paper's order.
 
     Those that name the dataset come first, then those of data sections and availability statements that speak of using data,
-    then the nearest in their words. Data sections take at most half of what is left.
+    then the nearest in their words. Data sections take at most half of the remaining places.
     """
     chosen: dict[tuple[int, int], Place] = {}
     data = _data_places(pair, similar)
@@ -187,7 +187,7 @@ def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> 
 
 
 def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
-    """Sentences of data sections and availability statements that tell which data were used; those near to the metadata first."""
+    """Sentences of data sections and availability statements that say which data were used; those near to the metadata first."""
     rank = {(p.start, p.end): n for n, p in enumerate(similar)}
     runs = [x for x in pair.labels if _DATA_HEADING.search(x.heading)]
     found = [

@@ -74,7 +74,7 @@ def _says_data(sentence: str) -> bool:
 
 
 class LexicalStrategy:
-    """``lexical``: used, when the paper describes using data in most of the words that tell the dataset apart. No model."""
+    """``lexical``: used, when the paper describes using data in most of the words that distinguish the dataset. No model."""
 
     name = "lexical"
     needs = ()

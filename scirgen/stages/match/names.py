@@ -31,7 +31,7 @@ class Name:
 
 
 class DatasetNames:
-    """What can be looked for in a paper to find a dataset in it."""
+    """What to search for in a paper to find a dataset in it."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -52,12 +52,12 @@ class DatasetNames:
 
     @cached_property
     def title(self) -> str | None:
-        """The title, where it is long enough not to turn up by chance."""
+        """The title, where it is too long to occur by chance."""
         return self._dataset.title if sum(c.isalnum() for c in self._dataset.title) >= _SHORTEST_TITLE else None
 
     @cached_property
     def names(self) -> tuple[Name, ...]:
-        """Names and acronyms in the title; an acronym of a mere concept ("... water index (NDWI)") is none."""
+        """Names and acronyms in the title; the acronym of a concept ("... water index (NDWI)") does not count."""
         title = self._dataset.title
         before, colon, rest = re.sub("：", ":", title).partition(":")
         found: list[Name] = []

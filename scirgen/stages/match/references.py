@@ -24,7 +24,7 @@ _LONGEST_RANGE = 60
 class Reference:
     """An entry [start, end) of the list; ``number`` as printed (``printed``), or else its place in the list.
 
-    ``doi``: the one that the parser read, which mends DOIs broken at the end of a line.
+    ``doi``: the one that the parser read, which repairs DOIs broken at the end of a line.
     """
 
     start: int
@@ -90,7 +90,7 @@ def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: R
 
 
 def _numbers(text: str, printed: bool) -> list[re.Match[str]]:
-    """Numbers in brackets; raised ones only where the list of references is numbered and brackets are not the custom."""
+    """Numbers in brackets; raised ones only where the list of references is numbered and brackets are not used."""
     bracketed = list(_BRACKETED.finditer(text))
     if len(bracketed) >= _LEAST_BRACKETS or not printed:
         return bracketed

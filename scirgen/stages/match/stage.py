@@ -1,4 +1,4 @@
-"""Stage 4: is a candidate paper really one that uses the dataset? See the match strategies for deciding.
+"""Stage 4: decides whether a candidate paper uses the dataset. See the match strategies for deciding.
 
 A pair that is not used becomes a `Rejection` with the judged `Link` in it, so that used links plus rejections are the
 candidates whose paper could be read.
@@ -24,7 +24,7 @@ class MatchStage(Stage):
     version = 4
 
     def uses(self, config: Config) -> Uses:
-        """The model too, where the strategy asks it."""
+        """The model too, if the strategy asks it."""
         needs: tuple[Role, ...] = _found(config.match.strategy, load_registry()).needs
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs)
 
@@ -75,7 +75,7 @@ def strategy(name: str, ctx: StageContext) -> MatchStrategy:
     """The registered strategy of that name.
 
     Raises:
-        PluginError: there is none, or it is not one.
+        PluginError: no strategy has that name, or it is not one.
     """
     return _found(name, ctx.registry)
 

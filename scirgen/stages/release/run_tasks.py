@@ -120,12 +120,12 @@ def run_tasks(
 
 
 def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str | None:
-    """The text, if it names none of the datasets (title, coined name in it, DOI); else what is left of it, or None.
+    """The text, if it names none of the datasets (title, coined name in it, DOI); else the text without the names, or None.
 
     Args:
         text: of a query.
         datasets: those that answer it.
-        scrub: take names out and keep what is left, where two words are; otherwise a text with a name is refused.
+        scrub: take names out and keep the rest, if two words remain; otherwise a text with a name is refused.
     """
     for dataset in datasets:
         for name in _names(dataset):

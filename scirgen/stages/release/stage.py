@@ -188,7 +188,7 @@ def _decontamination_notes(settings: ReleaseConfig, files: Sequence[Path]) -> It
 
 
 def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell that fell short."""
+    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell with too few rows."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)

@@ -37,7 +37,7 @@ class HeadingRules:
                 self._languages.setdefault(language, []).append((definition.id, re.compile(joined, re.I)))
 
     def label(self, heading: str, language: str) -> SectionClass | None:
-        """The class that a heading names by itself; None where it names none."""
+        """The class that a heading names by itself, or None."""
         name = normalise(heading)
         if not name:
             return None

@@ -124,7 +124,7 @@ def _outline(runs: Sequence[Run]) -> str:
 def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules) -> list[SectionClass | None]:
     """The class of each run, None where the rules leave it open.
 
-    The run before the first heading is front matter: title and abstract. A run of references is none, whatever it is called.
+    The run before the first heading is front matter: title and abstract. A run of references is none, whatever its heading.
     """
     labels: list[SectionClass | None] = []
     for run in runs:
@@ -142,10 +142,10 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
 
 
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
-    """Where neither rules nor a model decide: what stands around it.
+    """Classifies a run that neither rules nor a model decide, by the runs around it.
 
     A topical section after the introduction and before the conclusion of a paper that has no section of results is
-    where its substance is, hence ``experiment``; otherwise it goes on with the section before it.
+    where its results are, so it is ``experiment``; otherwise it continues the section before it.
     """
     before = next((d for d in reversed(decided[:index]) if d is not None), SectionClass.INTRODUCTION)
     if before in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):

@@ -32,7 +32,7 @@ class TagStage(Stage):
     version = 5
 
     def uses(self, config: Config) -> Uses:
-        """The prompt, the levels and the model, or the local tagger's content; and what translates."""
+        """The prompt, the levels and the model, or the local tagger's content; and, if set, the translator."""
         to = config.tag.translate_to
         more = ("translate_to", *to) if to else ()
         translate: tuple[str, ...] = ("tag/translate",) if to else ()

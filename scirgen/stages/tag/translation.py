@@ -1,4 +1,4 @@
-"""Question and answer of an accepted pair in other languages. The pair keeps its id; what could not be translated is a failure."""
+"""Question and answer of an accepted pair in other languages. The pair keeps its id; a translation that does not succeed is a failure."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def _one(pair: QAPair, code: str, ctx: StageContext) -> tuple[Translation,
 
 
 def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
-    """What tells, without knowing the language, that a translation is none."""
+    """Signs that a text is not a translation, for which the language need not be known."""
     for part, source, text in (("question", pair.question, made.question), ("answer", pair.answer, made.answer)):
         if not text.strip():
             return f"the {part} is empty"

@@ -1,4 +1,4 @@
-"""The second pass by a model: which sentences of a paper are not kept for a dataset. Small models have `singly`."""
+"""The second pass by a model: which sentences of a paper are not kept for a dataset. Small models have `one_sentence_at_a_time`."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
 
 
 def _shown(group: Sequence[Aspect]) -> str:
-    """A sentence with its kinds, and with the one before where it leans on that."""
+    """A sentence with its kinds, and with the sentence before it if it depends on that."""
     kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
     return f"({kinds}) " + " ".join(" ".join(s.text.split()) for s in (*group[0].context, group[0].span))

@@ -38,7 +38,7 @@ class _Weighed:
 
     @property
     def rank(self) -> float:
-        """What is kept first of an aspect; a sentence with numbers says more than one without."""
+        """The order in which sentences of an aspect are kept; a sentence with numbers says more than one without."""
         has_number = any(c.isdigit() for c in self.aspect.span.text)
         return 100.0 * self.is_evidence + self.relevance + 0.5 * len(self.central) + self.cues + 0.5 * has_number
 
@@ -49,7 +49,7 @@ async def judge_singly(
     """Verdicts on all aspects, at most ``aspects_per_category`` kept of each, best first.
 
     Kept by rule: the sentences by which the link was judged, sentences near to the metadata, and what the paper itself is
-    about (statements in the words of its title, but for methods and other data). Those that are nearly so are asked about, ``calls_per_paper`` at most; the others are not kept.
+    about (statements in the words of its title, but for methods and other data). The model is asked about borderline ones, ``calls_per_paper`` at most; the others are not kept.
 
     Args:
         dataset: whose profile it is.

@@ -40,7 +40,7 @@ class Verdict:
 
 
 def incomplete(text: str, *, alone: bool = True) -> str:
-    """Why a text is not a sentence that can be understood alone; "" when it is one. ``alone``: no sentence before goes with it."""
+    """Why a text cannot be understood alone; "" if it can. ``alone``: no sentence before goes with it."""
     line = " ".join(text.split())
     if not _HAN.search(line):
         if not _BEGINS.match(line) or line[0].islower():

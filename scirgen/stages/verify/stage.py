@@ -32,7 +32,7 @@ class VerifyStage(Stage):
                 yield WorkItem(link.id, (scope.dataset, link, *documents[:1], *of_paper))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Screen by rule, then judge what is left."""
+        """Apply the rules, then judge the other statements."""
         dataset = item.one(Dataset)
         left, verdicts = screen(item.of(Aspect))
         if left:

@@ -104,7 +104,7 @@ async def test_a_server_that_takes_tokens_scores_as_transformers_does(url: str) 
     expected = await in_process(requests)
     before = cached_tokens(url)
     assert_same(await scoring.score(requests), expected)
-    # Each of the four contexts in plain framing, and of the four in chat, but for the one that was computed first.
+    # Each of the four contexts in plain framing, and of the four in chat, except the one that was computed first.
     assert cached_tokens(url) - before > 6 * 0.8 * (expected[0].prompt_tokens - 40)
     print(f"{server.unwritten} replies that vLLM could not write, {server.recomputed} requests computed whole")
     # Now the answers are in the cache too; the same scores come again.

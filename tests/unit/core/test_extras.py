@@ -1,4 +1,4 @@
-"""What a user is told who lacks a package of an extra."""
+"""The error for a missing package of an extra."""
 
 from __future__ import annotations
 

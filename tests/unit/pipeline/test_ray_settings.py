@@ -1,4 +1,4 @@
-"""What of the Ray engine can be seen without Ray: how limits are shared, and that an address where nobody listens is said at once."""
+"""The Ray engine without Ray: shares of limits, and an error at once for an address where no cluster listens."""
 
 from __future__ import annotations
 

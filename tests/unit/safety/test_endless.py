@@ -1,4 +1,4 @@
-"""Runs end: catalogues that repeat themselves, bytes that trickle, patterns that would take for ever."""
+"""Runs end: catalogues that repeat themselves, bytes that trickle, patterns whose cost could explode."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_files_kind_is_told_at_once_whatever_it_begins_with(head: bytes, tmp_p
     begun = time.process_time()
     with contextlib.suppress(PaperError):
         sniff(tmp_path / "x.xml")
-    assert time.process_time() - begun < 5  # milliseconds, or for ever
+    assert time.process_time() - begun < 5  # milliseconds, or endless
 
 
 def test_ordinary_text_is_left_as_it_is() -> None:

@@ -27,7 +27,7 @@ class CkanOptions(ServiceOptions):
 
 
 class CkanSource(WebService[CkanOptions]):
-    """Packages in the order of their ids, so that one that is added or changed meanwhile does not move the others."""
+    """Packages in the order of their ids, so that a package added or changed during the run does not move the others."""
 
     name = "ckan"
     options_type = CkanOptions
@@ -49,12 +49,12 @@ class CkanSource(WebService[CkanOptions]):
             yield Cursor(str(start))
 
     def count(self) -> int | None:
-        """How many packages there are."""
+        """The number of packages."""
         total = self._search(0, 0).get("count")
         return total if isinstance(total, int) else None
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """DOIs that the package's text and extras name, but its own."""
+        """DOIs in the package's text and extras, except its own."""
         for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
             if doi != dataset.doi:
                 yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "related_identifier")
@@ -70,7 +70,7 @@ class CkanSource(WebService[CkanOptions]):
 
 
 def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Rejection:
-    """The dataset that a CKAN package describes, or why it is none; ``portal`` is the address its page lies below."""
+    """The dataset that a CKAN package describes, or the reason why it cannot be used; ``portal`` is the address its page lies below."""
     extras = {as_text(as_dict(e).get("key")): as_text(as_dict(e).get("value")) for e in as_list(item.get("extras"))}
     identity = as_text(item.get("id")) or as_text(item.get("name"))
     title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))

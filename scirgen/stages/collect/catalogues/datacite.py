@@ -41,7 +41,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
     options_type = DataCiteOptions
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """Pages in the order of creation: a record added meanwhile comes at the end, so nothing is lost or doubled."""
+        """Pages in the order of creation: a record added during the run comes at the end, so none is lost or read twice."""
         token = cursor or "1"
         while True:
             reply = as_dict(self.http.json(f"{self.base}/dois", self._params(token, self.options.page_size)))
@@ -57,7 +57,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
             yield Cursor(token)
 
     def count(self) -> int | None:
-        """How many records there are."""
+        """The number of records."""
         reply = as_dict(self.http.json(f"{self.base}/dois", self._params("1", 1)))
         total = as_dict(reply.get("meta")).get("total")
         return total if isinstance(total, int) else None
@@ -77,7 +77,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
 
 
 def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
-    """The dataset that an entry of DataCite's ``data`` describes, or why it is none."""
+    """The dataset that an entry of DataCite's ``data`` describes, or the reason why it cannot be used."""
     record = as_dict(item.get("attributes"))
     doi = find_doi(as_text(record.get("doi")) or as_text(item.get("id")))
     titles = [as_dict(t) for t in as_list(record.get("titles"))]

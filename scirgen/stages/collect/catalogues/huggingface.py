@@ -46,7 +46,7 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
     options_type = HuggingFaceOptions
 
     def headers(self) -> Mapping[str, str]:
-        """The token, when there is one."""
+        """The token, if one is set."""
         token = secret_from_environment(self.options.token_env)
         return {"Authorization": f"Bearer {token}"} if token else {}
 

@@ -153,7 +153,7 @@ class _Page:
 
 
 def _scythe(endpoint: str, http: Http) -> Scythe:
-    """A scythe client whose requests go through ours: guarded, paced, cached, tried again."""
+    """A scythe client whose requests go through ours: with checked addresses, rate limits, cache and retries."""
     with require("sources", "the source oaipmh"):
         from oaipmh_scythe import Scythe
 

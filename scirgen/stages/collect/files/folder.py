@@ -56,7 +56,7 @@ class FolderSource:
     """Records from a folder or a file, papers from a folder.
 
     Datasets come file by file in the order of their paths, and in a file in its own order; with ``order: papers_first``
-    (the default) those come first for which a paper was found by column, DOI, file name or a mention in its text.
+    (the default) datasets come first for which a paper was found by column, DOI, file name or a mention in its text.
 
     Raises:
         InputError: there is no input, or it holds no file of records; or the folder of papers given holds no paper.
@@ -86,7 +86,7 @@ class FolderSource:
     # -- what a subclass may override ------------------------------------------------------------------------------
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        """The dataset a record describes, or why it is none. ``where`` is ``file:line``, for messages."""
+        """The dataset a record describes, or the reason why it cannot be used. ``where`` is ``file:line``, for messages."""
         if not self._options.columns:
             if (found := recognised(record)) is not None:
                 return found
@@ -127,7 +127,7 @@ class FolderSource:
                         self._named.clear()
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Papers of the folder, surest first."""
+        """Papers of the folder, the most certain first."""
         if self._papers is None:
             return []
         claimed, _ = self._survey
@@ -137,13 +137,13 @@ class FolderSource:
         return kept + self._papers.missing(dataset, named)
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file where it lies."""
+        """The file itself; nothing is copied."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _read(self, entry: RawRecord) -> Dataset | Rejection:
-        """What `dataset` makes of a record. One that it cannot read (a key is missing, text that is no Unicode) is set aside."""
+        """What `dataset` makes of a record. One that it cannot read (a key is missing, text that is not Unicode) is set aside."""
         try:
             return self.dataset(entry.value, entry.where)
         except ScirgenError:

@@ -88,7 +88,7 @@ def _listed(record: Mapping[str, object]) -> str:
 
 
 def keywords(value: object) -> list[str]:
-    """As `texts`; a plain string without ``;`` is parted at its commas."""
+    """As `texts`; a plain string without ``;`` is split at its commas."""
     if isinstance(value, str) and not re.search(r"[;|]", value):
         return [k for k in re.split(r"\s*,\s*", value.strip()) if k]
     return texts(value)
@@ -113,7 +113,7 @@ class RecordMapping:
         self._known = {k for keys in self._keys.values() for k in keys} | {squeezed(k) for k in _UNSEEN}
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        """The dataset a mapping describes, or why it is none.
+        """The dataset a mapping describes, or the reason why it cannot be used.
 
         Keys of no known meaning become ``fields`` when their value is a plain text, number or list of such.
         """

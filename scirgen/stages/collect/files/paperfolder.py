@@ -62,7 +62,7 @@ class PaperFile:
 
 @dataclass(frozen=True)
 class _Text:
-    """What of a paper's text can be looked up: DOI tails of all and of the beginning, and its letters and digits."""
+    """The parts of a paper's text that are searched: DOI tails of all and of the beginning, and its letters and digits."""
 
     tails: list[str]
     head_tails: list[str]
@@ -71,7 +71,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Keys:
-    """What a dataset is looked up by; worked out once, and compared with every file."""
+    """What identifies a dataset in a text; computed once, and compared with every file."""
 
     id: str
     doi: str

@@ -102,7 +102,7 @@ class Http:
         """A JSON reply.
 
         Raises:
-            SourceError: it could not be had; whether another try may help is in its class.
+            SourceError: the download failed; the class of the error says whether a retry may help.
         """
         return parsed_json(self.reply(url, params, refresh=refresh, check=is_json).body)
 
@@ -114,7 +114,7 @@ class Http:
         refresh: bool = False,
         check: Callable[[bytes], None] | None = None,
     ) -> Reply:
-        """A reply, from the cache while it is fresh, else from the service (conditionally, if it was had before).
+        """A reply, from the cache while it is fresh, else from the service (conditionally, if it was fetched before).
 
         Args:
             url: http or https.
@@ -143,7 +143,7 @@ class Http:
                 self._sleep(wait)
 
     def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
-        """A paper's file, kept under its content hash; one that was had before is not downloaded again.
+        """A paper's file, kept under its content hash; a file that was downloaded before is not downloaded again.
 
         Args:
             url: http or https; redirects are followed a few times and checked again each.
@@ -336,7 +336,7 @@ def sniff(head: bytes) -> str:
 
 
 class _RetryLater(Exception):
-    """Another try may help, after so many seconds; ``final`` is what is raised when there are no tries left."""
+    """A retry may help, after so many seconds; ``final`` is raised when no retries remain."""
 
     def __init__(self, final: SourceError, after: float | None = None) -> None:
         super().__init__(final.message)

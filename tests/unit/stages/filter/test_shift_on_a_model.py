@@ -58,4 +58,4 @@ async def test_neither_order_nor_company_changes_a_pairs_score(
     assert [turned[order.index(i)] for i in range(len(pairs))] == pytest.approx(together, abs=1e-4)
     # And the last pair added changes no other: without it they score the same.
     assert await shifts(pairs[:-1], fresh(make_ctx, window)) == pytest.approx(together[:-1], abs=1e-4)
-    assert len(set(answers)) == 1 or max(together) - min(together) > 1e-3, "the answers are not told apart at all"
+    assert len(set(answers)) == 1 or max(together) - min(together) > 1e-3, "all answers have the same score"
