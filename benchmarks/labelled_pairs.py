@@ -16,6 +16,10 @@ from benchmarks.corruptions import of_pairs
 from scirgen.core.records import QAPair, Span
 
 HAND = Path(__file__).parent / "data" / "hand_pairs.jsonl"
+MADE_OF = 100
+SAMPLED = {"swap": 3, "number": 2}
+"""Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits, which is enough to fit on."""
+
 TRUE = ("written", "close", "loose", "right")
 
 
@@ -76,6 +80,8 @@ def by_strong_writer(folder: Path) -> Iterator[Row]:
     true = [one for one in strong if one["made"] == "written" and one["label"] == "faithful"]
     told = [(one["dataset"], one["question_type"], one["answer"], "\n".join(one["evidence"])) for one in true]
     for at, made, answer in of_pairs(told):
+        if at >= MADE_OF or at % SAMPLED[made]:
+            continue
         one = true[at]
         yield Row(_pair(one, one["id"], one["question_type"], answer, one["dataset"]), "strong", one["dataset"], made)
 

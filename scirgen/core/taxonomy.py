@@ -209,6 +209,10 @@ class LanguageWording(_Strict):
         default=(), description="words that allow no exception; evidence rarely says them"
     )
     negating: tuple[str, ...] = Field(default=(), description="words that negate")
+    denying: tuple[str, ...] = Field(
+        default=(), description="those of them that turn round what follows in their clause"
+    )
+    clause_words: tuple[str, ...] = Field(default=(), description="words that begin another clause")
     rising: tuple[str, ...] = Field(default=(), description="words for a plus sign")
     falling: tuple[str, ...] = Field(default=(), description="words for a minus sign")
     discourse: tuple[str, ...] = Field(

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TEXT: Final = (
-    "discounted", "worst", "known", "added", "unknown", "missing_numbers", "missing_names", "absolute", "negations", "linked", "inference",
+    "discounted", "worst", "known", "added", "unknown", "missing_numbers", "missing_names", "absolute", "denied", "linked", "inference",
     "number", "opposite", "negation", "exchanged", "other", "worst_gain", "unknown_gain", "unknown_loss", "worst_unknown", "antonyms",
 )  # fmt: skip
-POLAR: Final = ("claim", "claim_known", "claim_numbers", "yes")
+POLAR: Final = ("claim_known", "claim_numbers", "yes")
 RIVAL: Final = ("unknown", "uncovered", "in_rival", "over_rival", "absolute", "linked", "missing_numbers", "inference")
 FEATURES: Final[Mapping[Group, tuple[str, ...]]] = {
     "text": TEXT, "polar": POLAR, "text+rival": RIVAL, "polar+rival": (*POLAR, "agrees"),
@@ -154,6 +154,7 @@ def fit(
     precision: float | None = None,
     rejected: float = 0.04,
     typical: Collection[str] = (),
+    weights: Mapping[str, float] | None = None,
     prior: float = 0.5,
     labels_hash: str = "",
 ) -> Fitted:
@@ -166,7 +167,9 @@ def fit(
         precision: precision that the thresholds must reach on answers of left-out folds; None to reject the share
             ``rejected`` of the true answers.
         rejected: at most this share of the true answers is rejected, on left-out folds.
-        typical: folds whose true answers set that threshold, where others are harder than what will be filtered; empty: all.
+        typical: how the true answers that set that threshold were made (`Measured.made`), where others are harder than what will be
+            filtered; empty: all.
+        weights: what answers made in a certain way count in the fit; 1 for all others.
         prior: ``filter.contrast_prior`` that the scores were measured with.
         labels_hash: of the labels; empty: of their features.
 
@@ -182,14 +185,16 @@ def fit(
         good = sum(r.faithful for r in mine)
         if min(good, len(mine) - good) < FEWEST or len({r.fold for r in mine}) < 2:
             continue
-        left_out = _left_out(mine, names)
+        left_out = _left_out(mine, names, weights or {})
         for i, p in zip(index, left_out, strict=True):
             outside[i] = p
-        usual = {r.fold for r in mine} & set(typical) or {r.fold for r in mine}
+        usual = {r.made for r in mine if r.faithful} & set(typical)
         judged = [
-            Judged(p, r.faithful, r.question_type) for r, p in zip(mine, left_out, strict=True) if r.fold in usual
+            Judged(p, r.faithful, r.question_type)
+            for r, p in zip(mine, left_out, strict=True)
+            if not (usual and r.faithful and r.made not in usual)
         ]
-        groups[group] = _logistic(mine, names, judged, precision, rejected)
+        groups[group] = _logistic(mine, names, judged, precision, rejected, weights or {})
     if not groups:
         raise InputError(
             f"{len(rows)} labels are too few to fit an ensemble",
@@ -216,9 +221,14 @@ def write(path: Path, fitted: Fitted) -> None:
 
 
 def _logistic(
-    rows: Sequence[Measured], names: Sequence[str], judged: Sequence[Judged], precision: float | None, rejected: float
+    rows: Sequence[Measured],
+    names: Sequence[str],
+    judged: Sequence[Judged],
+    precision: float | None,
+    rejected: float,
+    weights: Mapping[str, float],
 ) -> Logistic:
-    scaler, regression = _regression(rows, names)
+    scaler, regression = _regression(rows, names, weights)
     thresholds = {}
     for kind in sorted({r.question_type for r in rows if r.question_type}) if precision is not None else ():
         own = [j for j in judged if j.question_type == kind]
@@ -247,11 +257,11 @@ def _threshold(judged: Sequence[Judged], precision: float | None, rejected: floa
     return max(0.0, (true[allowed] + (true[allowed - 1] if allowed else 0.0)) / 2) if true else None
 
 
-def _left_out(rows: Sequence[Measured], names: Sequence[str]) -> list[float]:
+def _left_out(rows: Sequence[Measured], names: Sequence[str], weights: Mapping[str, float]) -> list[float]:
     """The probability of each answer, from coefficients fitted on the other folds."""
     found = [0.0] * len(rows)
     for fold in sorted({r.fold for r in rows}):
-        scaler, regression = _regression([r for r in rows if r.fold != fold], names)
+        scaler, regression = _regression([r for r in rows if r.fold != fold], names, weights)
         index = [i for i, r in enumerate(rows) if r.fold == fold]
         values = regression.predict_proba(scaler.transform(_matrix([rows[i] for i in index], names)))[:, 1]
         for i, value in zip(index, values.tolist(), strict=True):
@@ -265,13 +275,13 @@ def _matrix(rows: Sequence[Measured], names: Sequence[str]) -> NDArray[Any]:
     return np.array([[r.values[name] for name in names] for r in rows], dtype=float)
 
 
-def _regression(rows: Sequence[Measured], names: Sequence[str]) -> tuple[Any, Any]:
+def _regression(rows: Sequence[Measured], names: Sequence[str], weights: Mapping[str, float]) -> tuple[Any, Any]:
     with require("labels", "fitting an ensemble"):
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
     matrix = _matrix(rows, names)
     scaler = StandardScaler().fit(matrix)
     regression = LogisticRegression(C=STRENGTH, max_iter=2000).fit(
-        scaler.transform(matrix), [int(r.faithful) for r in rows]
+        scaler.transform(matrix), [int(r.faithful) for r in rows], [weights.get(r.made, 1.0) for r in rows]
     )
     return scaler, regression

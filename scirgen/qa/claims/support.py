@@ -23,6 +23,7 @@ _NO_LETTER = re.compile(r"[\W_]+")
 _FARTHEST = 40
 _FEWEST_COUNTED = 2
 _LETTERS_COUNTED = 4
+_CLAUSE_END = re.compile(r"[.;:,!?()\n]")
 _NEAR = 4
 """Two words that an answer puts side by side count as linked in the evidence up to this many words apart."""
 
@@ -40,7 +41,7 @@ class Support:
         numbers: numbers of the answer that neither evidence nor question states.
         names: abbreviations and product names that neither has.
         absolute: words that allow no exception and that neither has ("all", "never", "prove").
-        negations: negating words that neither has.
+        denied: words that the answer negates ("not", "cannot", "never") and the evidence has without a negation.
         antonyms: words that neither has, each with the opposite that one of them has.
         linked: share of the answer's neighbouring words that stand near each other in the evidence or the question too.
         distance: mean logarithm of the distance there, in words, of neighbours that both occur.
@@ -55,7 +56,7 @@ class Support:
     numbers: tuple[Quantity, ...]
     names: tuple[str, ...]
     absolute: tuple[str, ...]
-    negations: tuple[str, ...]
+    denied: tuple[str, ...]
     antonyms: tuple[tuple[str, str], ...]
     linked: float
     distance: float
@@ -152,7 +153,7 @@ def support(answer: str, question: str, evidence: Sequence[str], wording: Langua
         numbers=tuple(unstated(answer, f"{whole}\n{question}", wording)),
         names=tuple(unnamed(answer, f"{whole}\n{question}")),
         absolute=tuple(w for w in told if w in wording.absolute and w not in every),
-        negations=tuple(w for w in told if w in wording.negating and w not in every),
+        denied=_denied(answer, whole, wording),
         antonyms=tuple(_turned(answer, f"{whole}\n{question}", wording)),
         linked=linked,
         distance=distance,
@@ -166,6 +167,27 @@ def _turned(answer: str, text: str, wording: LanguageWording) -> Iterator[tuple[
         for mine, other in (pair, pair[::-1]):
             if f" {mine} " in said and f" {mine} " not in stood and f" {other} " in stood:
                 yield mine, other
+
+
+def _denied(answer: str, evidence: str, wording: LanguageWording) -> tuple[str, ...]:
+    negated, _ = _negated(answer, wording.denying, 4, wording)
+    theirs, plain = _negated(evidence, wording.negating, 6, wording)
+    return tuple(sorted((negated & plain) - theirs))
+
+
+def _negated(text: str, negators: Collection[str], reach: int, wording: LanguageWording) -> tuple[set[str], set[str]]:
+    """Stems of the content words that follow a negator within their clause, up to ``reach`` words on, and of all."""
+    inside: set[str] = set()
+    every: set[str] = set()
+    for clause in _CLAUSE_END.split(text):
+        last = -reach - 1
+        for at, word in enumerate(words(clause)):
+            if word in negators or word in wording.clause_words:
+                last = at if word in negators else -reach - 1
+            elif word not in wording.stop and word not in wording.negating:
+                every.add(stem(word))
+                inside |= {stem(word)} if at - last <= reach else set()
+    return inside, every
 
 
 def added(answer: str, question: str, evidence: Sequence[str], wording: LanguageWording) -> tuple[int, float]:

@@ -21,9 +21,6 @@ from scirgen.stages.filter.base import Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.windows import Window, chosen_window
 
-CLAIM_THRESHOLD = -2.1
-"""For answers by yes or no, whose claims are harder to weigh; rejects 4 % of the right ones and 30 % of the wrong (73 and 74 labels)."""
-
 LIMIT = 10.0
 """Margins beyond this many nats a token say no more."""
 
@@ -88,7 +85,8 @@ class ContrastScorer:
     """The margin of an answer to its best alternative, in nats a differing token: min over x of (f(a) - f(x)) / n.
 
     f = log p(. | q, evidence) - ``filter.contrast_prior`` log p(. | q), summed over tokens; n counts the tokens that differ.
-    Above 0 the evidence prefers the answer. Abstains where no alternative can be made.
+    Above 0 the evidence prefers the answer. Abstains where no alternative can be made, and on Yes and No: the margins of claims told right from
+    wrong no better than chance (docs/benchmarks/faithfulness.md).
     """
 
     name: ClassVar[str] = "contrast"
@@ -96,7 +94,7 @@ class ContrastScorer:
     # With the ensemble, which has its margins, it decides alone only where they are clear (docs/benchmarks/faithfulness.md).
     default_threshold: ClassVar[float] = -2.0
     prompts: ClassVar[tuple[str, ...]] = (*PROMPTS, "claim")
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         return [
@@ -111,8 +109,7 @@ class ContrastScorer:
             value=0.0 if value is None else value,
             model=str(ctx.scorer.identity),
             prompt_hash=ctx.prompt("shift").hash,
-            abstained=value is None,
-            threshold=CLAIM_THRESHOLD if found.claim else None,
+            abstained=value is None or found.claim != 0,
             detail=found.sentence,
             alternatives=found.records,
         )

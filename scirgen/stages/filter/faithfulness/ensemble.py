@@ -167,7 +167,7 @@ def features(
         "missing_numbers": float(min(2, len(said.numbers))),
         "missing_names": float(min(2, len(said.names))),
         "absolute": float(min(3, len(said.absolute))),
-        "negations": float(min(1, len(said.negations))),
+        "denied": float(min(1, len(said.denied))),
         "antonyms": float(min(2, len(said.antonyms))),
         "linked": said.linked,
         "distance": said.distance,
@@ -224,7 +224,7 @@ class EnsembleScorer:
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def check(self, ctx: StageContext) -> EnsembleFile:
         """The ensemble for the run's scorer.
@@ -310,6 +310,8 @@ def explain(weights: Mapping[str, float], found: Contrast, said: Support) -> str
         return found.sentence
     if worst == "antonyms" and said.antonyms:
         return f"the evidence says {said.antonyms[0][1]!r}, not {said.antonyms[0][0]!r}"
+    if worst == "denied" and said.denied:
+        return f"the evidence does not deny {said.denied[0]!r}"
     if worst == "absolute" and said.absolute:
         return f"the evidence does not say {said.absolute[0]!r}"
     if worst == "missing_names" and said.names:

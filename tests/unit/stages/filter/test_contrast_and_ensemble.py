@@ -53,12 +53,13 @@ async def test_contrast_prefers_what_the_evidence_says_and_names_what_won(make_c
     assert wrong.alternatives[0].margin == pytest.approx(wrong.value, abs=1e-3) and len(wrong.alternatives) <= 8
 
 
-async def test_contrast_judges_yes_and_no_by_what_the_question_claims(make_ctx: MakeCtx) -> None:
+async def test_contrast_shows_what_a_question_claims_and_abstains_on_yes_and_no(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(reads)
     question = "Are 2,400 gauges merged?"
     yes = only(await ContrastScorer().score([pair(question, "Yes", "verification")], MATERIAL, ctx))
     no = only(await ContrastScorer().score([pair(question, "No", "verification")], MATERIAL, ctx))
     assert no.value == pytest.approx(-yes.value) and "what the question claims" in yes.detail
+    assert yes.abstained and no.abstained
 
 
 async def test_contrast_abstains_where_nothing_can_be_altered(make_ctx: MakeCtx) -> None:

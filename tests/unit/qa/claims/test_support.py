@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.qa.claims.support import support
+
+ENGLISH = Taxonomies(Resources()).wording.of("en")
+EVIDENCE = ["The mixed stands recovered within two years, but the monocultures did not regain their growth."]
+
+
+@pytest.mark.parametrize(
+    ("answer", "denied"),
+    [
+        ("The mixed stands did not recover within two years.", True),
+        ("The mixed stands recovered within two years.", False),
+        ("The monocultures did not regain their growth.", False),  # the evidence says so
+        ("The mixed stands recovered, and it did not take longer than two years.", False),  # another clause
+        ("The mixed stands did not suffer from beetles.", False),  # the evidence says nothing of beetles
+    ],
+)
+def test_support_finds_what_an_answer_denies_and_its_evidence_states(answer: str, denied: bool) -> None:
+    assert bool(support(answer, "How did the stands fare?", EVIDENCE, ENGLISH).denied) is denied
