@@ -10,7 +10,7 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.markup.latex import parse_latex
-from scirgen.stages.parse.markup.webpage import parse_html
+from scirgen.stages.parse.markup.webpage import mark_references, parse_html
 from scirgen.stages.parse.pdf.terms import DEPTH, kind_of_heading
 from scirgen.stages.parse.sniff import sniff
 from scirgen.stages.parse.xml.jats import parse_jats
@@ -74,7 +74,7 @@ def parse_markdown(text: str) -> ParsedPaper:
     blocks += _markdown_blocks(text)
     if not title:
         title = _promote_title(blocks)
-    _references(blocks)
+    mark_references(blocks)
     if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
         raise PaperError("the file contains no text", code="no_text")
     return ParsedPaper(title=title, abstract=_abstract(blocks), parser="text/1", blocks=tuple(blocks))
@@ -161,15 +161,6 @@ def _promote_title(blocks: list[ParsedBlock]) -> str:
         if block.level:
             block.level -= level
     return blocks[0].text
-
-
-def _references(blocks: list[ParsedBlock]) -> None:
-    inside = False
-    for block in blocks:
-        if block.kind is BlockKind.HEADING:
-            inside = kind_of_heading(block.text) == "references"
-        elif inside and block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
-            block.kind = BlockKind.REFERENCE
 
 
 def _abstract(blocks: list[ParsedBlock]) -> str:

@@ -44,7 +44,7 @@ def parse_html(data: bytes) -> ParsedPaper:
         )
     blocks = _with_title(blocks, title)
     _set_levels(blocks)
-    _mark_references(blocks)
+    mark_references(blocks)
     title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
     return ParsedPaper(
         title=title,
@@ -143,7 +143,8 @@ def _set_levels(blocks: Sequence[ParsedBlock]) -> None:
             block.level = used.index(block.level) + 1
 
 
-def _mark_references(blocks: Sequence[ParsedBlock]) -> None:
+def mark_references(blocks: Sequence[ParsedBlock]) -> None:
+    """Paragraphs and list items below a heading of references become references."""
     inside = False
     for block in blocks:
         if block.kind is BlockKind.HEADING:
