@@ -47,6 +47,7 @@ FEATURES: Final[Mapping[Group, tuple[str, ...]]] = {
 STRENGTH: Final = 0.1
 """Inverse of the regression's L2 penalty (scikit-learn's C); 0.02 to 1 give the same figures within their intervals."""
 
+_TOLD_EACH: Final = 20
 _log = logging.getLogger(__name__)
 
 
@@ -129,7 +130,8 @@ async def measure(
         # Answers to one question share its prompt, and often most of their alternatives.
         told = await contrasts([pairs[i] for i in index], materials[index[0]], ctx)
         found.update({i: _measured(pairs[i], one, labels[i], ctx) for i, one in zip(index, told, strict=True)})
-        tell(f"measured {len(found)} of {len(pairs)} answers")
+        if len(found) % _TOLD_EACH < len(index) or len(found) == len(pairs):
+            tell(f"measured {len(found)} of {len(pairs)} answers")
     return [found[i] for i in range(len(pairs))]
 
 
