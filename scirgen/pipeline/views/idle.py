@@ -15,7 +15,7 @@ from scirgen.stages.filter.deciding import AUTO, scorer_names
 from scirgen.stages.filter.stage import select_gates, silent_gates
 
 JUDGE = "llm_judge"
-_FACTS = {"gates", "without_patterns", "configured", "scorers"}
+_FACTS = {"gates", "after_scores", "without_patterns", "configured", "scorers"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
     config = ctx.config
     return {
         "gates": [g.code for g in select_gates(config, ctx.registry) if g.in_force(config)],
+        "after_scores": [g.code for g in select_gates(config, ctx.registry) if g.compares],
         "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies),
         "configured": list(config.filter.faithfulness),
         "scorers": list(scorer_names(ctx)),
@@ -53,7 +54,10 @@ def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, 
     if not left or not isinstance(used, Mapping) or not set(used) >= _FACTS:
         return ()  # a merged run whose parts were filtered differently
     found: list[Idle] = []
+    scored = sum(row.get(f"rejected:{name}", 0) for name in used["scorers"])
     for code in used["gates"]:
+        if code in used["after_scores"]:
+            left, scored = left - scored, 0
         if not left:
             found.append(Idle("gate", code, "no pair reached it"))
         elif code in used["without_patterns"]:

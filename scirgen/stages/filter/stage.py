@@ -1,4 +1,4 @@
-"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness.
+"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness, then gates that compare pairs.
 
 Near-duplicates across datasets are found by release, which sees the whole run."""
 
@@ -31,7 +31,7 @@ class FilterStage(Stage):
     """Accepted pairs with their scores; a `Rejection` for each other one; a `Failure` where no verdict could be had."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def uses(self, config: Config) -> Uses:
         """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""
@@ -71,24 +71,32 @@ class FilterStage(Stage):
         candidates = [p for p in pairs if p.round == round_]
         material = material_of(item, tuple(p for p in pairs if p.round != round_))
         found = _Outcome(ctx)
-        for gate in select_gates(ctx.config, ctx.registry):
-            if not candidates:
-                break
-            verdicts = await gate.check(candidates, material, ctx)
-            if len(verdicts) != len(candidates):
-                raise ConfigError(f"gate {gate.code!r} gave {len(verdicts)} verdicts for {len(candidates)} pairs")
-            kept = []
-            for pair, verdict in zip(candidates, verdicts, strict=True):
-                if verdict.error is not None:
-                    found.failed(pair, verdict.error)
-                elif verdict.accept:
-                    kept.append(pair)
-                else:
-                    found.rejected(pair, gate.code, verdict.reason, verdict.score)
-            candidates = kept
-        accepted = await _faithful(candidates, material, found)
+        gates = select_gates(ctx.config, ctx.registry)
+        single = await _gated(candidates, [g for g in gates if not g.compares], material, found)
+        faithful = await _faithful(single, material, found)
+        accepted = await _gated(faithful, [g for g in gates if g.compares], material, found)
         # Accepted pairs keep the provenance of their generation: the store knows which item of this stage let them pass.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
+
+
+async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material, found: _Outcome) -> list[QAPair]:
+    """The pairs that pass the gates."""
+    for gate in gates:
+        if not pairs:
+            break
+        verdicts = await gate.check(pairs, material, found.ctx)
+        if len(verdicts) != len(pairs):
+            raise ConfigError(f"gate {gate.code!r} gave {len(verdicts)} verdicts for {len(pairs)} pairs")
+        kept = []
+        for pair, verdict in zip(pairs, verdicts, strict=True):
+            if verdict.error is not None:
+                found.failed(pair, verdict.error)
+            elif verdict.accept:
+                kept.append(pair)
+            else:
+                found.rejected(pair, gate.code, verdict.reason, verdict.score)
+        pairs = kept
+    return pairs
 
 
 def _needed(config: Config, registry: Registry) -> set[Need]:
@@ -98,7 +106,7 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 
 
 def select_gates(config: Config, registry: Registry) -> list[Gate]:
-    """The gates in force, cheapest first.
+    """The gates in force, in the order they run: cheapest first, and last those that compare pairs.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
@@ -108,7 +116,11 @@ def select_gates(config: Config, registry: Registry) -> list[Gate]:
         registry.get("gate", code)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
     chosen = [g for g in gates if _enabled(g, config)]
-    return sorted(chosen, key=lambda g: (bool(g.models()), g.order, g.code))
+    return sorted(chosen, key=_turn)
+
+
+def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
+    return gate.compares, bool(gate.models()), gate.order, gate.code
 
 
 def _enabled(gate: Gate, config: Config) -> bool:
@@ -136,7 +148,7 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
             "models": ", ".join(sorted(g.models())),
             "explanation": g.explanation,
         }
-        for g in sorted(gates, key=lambda g: (bool(g.models()), g.order, g.code))
+        for g in sorted(gates, key=_turn)
     ]
 
 

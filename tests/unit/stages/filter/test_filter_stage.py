@@ -88,6 +88,16 @@ async def test_process_when_a_gate_rejects_never_asks_the_scorer_about_the_pair(
     assert [len(call) for call in scorer.calls] == [2]  # one pair, with and without; one call for the dataset
 
 
+@pytest.mark.parametrize("worse", ["qa-1", "qa-2"])
+async def test_a_pair_stays_where_its_duplicate_is_rejected_by_a_score(make_ctx: Make, worse: str) -> None:
+    twins = [pair().model_copy(update={"id": id, "answer": f"{WHY.answer} ({id})"}) for id in ("qa-1", "qa-2")]
+    result = await run(
+        make_ctx(lambda r: believes(-1.0 if worse in r.continuation else 1.0)(r), gates=["duplicate"]), *twins
+    )
+    assert [p.id for p in result.outputs if isinstance(p, QAPair)] == [{"qa-1": "qa-2", "qa-2": "qa-1"}[worse]]
+    assert [(r.code, r.record_id) for r in result.rejections] == [("shift", worse)]
+
+
 async def test_process_when_the_scorer_fails_on_one_pair_fails_that_pair_alone(make_ctx: Make) -> None:
     def rule(request: ScoreRequest) -> ScoreReply | ServerUnavailableError:
         if "2,400" in request.continuation:
@@ -139,7 +149,7 @@ def test_select_gates_orders_cheap_before_models_and_honours_switches(make_ctx: 
     ctx = make_ctx(gate_options={"pointing": {"enabled": False}})
     gates = select_gates(ctx.config, ctx.registry)
     assert "pointing" not in {g.code for g in gates}
-    assert [bool(g.models()) for g in gates] == sorted(bool(g.models()) for g in gates)
+    assert [(g.compares, bool(g.models())) for g in gates] == sorted((g.compares, bool(g.models())) for g in gates)
     assert gates[0].code == "schema"
 
 
