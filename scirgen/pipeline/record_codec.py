@@ -39,7 +39,7 @@ _COMPRESS_FROM = 512
 def pack(records: Iterable[Record]) -> bytes:
     """Serialise records; the same records give the same bytes. API keys of this process are masked."""
     text = "\n".join(f"{type(r).__name__}\t{r.model_dump_json(exclude_defaults=True)}" for r in records)
-    raw = masked_bytes(text.encode("utf-8", "surrogatepass"))
+    raw = masked_bytes(text.encode("utf-8", "surrogatepass")) if text else b""
     return b"z" + deflate(raw) if len(raw) >= _COMPRESS_FROM else b"r" + raw
 
 

@@ -211,7 +211,8 @@ def _miscounted(answer: str, text: str, number_words: Mapping[str, float]) -> li
     if not any(_count(w, number_words) for w in told[:-1]):
         return []
     stood = words(text)
-    known = {_count(w, number_words) for w in stood}
+    seen = set(stood)
+    known = {number_words[w] for w in seen & number_words.keys()} | {float(w) for w in seen if _is_count(w)}
     found = []
     for at, word in enumerate(told[:-1]):
         number = _count(word, number_words)
@@ -225,7 +226,11 @@ def _miscounted(answer: str, text: str, number_words: Mapping[str, float]) -> li
 
 
 def _count(word: str, number_words: Mapping[str, float]) -> float | None:
-    return float(word) if word.isdecimal() and len(word) < _LETTERS_COUNTED else number_words.get(word)
+    return float(word) if _is_count(word) else number_words.get(word)
+
+
+def _is_count(word: str) -> bool:
+    return len(word) < _LETTERS_COUNTED and word.isdecimal()
 
 
 def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[Quantity, str]]:
