@@ -69,16 +69,15 @@ def main() -> None:
 
 
 @asynccontextmanager
-async def _opened(arguments: argparse.Namespace) -> Any:
-    config, resources, registry = Config(models=ModelsConfig(generator=arguments.model)), Resources(), load_registry()
-    session = CachedScoreSession(
-        await open_scoring(arguments.model, config, registry), cache=ReplyCache.open(arguments.cache)
-    )
-    writer: Any = SimpleNamespace(identity=ModelIdentity("given", "rivals", ""), pack="standard")
+async def opened(model: str, cache: Path | str, *, writer: bool = True) -> Any:
+    """A context for the filter with this scorer; with a writer, rivals that are given can be scored."""
+    config, resources, registry = Config(models=ModelsConfig(generator=model)), Resources(), load_registry()
+    session = CachedScoreSession(await open_scoring(model, config, registry), cache=ReplyCache.open(cache))
+    given: Any = SimpleNamespace(identity=ModelIdentity("given", "rivals", ""), pack="standard")
     with tempfile.TemporaryDirectory() as folder:
         yield StageContext(
             config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(folder),
-            writer, session, stage="filter", key="benchmark",
+            given if writer else None, session, stage="filter", key="benchmark",
         )  # fmt: skip
     await session.aclose()
 
@@ -86,7 +85,7 @@ async def _opened(arguments: argparse.Namespace) -> Any:
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     parts = arguments.part or PARTS
     every = [r for r in rows() if r.part in parts]
-    async with _opened(arguments) as ctx:
+    async with opened(arguments.model, arguments.cache) as ctx:
         plain = await _measured(every, ctx)
         answered = [replace(r, pair=await _with_rival(r.pair, text, ctx)) for r, text in rivals(every)]
         twice = await _measured(answered, ctx)
