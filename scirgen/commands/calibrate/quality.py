@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from scirgen.core.extras import require
 from scirgen.qa.intervals import Interval, percentile_interval, redrawn, wilson
 
@@ -82,13 +84,17 @@ def reported(rows: Sequence[Judged]) -> list[Judged]:
 def roc_auc(rows: Sequence[Judged]) -> float | None:
     """The probability that a faithful answer scores above an unfaithful one, ties counting half; None with one kind only.
 
-    Raises:
-        MissingExtraError: scikit-learn is not installed; so for all that measures here.
+    By hand, as `_quality` is: an interval takes hundreds of them, and scikit-learn's checks take some milliseconds each.
     """
-    if len({r.faithful for r in rows}) < 2:
+    labels, scores, weights = (np.array(column) for column in _columns(rows))
+    if not labels.any() or labels.all():
         return None
-    labels, scores, weights = _columns(rows)
-    return float(_sklearn().roc_auc_score(labels, scores, sample_weight=weights))
+    order = np.argsort(scores[~labels])
+    bad = scores[~labels][order]
+    below = np.concatenate([[0.0], np.cumsum(weights[~labels][order])])
+    good = scores[labels]
+    won = weights[labels] @ (below[np.searchsorted(bad, good, "left")] + below[np.searchsorted(bad, good, "right")])
+    return float(won / (2 * below[-1] * weights[labels].sum()))
 
 
 def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
@@ -128,6 +134,9 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
     """The lowest threshold with at least this precision, which keeps the most answers; None if there is none.
 
     It is fitted to these labels, so it will be slightly worse on others. It lies half-way between two scores.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
     """
     if not any(r.faithful for r in rows):
         return None

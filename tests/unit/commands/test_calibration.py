@@ -175,7 +175,9 @@ def test_types_that_generate_does_not_know_are_named_and_not_saved(tmp_path: Pat
     labels = [label(i, i % 2 == 0, scores={"shift": 1.0 * (i % 2 == 0)}, question_type="Riddle") for i in range(24)]
     saved = tmp_path / "t.yaml"
     result = CliRunner().invoke(
-        calibrate, ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--save", str(saved)], catch_exceptions=False
+        calibrate,
+        ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--save", str(saved), "--scorers", "shift"],
+        catch_exceptions=False,
     )
     assert "not in the taxonomy, so --save leaves them out: riddle" in result.output
     assert list(yaml.safe_load(saved.read_text())["filter"]["thresholds"]["shift"]) == ["*"]
@@ -185,13 +187,17 @@ def test_a_threshold_that_keeps_a_handful_is_called_what_it_is(tmp_path: Path) -
     scored = [0.1 * i for i in range(30)]
     labels = [label(i, i % 3 == 0 or i > 27, scores={"shift": s}) for i, s in enumerate(scored)]
     result = CliRunner().invoke(
-        calibrate, ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--precision", "0.99"], catch_exceptions=False
+        calibrate,
+        ["--labels", str(write(tmp_path / "l.jsonl", labels)), "--precision", "0.99", "--scorers", "shift"],
+        catch_exceptions=False,
     )
     assert "keeps 3 of these labels: too few to rely on" in result.output
     mixed = [label(i, i % 2 == 0, scores={"shift": 1.0 + i % 3}) for i in range(40)]
     mixed += [label(i, True, scores={"shift": 9.0}, question_type="Verification") for i in range(40, 52)]
     result = CliRunner().invoke(
-        calibrate, ["--labels", str(write(tmp_path / "m.jsonl", mixed)), "--precision", "0.9"], catch_exceptions=False
+        calibrate,
+        ["--labels", str(write(tmp_path / "m.jsonl", mixed)), "--precision", "0.9", "--scorers", "shift"],
+        catch_exceptions=False,
     )
     assert "not reached for concept_completion, which use the threshold for all types" in result.output
 
