@@ -24,7 +24,7 @@ async def _done(*command: object) -> str:
 
 
 async def test_labels_of_two_people_reach_calibration_and_the_release(tmp_path: Path) -> None:
-    records, out, folder = write_records(tmp_path / "records.jsonl", 24), tmp_path / "run", tmp_path / "L"
+    records, out, folder = write_records(tmp_path / "records.jsonl", 36), tmp_path / "run", tmp_path / "L"
     async with FakeServer() as server:
         before = await run_small(server, records, out)
         accepted = {p.id: p for p in before.rows()}
