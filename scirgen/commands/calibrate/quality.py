@@ -146,7 +146,11 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
     if at is None:
         return None
     lowest = float(limits[at])  # a score must exceed the threshold
-    return (lowest + float(limits[at - 1])) / 2 if at else lowest - 1e-6 - abs(lowest) * 1e-6
+    if not at:
+        return lowest - 1e-6 - abs(lowest) * 1e-6
+    below = float(limits[at - 1])
+    half_way = (lowest + below) / 2
+    return half_way if half_way < lowest else below  # two scores with no number between them
 
 
 def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, float]:

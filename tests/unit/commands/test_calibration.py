@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scirgen.cli.measure.calibrate import calibrate
@@ -68,6 +68,7 @@ def test_roc_auc_precision_and_recall_equal_those_of_scikit_learn(found: list[Ju
 
 
 @settings(deadline=None)
+@example([Judged(0.0, False)] * 5 + [Judged(0.0, True)] * 6 + [Judged(-5e-324, False)], 0.53125)
 @given(ROWS, st.floats(0.05, 1.0))
 def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found: list[Judged], wanted: float) -> None:
     threshold = threshold_for(found, wanted)
