@@ -11,12 +11,14 @@ import asyncio
 import json
 import random
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.labelled_pairs import Row, rows
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
+from scirgen.core.errors import ModelError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Score
 from scirgen.core.registry import load_registry
@@ -64,27 +66,29 @@ async def run(uri: str, seed: int) -> dict[str, Any]:
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in sample(seed):
         groups[row.fold].append(row)
-    with tempfile.TemporaryDirectory() as folder:
-        ctx = StageContext(
-            config, resources, prompts, Taxonomies(resources), registry, Path(folder), sessions.chat, None,
-            stage="filter", key="benchmark",
-        )  # fmt: skip
-        judged = await asyncio.gather(*(_judged(group, ctx) for group in groups.values()))
-    await sessions.aclose()
+    async with aclosing(sessions):
+        with tempfile.TemporaryDirectory() as folder:
+            ctx = StageContext(
+                config, resources, prompts, Taxonomies(resources), registry, Path(folder), sessions.chat, None,
+                stage="filter", key="benchmark",
+            )  # fmt: skip
+            judged = await asyncio.gather(*(_judged(group, ctx) for group in groups.values()))
     flags: dict[str, list[bool]] = defaultdict(list)
+    failed: Counter[str] = Counter()
     for row, score in (one for group in judged for one in group):
-        flags[row.made].append(score.value < JudgeScorer.default_threshold)
-    return {"model": uri, "rejected": {made: f"{sum(flags[made])} of {len(flags[made])}" for made in SAMPLE}}
-
-
-async def _judged(group: list[Row], ctx: StageContext) -> list[tuple[Row, Score]]:
-    pairs = [row.pair.model_copy(update={"id": f"pair{n}"}) for n, row in enumerate(group)]
-    found = []
-    for row, score in zip(group, await JudgeScorer().score(pairs, Material(None, (), ""), ctx), strict=True):
-        if isinstance(score, Exception):
+        if isinstance(score, Score):
+            flags[row.made].append(score.value < JudgeScorer.default_threshold)
+        elif isinstance(score, ModelError):
+            failed[score.error_code] += 1
+        else:
             raise score
-        found.append((row, score))
-    return found
+    rejected = {made: f"{sum(flags[made])} of {len(flags[made])}" for made in SAMPLE}
+    return {"model": uri, "rejected": rejected, "not judged": dict(failed)}
+
+
+async def _judged(group: list[Row], ctx: StageContext) -> list[tuple[Row, Score | Exception]]:
+    pairs = [row.pair.model_copy(update={"id": f"pair{n}"}) for n, row in enumerate(group)]
+    return list(zip(group, await JudgeScorer().score(pairs, Material(None, (), ""), ctx), strict=True))
 
 
 if __name__ == "__main__":
