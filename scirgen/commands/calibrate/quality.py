@@ -192,7 +192,7 @@ def _columns(rows: Sequence[Judged]) -> tuple[list[bool], list[float], list[floa
 
 
 def _sklearn() -> Any:
-    with require("tagger", "calibration"):
+    with require("labels", "calibration"):
         from sklearn import metrics
     return metrics
 
