@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -268,10 +269,10 @@ def _mean(values: Sequence[float | int | None]) -> float | None:
 _COLUMNS = ("heading_recall", "heading_precision", "level_agreement", "order_agreement", "abstract_f1", "body_coverage", "section_accuracy", "pages_per_s")  # fmt: skip
 
 
-def markdown(result: dict[str, object]) -> str:
+def markdown(result: dict[str, Any]) -> str:
     """Two tables, one row a paper and the whole: with the shipped classifier, and each paper with one that did not see it."""
-    parts = [_table(result, dict(result["baselines"]))]  # type: ignore[call-overload]
-    left_out = dict(result["left_out"])  # type: ignore[call-overload]
+    parts = [_table(result, dict(result["baselines"]))]
+    left_out = dict(result["left_out"])
     if left_out:
         parts += [
             "",
@@ -279,7 +280,7 @@ def markdown(result: dict[str, object]) -> str:
             "",
             _table(left_out, {}),
         ]
-    rules = dict(result.get("rules") or {})  # type: ignore[call-overload]
+    rules = dict(result.get("rules") or {})
     if rules:
         parts += ["", _BESIDE, "", _side_by_side(left_out or result, rules)]
     return "\n".join(parts)
@@ -291,31 +292,28 @@ _BESIDE = (
 )
 
 
-def _side_by_side(learned: dict[str, object], rules: dict[str, object]) -> str:
+def _side_by_side(learned: dict[str, Any], rules: dict[str, Any]) -> str:
     """Rules and classifier in neighbouring columns, one row a paper and the whole."""
     columns = ("heading_recall", "heading_precision", "level_agreement", "section_accuracy")
     heads = [f"{c.replace('_', ' ')}, {who}" for c in columns for who in ("rules", "classifier")]
     lines = ["| paper | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    pairs = [
-        (name, scores, dict(learned["papers"])[name])  # type: ignore[call-overload]
-        for name, scores in dict(rules["papers"]).items()  # type: ignore[call-overload]
-    ]
+    pairs = [(name, scores, dict(learned["papers"])[name]) for name, scores in dict(rules["papers"]).items()]
     for name, a, b in [*pairs, ("**all papers**", rules["overall"], learned["overall"])]:
         lines.append(f"| {name} | " + " | ".join(_cell(c, s.get(c)) for c in columns for s in (a, b)) + " |")
     return "\n".join(lines)
 
 
-def _table(result: dict[str, object], baselines: dict[str, object]) -> str:
-    rows: list[tuple[str, dict[str, object]]] = [(n, dict(s)) for n, s in dict(result["papers"]).items()]  # type: ignore[call-overload]
-    rows.append(("**all papers**", dict(result["overall"])))  # type: ignore[call-overload]
-    rows += [(f"baseline {n}", dict(s)) for n, s in baselines.items()]  # type: ignore[call-overload]
+def _table(result: dict[str, Any], baselines: dict[str, Any]) -> str:
+    rows: list[tuple[str, dict[str, object]]] = [(n, dict(s)) for n, s in dict(result["papers"]).items()]
+    rows.append(("**all papers**", dict(result["overall"])))
+    rows += [(f"baseline {n}", dict(s)) for n, s in baselines.items()]
     lines = [
         "| paper | " + " | ".join(c.replace("_", " ") for c in _COLUMNS) + " |",
         "|---" * (len(_COLUMNS) + 1) + "|",
     ]
     for name, scores in rows:
         lines.append(f"| {name} | " + " | ".join(_cell(c, scores.get(c)) for c in _COLUMNS) + " |")
-    sections = dict(result["overall"]).get("sections")  # type: ignore[call-overload]
+    sections = dict(result["overall"]).get("sections")
     if sections:
         lines += ["", f"Sections: {json.dumps(sections)}"]
     return "\n".join(lines)

@@ -206,8 +206,9 @@ async def test_semantic_seper_without_responses_is_an_error(make_ctx: MakeCtx) -
 
 async def test_semantic_seper_refuses_to_weigh_another_models_responses(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(flat, entailment="lexical:words", faithfulness=["semantic_hard"])
-    ctx.chat_session = other = Speaker(["a"], ["b"])  # type: ignore[assignment]
+    other = Speaker(["a"], ["b"])
     other.identity = ModelIdentity("scripted", "another")
+    ctx.chat_session = other
     with pytest.raises(ConfigError, match="by one model; the generator is scripted:another"):
         await SemanticScorer().score([pair()], MATERIAL, ctx)
     with pytest.raises(ConfigError, match="by one model"):
