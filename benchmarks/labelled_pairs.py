@@ -18,7 +18,7 @@ from scirgen.core.records import QAPair, Span
 HAND = Path(__file__).parent / "data" / "hand_pairs.jsonl"
 MADE_OF = 100
 SAMPLED = {"swap": 3, "number": 2}
-"""Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits, which is enough to fit on."""
+"""Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits, which keeps the measuring short."""
 
 TRUE = ("written", "close", "loose", "right")
 

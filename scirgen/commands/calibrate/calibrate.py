@@ -349,6 +349,7 @@ def _hash_of(rows: Sequence[Labelled]) -> str:
 
 
 def _code_of(error: Exception) -> str:
+    """The name under which a failed measurement is counted; a fatal error is raised, since all others would fail like it."""
     if isinstance(error, ScirgenError) and error.fatal:
         raise error
     return error.error_code if isinstance(error, ScirgenError) else type(error).__name__

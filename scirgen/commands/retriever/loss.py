@@ -38,6 +38,8 @@ class QuestionLoss(nn.Module):
     """Cross-entropy of each question's document among the documents of the batch (van den Oord et al. 2018, InfoNCE).
 
     A document is embedded once for several of its questions. The others of the batch are negatives, except those that answer, too.
+    sentence-transformers' MultipleNegativesRankingLoss embeds a document again for each of its questions, and its negatives include other
+    documents that answer.
 
     Args:
         model: a SentenceTransformer.

@@ -106,7 +106,7 @@ class FacetLabels:
 
 
 def _heading(names: str) -> re.Pattern[str] | None:
-    """Matches "Methods:", "Data and methods:", and "Methods We" where the parser lost the colon; None if there are no names."""
+    """Matches "Methods:", "Data and methods:", and "Methods We" where the parser lost the colon; None without names."""
     if not names:
         return None
     after = r"(?:(?: and | & |/| of )\w+){0,2}\s?[:—–]|(?-i: ?(?=[A-Z]))"
