@@ -1,7 +1,8 @@
 """Contrast: does the scorer, given the evidence, prefer the answer to what it could have said instead?
 
 Alternatives come from `scirgen.qa.claims.alternatives`. An answer and its alternatives share their prompt, so that each prompt goes through
-the model once. An answer by yes or no is judged by what its question claims, against altered forms of that claim.
+the model once. Yes and No have none: altered forms of what the question claims told right from wrong no better than chance
+(docs/benchmarks/faithfulness.md).
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ class Contrast:
         window: what it was measured against.
         given, alone: log-probabilities of the answer with the evidence and without it.
         margins: each alternative with its margin, in nats a differing token; below 0 the evidence prefers the alternative.
-        claim: for answers by yes or no: +1 where the margins speak for the answer as they stand, -1 where against it.
-            0 for other answers.
+        claim: what an answer by yes or no says of its question's claim: +1 that it holds, -1 that it does not; 0 for other answers.
     """
 
     window: Window
@@ -46,10 +46,7 @@ class Contrast:
     @property
     def value(self) -> float | None:
         """The margin to the best alternative; None where there is none."""
-        if not self.margins:
-            return None
-        least = min(margin for _, margin in self.margins)
-        return -least if self.claim < 0 else least
+        return min((margin for _, margin in self.margins), default=None)
 
     @property
     def best(self) -> Alternative | None:
@@ -73,10 +70,7 @@ class Contrast:
         """Which alternative decides, in words."""
         best = self.best
         if best is None:
-            return "no alternative could be made"
-        if self.claim:
-            verb = "prefers" if min(m for _, m in self.margins) < 0 else "does not prefer"
-            return f"in what the question claims, the evidence {verb} {best.instead!r} to {best.said!r}"
+            return "Yes and No are not compared" if self.claim else "no alternative could be made"
         won = min(m for _, m in self.margins) < 0
         return best.sentence if won else f"nearest: {best.instead!r} for {best.said!r}"
 
@@ -85,16 +79,15 @@ class ContrastScorer:
     """The margin of an answer to its best alternative, in nats a differing token: min over x of (f(a) - f(x)) / n.
 
     f = log p(. | q, evidence) - ``filter.contrast_prior`` log p(. | q), summed over tokens; n counts the tokens that differ.
-    Above 0 the evidence prefers the answer. Abstains where no alternative can be made, and on Yes and No: the margins of claims told right from
-    wrong no better than chance (docs/benchmarks/faithfulness.md).
+    Above 0 the evidence prefers the answer. Abstains where no alternative can be made, and on Yes and No.
     """
 
     name: ClassVar[str] = "contrast"
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     # With the ensemble, which has its margins, it decides alone only where they are clear (docs/benchmarks/faithfulness.md).
     default_threshold: ClassVar[float] = -2.0
-    prompts: ClassVar[tuple[str, ...]] = (*PROMPTS, "claim")
-    version: ClassVar[int] = 4
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS
+    version: ClassVar[int] = 5
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         return [
@@ -109,7 +102,7 @@ class ContrastScorer:
             value=0.0 if value is None else value,
             model=str(ctx.scorer.identity),
             prompt_hash=ctx.prompt("shift").hash,
-            abstained=value is None or found.claim != 0,
+            abstained=value is None,
             detail=found.sentence,
             alternatives=found.records,
         )
@@ -132,7 +125,7 @@ async def contrasts(pairs: Sequence[QAPair], material: Material, ctx: StageConte
 
 @dataclass(frozen=True)
 class _Plan:
-    """What to measure for one pair: the answer, then its claim or itself again, then the alternatives, each with and without."""
+    """What to measure for one pair: the answer, then the alternatives, each with the evidence and without."""
 
     window: Window
     forms: tuple[Alternative, ...]
@@ -140,11 +133,9 @@ class _Plan:
     claim: int
 
     def contrast(self, rows: Sequence[ScoreReply], prior: float) -> Contrast:
-        given, alone = rows[0], rows[1]
-        base = rows[2:4] if self.claim else rows[:2]
-        rest = rows[4:] if self.claim else rows[2:]
-        margins = tuple((form, _margin(base, rest[2 * i : 2 * i + 2], prior)) for i, form in enumerate(self.forms))
-        return Contrast(self.window, given, alone, margins, self.claim)
+        mine = rows[:2]
+        margins = tuple((form, _margin(mine, rows[2 * i : 2 * i + 2], prior)) for i, form in enumerate(self.forms, 1))
+        return Contrast(self.window, rows[0], rows[1], margins, self.claim)
 
 
 def _planned(pair: QAPair, material: Material, ctx: StageContext) -> _Plan:
@@ -152,19 +143,14 @@ def _planned(pair: QAPair, material: Material, ctx: StageContext) -> _Plan:
     wording = ctx.taxonomies.wording.of(pair.language)
     kind, most = type_of(pair, ctx), ctx.config.filter.contrast_most
     said = polarity(pair.answer, wording) if kind is not None and kind.polar else None
-    both = [framing.request(pair.question, pair.answer, c) for c in (window.text, "")]
-    if said is not None:
-        forms = alternatives("", pair.question, window.text, wording, context=material.context, most=most, loose=True)
-        prompt = ctx.prompt("claim")
-        texts = [pair.question, *(f.text for f in forms)]
-        contexts = [prompt.render(context=c).messages[-1][1] for c in (window.text, "")]
-        claims = [ScoreRequest(c, " " + text) for text in texts for c in contexts]
-        return _Plan(window, forms, (*both, *claims), 1 if said == "yes" else -1)
-    forms = alternatives(
-        pair.question, pair.answer, window.text, wording, context=material.context, kind=kind, most=most
-    )
-    others = [framing.request(pair.question, f.text, c) for f in forms for c in (window.text, "")]
-    return _Plan(window, forms, (*both, *others), 0)
+    forms: tuple[Alternative, ...] = ()
+    if said is None:
+        forms = alternatives(
+            pair.question, pair.answer, window.text, wording, context=material.context, kind=kind, most=most
+        )
+    texts = (pair.answer, *(f.text for f in forms))
+    requests = tuple(framing.request(pair.question, text, c) for text in texts for c in (window.text, ""))
+    return _Plan(window, forms, requests, {"yes": 1, "no": -1}.get(said or "", 0))
 
 
 def contrast_window(pair: QAPair, material: Material, ctx: StageContext) -> Window:

@@ -135,15 +135,14 @@ def features(
     tokens), ``segment`` (least mean of five neighbouring tokens), ``unlikely`` (share of tokens below -6 nats).
     ``worst_gain`` (mean of the three tokens that the evidence helps least), ``unknown_gain`` and ``unknown_loss`` (mean gain, and sum of losses, of tokens
     of words that neither evidence nor question has), ``worst_unknown`` (the least likely of them).
-    From the contrast, margins in nats a token within [-3, 1]: ``number``, ``opposite``, ``negation``, ``exchanged``, ``other`` (all other kinds), ``claim``
-    (for answers by yes or no: of the question's claim; like ``claim_known``, ``claim_numbers`` and ``yes`` with the sign of the answer). From the words (`Support`): the rest. With a rival: ``over_rival`` (relative shift less the
+    From the contrast, margins in nats a token within [-3, 1]: ``number``, ``opposite``, ``negation``, ``exchanged``, ``other`` (all other kinds).
+    For answers by yes or no, with the sign of the answer: ``claim_known``, ``claim_numbers`` (words and numbers of the question) and ``yes``. From the words (`Support`): the rest. With a rival: ``over_rival`` (relative shift less the
     rival's), ``uncovered`` (words that evidence, question and rival lack, as a logarithm), ``in_rival`` (share of words that question or rival have),
     ``agrees``. ``inference``: whether the type's answers go beyond the words of their evidence.
     """
     given, alone = found.given.logprobs, found.alone.logprobs
     ordered = sorted(given)
     size = min(5, len(given))
-    value = found.value
     shown = {
         "shift": relative_shift(given, alone),
         "mean": sum(given) / len(given),
@@ -157,7 +156,6 @@ def features(
         "exchanged": _margin(found, "exchange"),
         "other": _margin(found, "name", "option", "degree"),
         **_gains(found, said.unknown),
-        "claim": max(-_WORTH, min(_WORTH, value)) if found.claim and value is not None else 0.0,
         "claim_known": found.claim * said.known,
         "claim_numbers": found.claim * float(min(2, len(said.numbers))),
         "yes": float(found.claim),
@@ -224,7 +222,7 @@ class EnsembleScorer:
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def check(self, ctx: StageContext) -> EnsembleFile:
         """The ensemble for the run's scorer.
@@ -306,7 +304,7 @@ def explain(weights: Mapping[str, float], found: Contrast, said: Support) -> str
     worst = min(weights, key=lambda name: weights[name])
     if said.numbers and worst in {"missing_numbers", "number"}:
         return f"{said.numbers[0].text.strip()} is not in the evidence"
-    if worst in {"number", "opposite", "negation", "exchanged", "other", "claim"} and found.margins:
+    if worst in {"number", "opposite", "negation", "exchanged", "other"} and found.margins:
         return found.sentence
     if worst == "antonyms" and said.antonyms:
         return f"the evidence says {said.antonyms[0][1]!r}, not {said.antonyms[0][0]!r}"
