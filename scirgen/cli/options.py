@@ -1,4 +1,4 @@
-"""The options that say what a run reads and makes, shared by `generate` and `estimate`."""
+"""Options that several commands share, among them those of `generate` and `estimate` that say what a run reads and makes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,28 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+PATH = click.Path(path_type=Path)
+"""The type of arguments that name a file or folder."""
+SPLIT = click.Choice(["train", "dev", "test"])
+
+as_json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+config_option = click.option("--config", "config_file", type=PATH, help="YAML file of settings.")
+json_file_option = click.option("--json", "json_file", type=PATH, help="Write all figures to this file.")
+
+
+def settings_option(example: str = "") -> Callable[[F], F]:
+    """``--set KEY=VALUE``, with an example in its help; `parse_settings` reads the values."""
+    text = f"Any setting, e.g. {example}." if example else "Any setting."
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+
+
+def write_json(file: Path | None, text: str) -> None:
+    """Write what ``--json FILE`` asks for, if it was given; its folder is made."""
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n", encoding="utf-8")
+
 
 _OPTIONS = (
     click.option("--domain", help="Domain: prompts, taxonomies and a sample corpus. [default: geo]"),
@@ -24,7 +46,7 @@ _OPTIONS = (
     click.option("--scorer", help="Model that measures log-probabilities.  [default: the generator]"),
     click.option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=PATH,
         default=Path("runs/latest"),
         show_default=True,
         help="The run's folder.",
@@ -56,10 +78,8 @@ _OPTIONS = (
         "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
     ),
     click.option("--max-minutes", type=click.FloatRange(min=0), help="Stop cleanly after this many minutes."),
-    click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings."),
-    click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. generate.pairs_per_type=1."
-    ),
+    config_option,
+    settings_option("generate.pairs_per_type=1"),
 )
 
 
@@ -79,10 +99,10 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "collect.limit": given["limit"],
         "collect.refresh": given["refresh"],
         "collect.ids": list(given["ids"]) or None,
-        "collect.licences": names_in(given["licences"]),
+        "collect.licences": names_in(given["licences"]) or None,
         "collect.options.query": given["query"],
-        "collect.papers_from": names_in(given["papers_from"]),
-        "query.recipes": names_in(given["recipes"]),
+        "collect.papers_from": names_in(given["papers_from"]) or None,
+        "query.recipes": names_in(given["recipes"]) or None,
         "models.generator": given["model"],
         "models.scorer": given["scorer"],
         "seed": given["seed"],
@@ -120,6 +140,6 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
     return found
 
 
-def names_in(listed: str | None) -> list[str] | None:
-    """The names in a comma-separated list; None when it was not given."""
-    return [n.strip() for n in listed.split(",") if n.strip()] if listed else None
+def names_in(listed: str | None) -> list[str]:
+    """The names in a comma-separated list; none if it was not given."""
+    return [name.strip() for name in (listed or "").split(",") if name.strip()]

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Literal, cast
 
 import jinja2
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.fingerprint import digest
+from scirgen.core.records import Frozen
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resource, Resources
 from scirgen.core.safety.sandbox import PromptError, check, check_printed, compiled, fill, marked
@@ -21,40 +22,36 @@ from scirgen.core.safety.sandbox import variables as named_in
 from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
 
 
-class SamplingDefaults(BaseModel):
+class SamplingDefaults(Frozen):
     """Sampling parameters of a prompt; config may override them per stage."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     temperature: float = Field(default=0.0, ge=0, le=2)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=512, gt=0)
     stop: tuple[str, ...] = ()
 
 
-class Turns(BaseModel):
+class Turns(Frozen):
     """Examples as earlier turns of the conversation, which small models follow better than a description of the
     task."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     each: str = Field(description="variable that holds the examples; in the two templates, one of them is {{ item }}")
     user: str
     assistant: str
 
 
-class Choice(BaseModel):
+class Choice(Frozen):
     """A label to choose from, in the guidelines of ``prompts/label``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     id: str = Field(description="the stored value")
     key: str = Field(min_length=1, max_length=1, description="the key that chooses it")
     name: str
     meaning: str = ""
 
 
-class PromptFile(BaseModel):
+class PromptFile(Frozen):
     """The content of a file in ``prompts/<stage>/``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     version: int = Field(ge=1)
     description: str
     output: Literal["json", "text"] = "text"

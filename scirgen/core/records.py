@@ -37,10 +37,14 @@ Id = Annotated[str, AfterValidator(plain_id)]
 Ids = Annotated[tuple[str, ...], AfterValidator(lambda ids: tuple(map(plain_id, ids)))]
 
 
-class Record(BaseModel):
-    """Base of all records: immutable, and an unknown field is an error."""
+class Frozen(BaseModel):
+    """Base of plain data: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+
+class Record(Frozen):
+    """Base of all records."""
 
 
 class SectionClass(StrEnum):

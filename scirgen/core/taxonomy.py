@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.files.yamlfile import Pattern, load_model, load_yaml, validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.records import AspectCategory, SectionClass
+from scirgen.core.records import AspectCategory, Frozen, SectionClass
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
 
@@ -27,11 +27,7 @@ TaxonomyName = Literal["graesser", "bloom", "aspects", "sections", "wording", "n
 """A file in ``taxonomies/``."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
-
-
-class ExamplePair(_Strict):
+class ExamplePair(Frozen):
     """An in-context example. ``evidence`` is a sentence the answer follows from."""
 
     question: str
@@ -39,7 +35,7 @@ class ExamplePair(_Strict):
     evidence: str = ""
 
 
-class QuestionExpectation(_Strict):
+class QuestionExpectation(Frozen):
     """Machine-checkable expectations of a question; patterns are case-insensitive regular expressions."""
 
     form: Literal["question", "statement", "request"] = "question"
@@ -55,7 +51,7 @@ class QuestionExpectation(_Strict):
     )
 
 
-class AnswerExpectation(_Strict):
+class AnswerExpectation(Frozen):
     """Machine-checkable expectations of an answer."""
 
     kind: Literal["yes_no", "number", "option", "phrase", "text"] = "text"
@@ -65,7 +61,7 @@ class AnswerExpectation(_Strict):
     none_of: tuple[Pattern, ...] = ()
 
 
-class QuestionType(_Strict):
+class QuestionType(Frozen):
     """One of the 18 question types of Graesser & Person (1994)."""
 
     id: str
@@ -109,7 +105,7 @@ class QuestionType(_Strict):
         return self.answer.kind == "yes_no"
 
 
-class BloomLevel(_Strict):
+class BloomLevel(Frozen):
     """One level of revised Bloom (Anderson & Krathwohl 2001)."""
 
     id: str = Field(pattern=r"^C[1-6]$")
@@ -118,7 +114,7 @@ class BloomLevel(_Strict):
     verbs: tuple[str, ...]
 
 
-class AspectDefinition(_Strict):
+class AspectDefinition(Frozen):
     """One of the six kinds of statements. ``cues`` are patterns that suggest it, used by the small-model pack."""
 
     id: AspectCategory
@@ -128,16 +124,16 @@ class AspectDefinition(_Strict):
     cues: tuple[Pattern, ...] = ()
 
 
-class SectionDefinition(_Strict):
+class SectionDefinition(Frozen):
     """A section class; ``headings`` maps a language to patterns over normalised headings."""
 
     id: SectionClass
     name: str
     definition: str
-    headings: dict[str, tuple[Pattern, ...]] = {}
+    headings: dict[str, tuple[Pattern, ...]] = Field(default={})
 
 
-class QuestionPatterns(_Strict):
+class QuestionPatterns(Frozen):
     """The form of questions of one type in one language; see `QuestionExpectation`."""
 
     any_of: tuple[Pattern, ...] = ()
@@ -146,14 +142,14 @@ class QuestionPatterns(_Strict):
     telling_words: int | None = Field(default=None, ge=0)
 
 
-class AnswerPatterns(_Strict):
+class AnswerPatterns(Frozen):
     """The form of answers to one type in one language; see `AnswerExpectation`."""
 
     any_of: tuple[Pattern, ...] = ()
     none_of: tuple[Pattern, ...] = ()
 
 
-class TypeWording(_Strict):
+class TypeWording(Frozen):
     """One question type in one language, with the fields that ``graesser.yaml`` gives for English."""
 
     stems: tuple[str, ...] = Field(default=(), description="typical beginnings, shown to the model")
@@ -163,7 +159,7 @@ class TypeWording(_Strict):
     examples: tuple[ExamplePair, ...] = Field(default=(), description="shown instead of the English ones")
 
 
-class LanguageWording(_Strict):
+class LanguageWording(Frozen):
     """Words and patterns of the gates for one language. Patterns are case-insensitive regular expressions."""
 
     pointing: tuple[Pattern, ...] = Field(default=(), description="phrases that point at a text the reader cannot see")
@@ -248,7 +244,7 @@ class LanguageWording(_Strict):
 _NO_WORDING = LanguageWording()
 
 
-class Wording(_Strict):
+class Wording(Frozen):
     """Words and patterns of the gates, by language."""
 
     version: int
@@ -290,32 +286,32 @@ def _in_language(kind: QuestionType, language: str, wording: Wording) -> Questio
     )
 
 
-class _Graesser(_Strict):
+class _Graesser(Frozen):
     version: int
     sources: tuple[str, ...]
     types: tuple[QuestionType, ...]
 
 
-class _Bloom(_Strict):
+class _Bloom(Frozen):
     version: int
     sources: tuple[str, ...]
     tie_breaking: str
     levels: tuple[BloomLevel, ...]
 
 
-class _Aspects(_Strict):
+class _Aspects(Frozen):
     version: int
     sources: tuple[str, ...]
     aspects: tuple[AspectDefinition, ...]
 
 
-class _Sections(_Strict):
+class _Sections(Frozen):
     version: int
     sources: tuple[str, ...]
     sections: tuple[SectionDefinition, ...]
 
 
-class NeedField(_Strict):
+class NeedField(Frozen):
     """One requirement that a person looking for data may have."""
 
     id: str = Field(pattern=r"^[a-z_]+$")
@@ -324,7 +320,7 @@ class NeedField(_Strict):
     in_keyphrases: bool = True
 
 
-class Needs(_Strict):
+class Needs(Frozen):
     """Fields of a need for data, and which of them each domain uses."""
 
     version: int
@@ -352,7 +348,7 @@ class Needs(_Strict):
         return tuple(known[f] for f in chosen)
 
 
-class Facet(_Strict):
+class Facet(Frozen):
     """A respect in which two papers may be similar; ``grades`` say what 3, 2 and 1 mean for it.
 
     Attributes:
@@ -369,7 +365,7 @@ class Facet(_Strict):
     grades: dict[int, str]
 
 
-class GradeWord(_Strict):
+class GradeWord(Frozen):
     """A word that a judge of one requirement may choose, and its value."""
 
     word: str = Field(pattern=r"^[A-Z]+$")
@@ -377,7 +373,7 @@ class GradeWord(_Strict):
     definition: str
 
 
-class Facets(_Strict):
+class Facets(Frozen):
     """Facets of an abstract with their grades, and the words of the judge of a requirement."""
 
     version: int

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
+
+from scirgen.core.records import Frozen
 
 LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StageRow(_Frozen):
+class StageRow(Frozen):
     """One stage of the funnel."""
 
     stage: str
@@ -28,7 +26,7 @@ class StageRow(_Frozen):
     failures: dict[str, int]
 
 
-class TypeRow(_Frozen):
+class TypeRow(Frozen):
     """One question type (ScIRGen, Table 3a). Words are white-space separated."""
 
     question_type: str
@@ -39,7 +37,7 @@ class TypeRow(_Frozen):
     rejected: dict[str, int]
 
 
-class AspectRow(_Frozen):
+class AspectRow(Frozen):
     """One aspect over all datasets (ScIRGen, Table 3c): statements and their mean words; (dataset, paper) groups and theirs."""
 
     aspect: str
@@ -49,7 +47,7 @@ class AspectRow(_Frozen):
     words_each: float
 
 
-class ScoreRow(_Frozen):
+class ScoreRow(Frozen):
     """One measured score of a pair."""
 
     name: str
@@ -59,7 +57,7 @@ class ScoreRow(_Frozen):
     question_type: str
 
 
-class NearRow(_Frozen):
+class NearRow(Frozen):
     """A pair whose score is close to the threshold; ``reason`` for a rejected one."""
 
     id: str
@@ -70,7 +68,7 @@ class NearRow(_Frozen):
     reason: str = ""
 
 
-class Sides(_Frozen):
+class Sides(Frozen):
     """The pairs closest to a score's threshold, closest first: those that it rejected, and those that were kept."""
 
     score: str
@@ -78,7 +76,7 @@ class Sides(_Frozen):
     kept: tuple[NearRow, ...]
 
 
-class Highlight(_Frozen):
+class Highlight(Frozen):
     """Evidence in its surroundings: text before, the span itself, text after, and where it is."""
 
     before: str
@@ -97,7 +95,7 @@ def shown(text: str, most: int = SHOWN_TEXT) -> str:
     return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text):,} characters in all)"
 
 
-class SampleRow(_Frozen):
+class SampleRow(Frozen):
     """A row to look at: accepted, or rejected with its reason. Very long texts are cut, and the first spans are shown."""
 
     id: str
@@ -114,7 +112,7 @@ class SampleRow(_Frozen):
     scores: dict[str, float]
 
 
-class PaperRow(_Frozen):
+class PaperRow(Frozen):
     """A paper that cost many model calls: stage -> calls."""
 
     paper: str
@@ -122,7 +120,7 @@ class PaperRow(_Frozen):
     total: int
 
 
-class ReportData(_Frozen):
+class ReportData(Frozen):
     """All figures of a run, or of a release, which has no funnel, usage or rejected rows."""
 
     kind: Literal["run", "release"] = "run"
@@ -147,10 +145,10 @@ class ReportData(_Frozen):
     sides: tuple[Sides, ...] = ()
     judged_nothing: tuple[str, ...] = ()
     defects: dict[str, int]
-    unwritten: dict[str, int] = {}
+    unwritten: dict[str, int] = Field(default={})
     dearest: tuple[PaperRow, ...] = ()
     released: int | None = None
-    queries: dict[str, int] = {}
+    queries: dict[str, int] = Field(default={})
     candidates: int
     usage: dict[str, object]
     last_usage: dict[str, object]

@@ -12,10 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import jinja2
-from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Rejection, Span, aspects_by_category
+from scirgen.core.records import Aspect, Dataset, Document, Frozen, Link, Paper, Rejection, Span, aspects_by_category
 from scirgen.core.registry import suggest
 from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.view import StoreView
@@ -25,11 +24,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _LINE_START = re.compile(r"^(\s*\d*)([-+=.)])(?=\s)")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Said(_Frozen):
+class Said(Frozen):
     """A sentence of a paper, its position, and why it is shown. ``link`` opens the page; "" without a file."""
 
     text: str
@@ -40,7 +35,7 @@ class Said(_Frozen):
     reason: str = ""
 
 
-class LinkedPaper(_Frozen):
+class LinkedPaper(Frozen):
     """A paper of the dataset, numbered from 1 as it is cited in the profile."""
 
     number: int
@@ -51,7 +46,7 @@ class LinkedPaper(_Frozen):
     evidence: tuple[Said, ...]
 
 
-class Profile(_Frozen):
+class Profile(Frozen):
     """A dataset with its papers and what was kept from them; ``left_out`` counts rejections of match and verify by code."""
 
     id: str

@@ -8,19 +8,19 @@ from pathlib import Path
 import click
 
 from scirgen.api import resolve_config
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import as_json_flag, config_option, parse_settings, settings_option
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def config() -> None:
     """Show the resolved settings."""
 
 
 @config.command(short_help="Print every setting with the layer that set it.")
 @click.option("--domain", help="Domain pack.")
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@config_option
+@settings_option()
+@as_json_flag
 def show(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Print every setting with the layer that set it: default < domain < file < flag."""
     loaded, _ = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))

@@ -7,18 +7,19 @@ import json
 import click
 
 from scirgen.api import find_domain
+from scirgen.cli.options import as_json_flag
 from scirgen.core.config import load_config
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, Resources
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def domains() -> None:
     """List the domains, or show what one provides."""
 
 
 @domains.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def list_(as_json: bool) -> None:
     """List the domains, one per line: name, plugin, title."""
     registry = load_registry()
@@ -37,7 +38,7 @@ def list_(as_json: bool) -> None:
 
 @domains.command(short_help="Show what a domain provides and replaces.")
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def show(name: str, as_json: bool) -> None:
     """Show what domain NAME provides: sources, settings, and the files that replace built-in ones."""
     registry = load_registry()

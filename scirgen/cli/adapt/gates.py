@@ -8,21 +8,21 @@ from pathlib import Path
 import click
 
 from scirgen.api import resolve_config
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import as_json_flag, config_option, parse_settings, settings_option
 from scirgen.core.registry import load_registry
 from scirgen.stages.filter.stage import describe_gates
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def gates() -> None:
     """Show the gates that candidates must pass."""
 
 
 @gates.command("list")
 @click.option("--domain", help="Domain pack.")
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@config_option
+@settings_option()
+@as_json_flag
 def list_(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
     """List the gates in the order they run.
 

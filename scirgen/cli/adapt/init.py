@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH
 from scirgen.commands.scaffold import OVERRIDES, scaffold
 from scirgen.core.registry import load_registry
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("domain")
-@click.option(
-    "--into", type=click.Path(path_type=Path), default=Path(), help="Folder to write it into.  [default: here]"
-)
+@click.option("--into", type=PATH, default=Path(), help="Folder to write it into.  [default: here]")
 @click.option(
     "--pack", type=click.Choice(list(OVERRIDES)), default="standard", show_default=True,
     help="Size of model whose prompts are copied: small is for models below about 1.5B parameters.",

@@ -6,17 +6,18 @@ import json
 
 import click
 
+from scirgen.cli.options import as_json_flag
 from scirgen.core.registry import load_registry
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def plugins() -> None:
     """List the installed plugins."""
 
 
 @plugins.command("list")
 @click.option("--kind", help="Only this kind (source, gate, domain, ...).")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def list_(kind: str | None, as_json: bool) -> None:
     """List the plugins, one per line: kind, name, plugin package, description."""
     rows = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from scirgen.api import find_domain, resolve_config
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import PATH, as_json_flag, config_option, parse_settings, settings_option
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Aspect, Dataset, Link, Record, SectionLabel
 from scirgen.core.registry import load_registry
@@ -18,10 +18,10 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
 _DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain whose overrides apply.")
-_OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
+_OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def prompts() -> None:
     """List, show, render, check, try and compare prompts."""
 
@@ -29,7 +29,7 @@ def prompts() -> None:
 @prompts.command("list")
 @_DOMAIN
 @_OVERRIDES
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
     """List the prompts, one per line: id, version, where it comes from, what it does."""
     library = PromptLibrary(Resources(find_domain(domain), overrides))
@@ -58,7 +58,7 @@ def show(prompt: str, domain: str, overrides: Path | None) -> None:
 @prompts.command()
 @click.argument("prompt")
 @_DOMAIN
-@click.option("--into", type=click.Path(path_type=Path), required=True, help="Your folder of overrides.")
+@click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
 def copy(prompt: str, domain: str, into: Path) -> None:
     """Copy a prompt's file into your folder of overrides."""
     from scirgen.commands.scaffold import copy_override
@@ -96,7 +96,7 @@ def render(
 @_OVERRIDES
 @click.option("--language", default="en", show_default=True, help="Language of the examples.")
 @click.option("--context", type=click.IntRange(min=256), help="The model's context, in tokens.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def lint(domain: str, overrides: Path | None, language: str, context: int | None, as_json: bool) -> None:
     """Find undefined variables, missing examples, examples that violate their own type, and prompts that are too long.
 
@@ -122,16 +122,16 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @click.argument("prompt")
 @click.option("--dataset", required=True, help="Id of a dataset, or the start of one.")
 @click.option("--input", "input_", type=click.Path(), help="Records to search. [default: the domain's sample]")
-@click.option("--run", type=click.Path(path_type=Path), help="A run to take the dataset and its kept aspects from.")
+@click.option("--run", type=PATH, help="A run to take the dataset and its kept aspects from.")
 @click.option("--type", "types", multiple=True, help="Question type; may be repeated. [default: all in turn]")
 @click.option("--model", help="Generator.")
 @click.option("--n", "count", type=click.IntRange(min=1), default=5, show_default=True, help="Number of pairs.")
 @_DOMAIN
 @_OVERRIDES
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting.")
+@config_option
+@settings_option()
 @click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, **given: object) -> None:
     """Request a few pairs and show which gates they pass. For match, section, extract, verify and tag, show their
     output.
@@ -175,10 +175,10 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
 
 
 @prompts.command()
-@click.argument("run_a", type=click.Path(path_type=Path))
-@click.argument("run_b", type=click.Path(path_type=Path))
+@click.argument("run_a", type=PATH)
+@click.argument("run_b", type=PATH)
 @click.option("--samples", type=click.IntRange(min=0), default=5, show_default=True, help="Number of pairs to show.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def diff(run_a: Path, run_b: Path, samples: int, as_json: bool) -> None:
     """Compare two runs' funnels and pairs side by side."""
     from scirgen.commands.prompts.compare import STAGES, compare_runs

@@ -9,14 +9,15 @@ import click
 import yaml
 
 from scirgen.api import find_domain
+from scirgen.cli.options import PATH, as_json_flag
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
 _DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain whose overrides apply.")
-_OVERRIDES = click.option("--overrides", type=click.Path(path_type=Path), help="Your own folder of overrides.")
+_OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def taxonomy() -> None:
     """List, show and copy question types, levels and wording."""
 
@@ -24,7 +25,7 @@ def taxonomy() -> None:
 @taxonomy.command("list")
 @_DOMAIN
 @_OVERRIDES
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
     """List the files, one per line: id, where it comes from, the ids of its entries."""
     resources = Resources(find_domain(domain), overrides)
@@ -77,7 +78,7 @@ def show(name: str, entry: str | None, domain: str, overrides: Path | None, lang
 @taxonomy.command()
 @click.argument("name")
 @_DOMAIN
-@click.option("--into", type=click.Path(path_type=Path), required=True, help="Your folder of overrides.")
+@click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
 def copy(name: str, domain: str, into: Path) -> None:
     """Copy a taxonomy's file into your folder of overrides. Only what differs needs to stay in it."""
     from scirgen.commands.scaffold import copy_override

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH, json_file_option, write_json
+
 
 @click.command()
-@click.argument("sets", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all figures to this file.")
+@click.argument("sets", nargs=-1, required=True, type=PATH)
+@json_file_option
 @click.option(
     "--labels-from",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A labelled release to learn types and Bloom levels from, for sets that have none.",
 )
 def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
@@ -36,9 +38,7 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
         for p in profiles
         if p.labels == "none"
     ]
-    if json_file:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(Analysis(sets=profiles, notes=notes).model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_json(json_file, Analysis(sets=profiles, notes=notes).model_dump_json(indent=2))
     for p in profiles:
         click.echo(
             f"# {p.name} ({p.kind}): {p.questions:,} questions, {p.question_words:.1f} words each; labels: {p.labels}\n"

@@ -8,7 +8,15 @@ from pathlib import Path
 import click
 
 from scirgen.api import resolve_config
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import (
+    PATH,
+    SPLIT,
+    config_option,
+    json_file_option,
+    parse_settings,
+    settings_option,
+    write_json,
+)
 from scirgen.commands.audit import Audit
 from scirgen.commands.audit import audit as run_audit
 from scirgen.core.registry import load_registry
@@ -16,14 +24,14 @@ from scirgen.core.resources import Resources
 from scirgen.qa.qafiles import open_qa
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), help="Use only this split.")
+@click.command()
+@click.argument("file", type=PATH)
+@click.option("--split", type=SPLIT, help="Use only this split.")
 @click.option("--domain", help="Domain whose taxonomies and examples are used.")
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. a gate's threshold.")
+@config_option
+@settings_option("a gate's threshold")
 @click.option("--examples", default=2, show_default=True, help="Rows shown per defect, up to 5.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write everything found to this file.")
+@json_file_option
 def audit(
     file: Path,
     split: str | None,
@@ -41,8 +49,7 @@ def audit(
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
     found = run_audit(open_qa(file, split), loaded.config, Resources(pack), load_registry())
     click.echo(as_text(found, examples))
-    if json_file:
-        json_file.write_text(json.dumps(found.as_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(json_file, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
 
 
 def as_text(found: Audit, examples: int) -> str:

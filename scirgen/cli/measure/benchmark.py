@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scirgen.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
+
 if TYPE_CHECKING:
-    from scirgen.qa.release import Release
+    pass
 
 
 @click.group()
@@ -17,7 +19,7 @@ def benchmark() -> None:
 
 
 @benchmark.command(short_help="Measure how well retrievers find the dataset that a question is about.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=PATH)
 @click.option(
     "--retrievers",
     default="bm25",
@@ -31,15 +33,11 @@ def benchmark() -> None:
     show_default=True,
     help="Comma-separated settings that say what is indexed; with-paper-json has the extracts as JSON, as in the published BM25 row.",
 )
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@click.option("--split", type=SPLIT, default="test", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), help="Largest number of questions, spread over the split.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all figures to this file.")
-@click.option("--runs", type=click.Path(path_type=Path), help="Folder for TREC run files.")
-@click.option(
-    "--qrels",
-    type=click.Path(path_type=Path),
-    help="Graded judgements (from: benchmark pool) instead of the gold ones.",
-)
+@json_file_option
+@click.option("--runs", type=PATH, help="Folder for TREC run files.")
+@click.option("--qrels", type=PATH, help="Graded judgements (from: benchmark pool) instead of the gold ones.")
 @click.option(
     "--by",
     type=click.Choice(["question_type", "bloom", "hops", "has_paper"]),
@@ -96,7 +94,7 @@ def retrieval(
 
         if qrels or by or limit:
             raise click.UsageError("--qrels, --by and --limit are for the release's questions, not for a --task")
-        setting = settings.split(",")[-1].strip()
+        setting = names_in(settings)[-1]
         given = TaskSettings(
             split=split, profile=profile, setting=setting, form=form, query_text=query_text,
             not_after_query=not_after_query, cut=parse_cut(cut, DEPTH) if cut else None, runs=runs,
@@ -116,16 +114,14 @@ def retrieval(
         Release(release),
         split_specs(retrievers),
         registry=load_registry(),
-        settings=[s.strip() for s in settings.split(",") if s.strip()],
+        settings=names_in(settings),
         split=split,
         runs=runs,
         limit=limit,
         qrels=read_qrels(qrels) if qrels else None,
         progress=lambda line: None if quiet else click.echo(line, err=True),
     )
-    if json_file:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_json(json_file, report.model_dump_json(indent=2))
     click.echo(f"{report.release}, {report.split}: {report.queries:,} questions, {report.documents:,} documents\n")
     click.echo(retrieval_table(report.rows))
     if by:
@@ -138,10 +134,10 @@ def retrieval(
 
 
 @benchmark.command(short_help="Have models grade what retrievers find.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=PATH)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder for grades, qrels and replies.  [default: RELEASE-pool or RELEASE-TASK-pool, beside the release]",
 )
 @click.option(
@@ -168,21 +164,19 @@ def retrieval(
 @click.option(
     "--reviewed",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="With --task aspects: folder of labels (scirgen label, task query); needs that people kept are graded, as they left them.",
 )
 @click.option("--unreviewed", is_flag=True, help="With --task aspects: grade needs that nobody has passed.")
 @click.option(
     "--labels",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder of labels (task relevance) whose test a judge has passed; its grades then count as validated.",
 )
-@click.option(
-    "--sample", type=click.Path(path_type=Path), help="Grade only the pairs that this folder of labels holds."
-)
+@click.option("--sample", type=PATH, help="Grade only the pairs that this folder of labels holds.")
 @click.option("--setting", default="with-paper", show_default=True)
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@click.option("--split", type=SPLIT, default="test", show_default=True)
 @click.option(
     "--depth", type=click.IntRange(min=1), default=10, show_default=True, help="New documents of each retriever."
 )
@@ -201,13 +195,9 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
 
 
 @benchmark.command(short_help="Measure how well the judges of a task agree.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=PATH)
 @click.option("--task", required=True, help="A retrieval task of the release.")
-@click.option(
-    "--grades",
-    type=click.Path(path_type=Path),
-    help="Folder of: benchmark pool --task.  [default: the release's grades]",
-)
+@click.option("--grades", type=PATH, help="Folder of: benchmark pool --task.  [default: the release's grades]")
 def agreement(release: Path, task: str, grades: Path | None) -> None:
     """Measure agreement: Spearman, Krippendorff's alpha, Cohen's kappa and exact agreement, as medians over queries,
     before and after adjudication."""
@@ -216,30 +206,22 @@ def agreement(release: Path, task: str, grades: Path | None) -> None:
     show_agreement(release, task, grades)
 
 
-def beside(release: Release, name: str) -> Path:
-    """Default folder for results about a release: next to it, since a release contains only the files it lists."""
-    place = release.folder.resolve()
-    return place.with_name(f"{place.name}-{name}")
-
-
 @benchmark.command(short_help="Answer the questions, without and with passages.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=PATH)
 @click.option("--model", required=True, help="URI of the model: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:...")
 @click.option("--retriever", default="bm25", show_default=True, help="Retriever that finds the passages.")
 @click.option("--k", "depths", default="0,1,5", show_default=True, help="Numbers of passages; 0 is closed-book.")
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@click.option("--split", type=SPLIT, default="test", show_default=True)
 @click.option(
     "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Questions, spread over the split."
 )
 @click.option("--entailment", default="lexical:words", show_default=True, help="hf:NLI_MODEL_OR_DIR, or lexical:words.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder for replies, so a second run repeats no request. [default: RELEASE-qa, beside the release]",
 )
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), help="Write all answers and figures to this file."
-)
+@json_file_option
 @click.option("--by", help="Also show tables broken down by these, comma-separated: form, bloom, question_type.")
 def qa(
     release: Path,
@@ -258,7 +240,7 @@ def qa(
 
     from scirgen.benchmark.qa import BREAKDOWNS, QASettings, run_qa
     from scirgen.benchmark.tables import qa_cells_table, qa_table
-    from scirgen.cli.measure.tasks import Count
+    from scirgen.cli.measure.tasks import Count, beside
     from scirgen.core.registry import load_registry
     from scirgen.qa.release import Release
 
@@ -268,7 +250,7 @@ def qa(
         raise click.BadParameter(f"{depths!r}: numbers, separated by commas", param_hint="--k") from None
     if ks[0] < 0:
         raise click.BadParameter(f"{depths!r}: a number of passages cannot be negative", param_hint="--k")
-    wanted = [name.strip() for name in (by or "").split(",") if name.strip()]
+    wanted = names_in(by)
     if unknown := [name for name in wanted if name not in BREAKDOWNS]:
         raise click.BadParameter(f"{unknown[0]!r}: choose from {', '.join(BREAKDOWNS)}", param_hint="--by")
     opened = Release(release)
@@ -279,9 +261,7 @@ def qa(
             started=count.start, progress=count,
         )
     )  # fmt: skip
-    if json_file:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_json(json_file, report.model_dump_json(indent=2))
     click.echo(f"{report.release}, {report.split}; entailment by {report.entailment}, above {report.threshold}\n")
     click.echo(qa_table(report.rows))
     for name in wanted:

@@ -12,7 +12,15 @@ import click
 import yaml
 
 from scirgen.api import resolve_config
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import (
+    PATH,
+    config_option,
+    json_file_option,
+    names_in,
+    parse_settings,
+    settings_option,
+    write_json,
+)
 from scirgen.commands.calibrate.calibrate import Calibrated, fit_ensemble, read_labels
 from scirgen.commands.calibrate.calibrate import calibrate as run
 from scirgen.commands.calibrate.ensemble import write
@@ -22,11 +30,11 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.option(
     "--labels",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="JSON Lines (question, answer, context, label), or a folder of scirgen label.",
 )
 @click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
@@ -34,12 +42,12 @@ from scirgen.core.resources import Resources
 @click.option("--scorer", help="Scorer, for shift.")
 @click.option("--precision", type=click.FloatRange(0.0, 1.0), help="Wanted precision.  [default: 0.95]")
 @click.option("--domain", help="Domain whose prompts are used.")
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="YAML file of settings.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.window=evidence.")
-@click.option("--save", type=click.Path(path_type=Path), help="Write the thresholds for `generate --config`.")
+@config_option
+@settings_option("filter.window=evidence")
+@click.option("--save", type=PATH, help="Write the thresholds for `generate --config`.")
 @click.option(
     "--ensemble",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Fit an ensemble of all scores (one probability) and write it to this file.",
 )
 @click.option(
@@ -48,8 +56,8 @@ from scirgen.core.resources import Resources
     help="Share of true answers that the ensemble may reject, instead of a wanted precision.  [default: 0.04]",
 )
 @click.option("--describe", default="", help="Description of the labels; stored with the ensemble.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write a page with reliability plots.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write everything found to this file.")
+@click.option("--report", type=PATH, help="Write a page with reliability plots.")
+@json_file_option
 def calibrate(
     labels: Path,
     scorers: str | None,
@@ -78,7 +86,7 @@ def calibrate(
     rows = read_labels(labels)
     flags: dict[str, object] = dict(parse_settings(settings))
     if scorers:
-        flags["filter.faithfulness"] = [name.strip() for name in scorers.split(",") if name.strip()]
+        flags["filter.faithfulness"] = names_in(scorers)
     flags |= {k: v for k, v in (("models.generator", model), ("models.scorer", scorer)) if v}
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags)
     if ensemble:
@@ -91,15 +99,13 @@ def calibrate(
         write(ensemble, fitted)
         click.echo(ensemble_as_text(outside, precision))
         click.echo(f"Written to {ensemble}; use it with --set filter.ensemble={ensemble}")
-        if json_file:
-            json_file.write_text(json.dumps(outside, indent=2) + "\n", encoding="utf-8")
+        write_json(json_file, json.dumps(outside, indent=2))
         return
     precision = 0.95 if precision is None else precision
     found = asyncio.run(run(rows, loaded.config, Resources(pack), load_registry(), precision=precision))
     click.echo(as_text(found, precision))
     value = json.loads(json.dumps(found.as_json()).replace("-Infinity", "null"))
-    if json_file:
-        json_file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    write_json(json_file, json.dumps(value, indent=2))
     if save:
         head = f"# Thresholds of scirgen calibrate --labels {labels.name} --precision {precision:g}, {found.rows} labels.\n"
         save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
+
+from scirgen.cli.options import PATH, SPLIT, names_in
+
+if TYPE_CHECKING:
+    from scirgen.qa.release import Release
+    from scirgen.stages.release.content import ReleaseContent
 
 
 @click.group("import")
@@ -14,14 +20,14 @@ def import_() -> None:
 
 
 @import_.command("scirgen-geo", short_help="Import the published ScIRGen-Geo.")
-@click.argument("src", type=click.Path(path_type=Path))
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("src", type=PATH)
+@click.argument("out", type=PATH)
 @click.option("--formats", default="jsonl", show_default=True, help="Comma-separated release formats to write.")
 @click.option("--resplit", is_flag=True, help="Make new splits without leakage instead of keeping the published ones.")
 @click.option(
     "--split",
     "rest",
-    type=click.Choice(["train", "dev", "test"]),
+    type=SPLIT,
     help="Split for records that state none. [default: new splits, or train if other records state one]",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed for new splits.")
@@ -43,27 +49,13 @@ def scirgen_geo(
 ) -> None:
     """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat), or records.jsonl[.gz]."""
     from scirgen.commands.import_scirgen_geo import scirgen_geo as read
-    from scirgen.core.registry import load_registry
-    from scirgen.core.resources import Resources
-    from scirgen.core.taxonomy import Taxonomies
-    from scirgen.stages.release.write import ReleaseSettings, write_release
 
     if resplit and rest:
         raise click.UsageError("--resplit makes new splits and --split keeps everything in one: give only one of them")
     content = read(src, rest)
     if resplit:
         content.splits = None
-    release, _ = write_release(
-        content,
-        out,
-        ReleaseSettings(
-            wording=Taxonomies(Resources()).wording.of(content.info.language),
-            registry=load_registry(),
-            seed=seed,
-            formats=[f.strip() for f in formats.split(",") if f.strip()],
-            passages=passages,
-        ),
-    )
+    release = _written(content, out, formats, seed=seed, passages=passages)
     counts = release.info.counts
     sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())
     click.echo(f"{release.folder}: {counts['rows']:,} questions ({sizes}) about {counts['datasets']:,} datasets")
@@ -73,32 +65,34 @@ def scirgen_geo(
         click.echo(f"note: {note}")
 
 
+def _written(
+    content: ReleaseContent, out: Path, formats: str, seed: int = 0, passages: Literal["source", "document"] = "source"
+) -> Release:
+    """Write an imported release."""
+    from scirgen.core.registry import load_registry
+    from scirgen.core.resources import Resources
+    from scirgen.core.taxonomy import Taxonomies
+    from scirgen.stages.release.write import ReleaseSettings, write_release
+
+    wording = Taxonomies(Resources()).wording.of(content.info.language)
+    settings = ReleaseSettings(
+        wording=wording, registry=load_registry(), seed=seed, formats=names_in(formats), passages=passages
+    )
+    return write_release(content, out, settings)[0]
+
+
 def _import_task(name: str, summary: str, text: str) -> None:
     """Add ``scirgen import NAME SRC OUT`` for a published retrieval dataset."""
 
     @import_.command(name, short_help=summary, help=text)
-    @click.argument("src", type=click.Path(path_type=Path))
-    @click.argument("out", type=click.Path(path_type=Path))
+    @click.argument("src", type=PATH)
+    @click.argument("out", type=PATH)
     @click.option("--formats", default="jsonl", show_default=True, help="Comma-separated release formats to write.")
     def command(src: Path, out: Path, formats: str) -> None:
         from importlib import import_module
 
-        from scirgen.core.registry import load_registry
-        from scirgen.core.resources import Resources
-        from scirgen.core.taxonomy import Taxonomies
-        from scirgen.stages.release.write import ReleaseSettings, write_release
-
         content = getattr(import_module(f"scirgen.commands.import_tasks.{name}"), name)(src)
-        release, _ = write_release(
-            content,
-            out,
-            ReleaseSettings(
-                wording=Taxonomies(Resources()).wording.of(content.info.language),
-                registry=load_registry(),
-                seed=0,
-                formats=[f.strip() for f in formats.split(",") if f.strip()],
-            ),
-        )
+        release = _written(content, out, formats)
         for task, info in release.info.tasks.items():
             sizes = ", ".join(f"{split} {n:,}" for split, n in info.queries.items() if n)
             click.echo(

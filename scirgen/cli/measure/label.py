@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from scirgen.benchmark.retriever import split_specs
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import PATH, SPLIT, names_in, parse_settings, settings_option
 from scirgen.commands.label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen.commands.label.draw import Request
 from scirgen.commands.label.draw import draw as draw_sample
@@ -43,7 +43,7 @@ from scirgen.qa.labels import TASKS, LabelSet, Part, TaskName
 _TASK = click.Choice(list(TASKS))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def label() -> None:
     """Collect labels from people: draw a sample, label it on a page, merge, measure agreement, test a judge.
 
@@ -85,12 +85,8 @@ _margin = click.option(
 _from = click.argument("source", type=click.Path(path_type=Path, exists=True))
 _folder = click.argument("folder", metavar="L/", type=click.Path(path_type=Path, exists=True, file_okay=False))
 _domain = click.option("--domain", help="Domain whose guidelines and taxonomies are used.")
-_overrides = click.option(
-    "--overrides", type=click.Path(path_type=Path), help="Folder with your own prompts and taxonomies."
-)
-_split = click.option(
-    "--split", type=click.Choice(["train", "dev", "test"]), help="Use only this split of a release or file."
-)
+_overrides = click.option("--overrides", type=PATH, help="Folder with your own prompts and taxonomies.")
+_split = click.option("--split", type=SPLIT, help="Use only this split of a release or file.")
 _POOLING = (
     click.option("--of", help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is the release."),
     click.option("--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."),
@@ -113,9 +109,7 @@ def _pooling(pool_with: str, depth: int, limit: int) -> Pooling:
 @_from
 @click.option("--task", required=True, type=_TASK, help="What will be asked.")
 @_margin
-@click.option(
-    "--pilot", type=click.Path(path_type=Path), help="agreement.json of a pilot, whose spread and gap are used."
-)
+@click.option("--pilot", type=PATH, help="agreement.json of a pilot, whose spread and gap are used.")
 @_pooling_options
 @_split
 @_domain
@@ -148,7 +142,7 @@ def plan(
 @click.option(
     "--annotators", default="A,B", show_default=True, help="Names of the annotators; each one labels all items."
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="New folder L/.")
+@click.option("--out", required=True, type=PATH, help="New folder L/.")
 @click.option("--seed", default=0, show_default=True, help="Random seed for the sample.")
 @click.option(
     "--power",
@@ -175,7 +169,15 @@ def draw(
     """Draw a sample and freeze it. SOURCE is a run, or any file that `scirgen audit` reads."""
     resources = _resources(domain, overrides)
     request = Request(
-        task, test, dev, _names(strata), _names(annotators), seed, power, margin, LabelSet(follow) if follow else None
+        task,
+        test,
+        dev,
+        tuple(names_in(strata)),
+        tuple(names_in(annotators)),
+        seed,
+        power,
+        margin,
+        LabelSet(follow) if follow else None,
     )
     with ExitStack() as closing:
         opened = _source(closing, source, task, resources, _pooling(pool_with, depth, limit), of, split)
@@ -187,10 +189,6 @@ def draw(
     for s in sample.strata:
         click.echo(f"{s.name:{width}}{s.population:>12,}{s.test:>7}{s.dev:>6}")
     click.echo(f"Next: scirgen label page {out}")
-
-
-def _names(listed: str) -> tuple[str, ...]:
-    return tuple(n.strip() for n in listed.split(",") if n.strip())
 
 
 @label.command()
@@ -210,7 +208,7 @@ def page(folder: Path, no_pictures: bool) -> None:
 
 @label.command()
 @_folder
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=PATH)
 def merge(folder: Path, files: tuple[Path, ...]) -> None:
     """Check and merge labels; write L/adjudicate.html with the items on which the annotators disagree.
 
@@ -248,7 +246,7 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     type=click.FloatRange(0, 1, min_open=True),
     help="Largest acceptable gap.  [default: that of the sample]",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. filter.threshold=0.1.")
+@settings_option("filter.threshold=0.1")
 @_domain
 @_overrides
 def agree(
@@ -294,7 +292,7 @@ def serve(folder: Path, port: int) -> None:
 @label.command()
 @_folder
 @click.option("--to", "form", required=True, type=click.Choice(list(FILES)), help="calibrate, labelstudio or csv.")
-@click.option("--out", type=click.Path(path_type=Path), help="Output file. [default: a file in L/]")
+@click.option("--out", type=PATH, help="Output file. [default: a file in L/]")
 def export(folder: Path, form: Form, out: Path | None) -> None:
     """Write the labels for `scirgen calibrate`, for Label Studio, or as a table."""
     path, count = export_labels(LabelSet(folder), form, out)
@@ -305,7 +303,7 @@ def export(folder: Path, form: Form, out: Path | None) -> None:
 @click.argument("folder", metavar="L/", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("file", type=click.Path(path_type=Path, exists=True))
 @click.option("--annotator", help="Name of the annotator. [Label Studio: the name in each e-mail]")
-@click.option("--contexts", type=click.Path(path_type=Path), help="JSON file that maps context_id to text.")
+@click.option("--contexts", type=PATH, help="JSON file that maps context_id to text.")
 @_domain
 @_overrides
 def import_(

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH
+
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for leaderboard.md and .html.")
+@click.argument("results", nargs=-1, required=True, type=PATH, metavar="FILE...")
+@click.option("--out", required=True, type=PATH, help="Folder for leaderboard.md and .html.")
 def leaderboard(results: tuple[Path, ...], out: Path) -> None:
     """Compare results of `benchmark retrieval|qa --json` in a Markdown table and one HTML page."""
     from scirgen.benchmark.leaderboard import write_leaderboard

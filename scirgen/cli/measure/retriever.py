@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from scirgen.cli.options import PATH
+
 
 @click.group()
 def retriever() -> None:
@@ -14,9 +16,9 @@ def retriever() -> None:
 
 
 @retriever.command(short_help="Train an embedding model on a release's train split.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=PATH)
 @click.option("--base", required=True, help="The model to start from: a sentence-transformers folder or id.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the trained model.")
+@click.option("--out", required=True, type=PATH, help="Folder for the trained model.")
 @click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="Task to learn.")
 @click.option("--steps", type=click.IntRange(min=1), default=500, show_default=True)
 @click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Documents per step.")

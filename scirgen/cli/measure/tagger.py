@@ -10,30 +10,26 @@ from typing import Any, Literal
 import click
 
 from scirgen.api import find_domain
+from scirgen.cli.options import PATH, json_file_option, write_json
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def tagger() -> None:
     """Train a fast local tagger of Bloom levels or question types."""
 
 
 @tagger.command()
-@click.option(
-    "--labels",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="JSON Lines with question, question_type and level.",
-)
+@click.option("--labels", required=True, type=PATH, help="JSON Lines with question, question_type and level.")
 @click.option(
     "--test",
     "test_file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Labels in the same format to measure on. [default: a held-out tenth of LABELS]",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the tagger.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file.")
+@click.option("--out", required=True, type=PATH, help="Folder for the tagger.")
+@json_file_option
 @click.option(
     "--target",
     type=click.Choice(["level", "question_type"]),
@@ -71,9 +67,7 @@ def train(
         rows = csv.writer(file, delimiter="\t", lineterminator="\n")
         rows.writerow(["margin", "label", "predicted", "question_type", "question"])
         rows.writerows([d.margin, d.label, d.predicted, d.question_type, d.question] for d in differing)
-    if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(json_file, json.dumps(report, indent=2, ensure_ascii=False))
     _show(report, out)
 
 

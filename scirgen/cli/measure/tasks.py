@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scirgen.cli.options import names_in, write_json
+
 if TYPE_CHECKING:
     from scirgen.benchmark.tasks.evaluate import TaskSettings
     from scirgen.benchmark.tasks.pool_run import PoolResult
+    from scirgen.qa.release import Release
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class Count:
             click.echo(f"{done} of {self._total} {self._what}", err=True)
 
 
+def beside(release: Release, name: str) -> Path:
+    """Default folder for results about a release: next to it, since a release contains only the files it lists."""
+    place = release.folder.resolve()
+    return place.with_name(f"{place.name}-{name}")
+
+
 def measure(
     release: Path, task: str, retrievers: str, settings: TaskSettings, json_file: Path | None, *, quiet: bool
 ) -> None:
@@ -67,9 +76,7 @@ def measure(
         load_registry(),
         progress=lambda line: None if quiet else click.echo(line, err=True),
     )
-    if json_file:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_json(json_file, report.model_dump_json(indent=2))
     click.echo(
         f"{report.release}, task {report.task}, {report.split}, by the conventions of {report.profile}; percent\n"
     )
@@ -93,8 +100,7 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     from scirgen.qa.tasks import open_task
 
     opened = open_task(Release(release), task)
-    place = opened.release.folder.resolve()
-    out = options.out or place.with_name(f"{place.name}-{task}-pool" if task else f"{place.name}-pool")
+    out = options.out or beside(opened.release, f"{task}-pool" if task else "pool")
     passed = reviewed_drafts(options.reviewed) if options.reviewed else None
     settings = PoolSettings(
         split=options.split,
@@ -115,11 +121,10 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
         click.echo(bill, err=not options.dry_run)
         count.start(total)
 
-    judges = [j.strip() for j in options.judges.split(",") if j.strip()]
     result = asyncio.run(
         run_task_pool(
             opened,
-            judges,
+            names_in(options.judges),
             settings,
             load_registry(),
             out,

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH
 from scirgen.commands.doctor import diagnose, repair
 from scirgen.pipeline.views.merged_view import part_folders
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
+@click.command()
+@click.argument("run", type=PATH)
 @click.option(
     "--repair", "repair_store", is_flag=True, help="Copy intact data into a new store; the next run redoes the rest."
 )

@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 from scirgen.api import estimate_run, resolve_config
-from scirgen.cli.options import run_options, settings_of
+from scirgen.cli.options import PATH, as_json_flag, run_options, settings_of
 from scirgen.commands.estimate.result import Estimate, Figure
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @run_options
 @click.option("--sample", default=8, show_default=True, type=click.IntRange(min=1), help="Datasets to rehearse on.")
 @click.option(
     "--history",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="An earlier run with the same model; supplies reply lengths, tokens per character and speed.",
 )
 @click.option(
@@ -27,7 +27,7 @@ from scirgen.commands.estimate.result import Estimate, Figure
     type=click.FloatRange(min=0, min_open=True),
     help="Total tokens per second that the server writes; needed for the hours.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@as_json_flag
 def estimate(
     out: Path,
     config_file: Path | None,

@@ -18,7 +18,7 @@ from scirgen.core.records import Dataset
 from scirgen.core.registry import load_registry
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @run_options
 @click.option("--dry-run", is_flag=True, help="Show what would be read, and stop.")
 @click.option("--quiet", is_flag=True, help="Print only the final summary.")

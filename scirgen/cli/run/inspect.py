@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import click
 
+from scirgen.cli.options import PATH
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Query, Record, Rejection, Span
@@ -21,8 +22,8 @@ from scirgen.stages.filter.stage import describe_gates
 R = TypeVar("R", bound=Record)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
+@click.command()
+@click.argument("run", type=PATH)
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="The records as JSON lines.")
 @click.option("--replies/--no-replies", default=True, help="Show prompts and raw replies.")

@@ -12,14 +12,14 @@ import click
 
 from scirgen.api import Run
 from scirgen.api import merge as merge_runs
-from scirgen.cli.options import parse_settings
+from scirgen.cli.options import PATH, parse_settings
 from scirgen.cli.run.generate import queries_made
 from scirgen.pipeline.observer import Silent
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The merged run's folder.")
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@click.option("--out", type=PATH, required=True, help="The merged run's folder.")
 @click.option("--partial", is_flag=True, help="Accept runs that are unfinished or have failed items.")
 @click.option("--mixed", is_flag=True, help="Accept runs made with different models, prompts, settings or seeds.")
 @click.option(
@@ -27,9 +27,7 @@ from scirgen.pipeline.observer import Silent
     is_flag=True,
     help="If several runs have different results for a dataset, take those of the first run.",
 )
-@click.option(
-    "--config", "config_file", type=click.Path(path_type=Path), help="YAML file with settings of the release."
-)
+@click.option("--config", "config_file", type=PATH, help="YAML file with settings of the release.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="release.*, generate.quota.*, seed or overrides."
 )

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
+
+@click.command()
+@click.argument("run", type=PATH)
 @click.argument("dataset")
 @click.option("--format", "kind", type=click.Choice(["md", "html"]), default="md", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH
+
 
 @click.command()
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=PATH)
 @click.argument("repo")
 @click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
 @click.option("--without", multiple=True, metavar="FORMAT", help="Folder of a format to leave out (may be repeated).")

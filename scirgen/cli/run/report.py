@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH
 from scirgen.report import write_report
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
+@click.command()
+@click.argument("run", type=PATH)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder for the two files.  [default: the run's folder; for a release, NAME-report beside it]",
 )
 def report(run: Path, out: Path | None) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from scirgen.cli.options import PATH, as_json_flag
 from scirgen.cli.run.inspect import warn_of_changes
 from scirgen.core.records import Failure, Paper, Rejection
 from scirgen.pipeline.plan import PLAN
@@ -22,9 +23,9 @@ _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+@click.command()
+@click.argument("run", type=PATH)
+@as_json_flag
 @click.option("--watch", is_flag=True, help="Refresh every two seconds until interrupted.")
 @click.option(
     "--reasons",

@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any, cast
 
 import re2
-from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.files.yamlfile import load_model
 from scirgen.core.fingerprint import digest
+from scirgen.core.records import Frozen
 from scirgen.core.resources import builtin_root
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.tame import whole_characters
@@ -132,10 +132,9 @@ def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
     return "".join([*kept, text[at:]]).strip(), [text[start:end] for start, end in hostile]
 
 
-class _Patterns(BaseModel):
+class _Patterns(Frozen):
     """``taxonomies/untrusted.yaml``. A domain cannot override it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     version: int
     sources: tuple[str, ...]
     control_tokens: tuple[str, ...]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, create_model
 
 from scirgen.core.records import SectionClass
 
 
 class Classes(BaseModel):
     """One field a section, ``s1``, ``s2``..., so that a reply that leaves one out is invalid."""
-
-    model_config = ConfigDict(extra="ignore")
 
     def of(self, number: int) -> SectionClass:
         """The class of section ``number``, counted from 1."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, create_model
 
 
 class Levels(BaseModel):
     """One field a question, ``q1``, ``q2``..., so that a reply that leaves one out is invalid."""
-
-    model_config = ConfigDict(extra="ignore")
 
     def of(self, number: int) -> str:
         """The level of question ``number``, counted from 1."""
@@ -26,6 +24,5 @@ def levels_reply(count: int, ids: tuple[str, ...]) -> type[Levels]:
 class Translation(BaseModel):
     """A pair in another language."""
 
-    model_config = ConfigDict(extra="ignore")
     question: str
     answer: str

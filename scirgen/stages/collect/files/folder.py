@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.safety.files import is_below
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
@@ -28,10 +28,8 @@ PAPERS = "papers"
 """The folder of papers inside an input folder, or beside an input file."""
 
 
-class FolderOptions(BaseModel):
+class FolderOptions(Frozen):
     """``collect.options`` of sources that read files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     columns: dict[str, str] = Field(
         default={}, description="field of a dataset -> your column's name, dotted inside objects (titles.0.title)"

@@ -7,25 +7,21 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
 from scirgen.core.files.yamlfile import validate
-from scirgen.core.records import Dataset, Paper
+from scirgen.core.records import Dataset, Frozen, Paper
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import find_doi
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 
 
-class BibliographyOptions(BaseModel):
+class BibliographyOptions(Frozen):
     """``file`` is the .bib or .ris file; ``datasets_field`` an entry's field that names ids or DOIs of datasets.
 
     Files that entries name are read only below ``files_root``, which is the bibliography's own folder if it is not given.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     datasets_field: str = "keywords"
@@ -71,10 +67,8 @@ class BibliographyService:
         return Fetched(code="no_open_copy", reason=f"the bibliography has no file of {paper.doi or paper.title!r}")
 
 
-class FolderOptions(BaseModel):
+class FolderOptions(Frozen):
     """``folder`` holds papers: PDF, JATS, TEI, Markdown, plain text."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     folder: str
     everyone_up_to: int = 50

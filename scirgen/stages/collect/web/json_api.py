@@ -6,19 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from scirgen.core.errors import ConfigError, SourceError
 from scirgen.core.files.yamlfile import validate
-from scirgen.core.records import Paper
+from scirgen.core.records import Frozen, Paper
 from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen.stages.collect.web.http import open_http
 
 
-class ServiceOptions(BaseModel):
+class ServiceOptions(Frozen):
     """Base of the options of a service; an unknown option is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: str
 
