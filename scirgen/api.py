@@ -14,7 +14,7 @@ from scirgen.commands.merge.command import Permitted, merge_runs
 from scirgen.core.config import Config
 from scirgen.core.domains import find_domain as find_domain
 from scirgen.core.domains import resolve_config as resolve_config
-from scirgen.core.records import QAPair, Record, ReleaseFile
+from scirgen.core.records import QAPair, Record
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.runtime import blocking
@@ -25,7 +25,7 @@ from scirgen.pipeline.run import execute
 from scirgen.pipeline.runner import Outcome
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.opening import open_view
-from scirgen.qa.release import Release
+from scirgen.qa.release import SPLITS, Release
 from scirgen.report import write_report
 from scirgen.stages.collect.source import Source
 
@@ -56,36 +56,24 @@ class Run:
 
     def rows(self) -> Iterator[QAPair]:
         """Accepted and tagged pairs, in the order of dataset and pair ids."""
-        view = open_view(self.folder)
-        try:
+        with open_view(self.folder) as view:
             yield from view.pairs()
-        finally:
-            view.close()
 
     def released(self) -> dict[str, int]:
         """Rows of the release by split; fewer than `rows` if a target or near-duplicates left some out."""
-        view = open_view(self.folder)
-        try:
-            files = {Path(f.path): f.rows or 0 for f in view.records("release", ReleaseFile)}
-        finally:
-            view.close()
-        return {split: files.get(Path("release") / f"{split}.jsonl", 0) for split in ("train", "dev", "test")}
+        with open_view(self.folder) as view:
+            rows = view.released_rows()
+        return {split: rows.get(split, 0) for split in SPLITS}
 
     def queries(self) -> dict[str, int]:
         """Retrieval queries by recipe; empty without ``query.recipes``."""
-        view = open_view(self.folder)
-        try:
+        with open_view(self.folder) as view:
             return view.queries_by_recipe()
-        finally:
-            view.close()
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """Stage by stage: done, failed, to do, outputs, rejected by code."""
-        view = open_view(self.folder)
-        try:
+        with open_view(self.folder) as view:
             return view.funnel()
-        finally:
-            view.close()
 
 
 def generate(
@@ -307,16 +295,13 @@ async def aestimate(
 
 def inspect(run: str | Path, id: str) -> list[Record]:
     """All records of a run whose id is or starts with ``id``, accepted and rejected, in the order of the stages."""
-    view = open_view(Path(run))
-    try:
+    with open_view(Path(run)) as view:
         return [
             record
             for kind, result in view.find(id)
             for record in (*result.outputs(), *result.rejections())
             if type(record).__name__ == kind and record_id(record).startswith(id)
         ]
-    finally:
-        view.close()
 
 
 def audit(

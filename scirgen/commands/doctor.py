@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,19 +36,16 @@ def diagnose(folder: Path) -> list[str]:
     Raises:
         StoreError: the folder has no run.
     """
-    store = Store(folder / "run.db", writable=False)
-    try:
-        problems = [str(row[0]) for row in store.db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-        if problems:
-            return problems
-        columns, rows = _results(store.db)
-        named = (dict(zip(columns, row, strict=True)) for row in rows)
-        problems.extend(f"{row['stage']} {row['key']}: {fault}" for row in named if (fault := _fault(row)))
-        return problems
-    except sqlite3.DatabaseError as error:
-        return [str(error)]
-    finally:
-        store.close()
+    with Store(folder / "run.db", writable=False) as store:
+        try:
+            problems = [str(row[0]) for row in store.db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+            if problems:
+                return problems
+            store.db.row_factory = sqlite3.Row
+            rows = map(dict, store.db.execute("SELECT * FROM results"))
+            return [f"{row['stage']} {row['key']}: {fault}" for row in rows if (fault := _fault(row))]
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
 
 
 def repair(folder: Path) -> Salvaged:
@@ -65,6 +63,7 @@ def repair(folder: Path) -> Salvaged:
     # With this name its lock is the run's own, so no run can be active or start meanwhile.
     fresh_path = path.with_suffix(".repaired")
     old = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    old.row_factory = sqlite3.Row
     kept: dict[str, int] = {}
     lost = 0
     with Store(fresh_path) as fresh:
@@ -74,13 +73,15 @@ def repair(folder: Path) -> Salvaged:
         tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
-            for columns, row in _intact_rows(old, table):
-                if table == "results" and _fault(dict(zip(columns, row, strict=True))):
+            for row in _intact_rows(old, table):
+                if table == "results" and _fault(row):
                     lost += 1
                     continue
                 _ensure(fresh.db, old, table)
                 marks = ",".join("?" * len(row))
-                fresh.db.execute(f"INSERT OR REPLACE INTO {table}({','.join(columns)}) VALUES({marks})", row)
+                fresh.db.execute(
+                    f"INSERT OR REPLACE INTO {table}({','.join(row)}) VALUES({marks})", tuple(row.values())
+                )
                 kept[table] += 1
         # Items with lost results, and their datasets, must be redone.
         fresh.db.execute("UPDATE members SET result_id=NULL WHERE result_id NOT IN (SELECT id FROM results)")
@@ -108,40 +109,26 @@ def _ensure(new: sqlite3.Connection, old: sqlite3.Connection, table: str) -> Non
         new.execute(old.execute("SELECT sql FROM sqlite_master WHERE name=?", (table,)).fetchone()[0])
 
 
-def _intact_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[object, ...]]]:
+def _intact_rows(db: sqlite3.Connection, table: str) -> Iterator[dict[str, object]]:
     """Every row that can still be read. Tables with row ids are walked in short ranges around the damage."""
     try:
-        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
-        if not columns:
-            return
-        listing = ",".join(columns)
         (last,) = db.execute(f"SELECT MAX(rowid) FROM {table}").fetchone()
-    except sqlite3.DatabaseError:
-        last, columns, listing = None, [], ""
-        try:
-            columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
-            listing = ",".join(columns)
-            yield from ((columns, row) for row in db.execute(f"SELECT {listing} FROM {table}"))
-        except sqlite3.DatabaseError:
-            return
+    except sqlite3.DatabaseError:  # no such table, one without row ids, or damage
+        with suppress(sqlite3.DatabaseError):
+            yield from map(dict, db.execute(f"SELECT * FROM {table}"))
         return
     for low in range(0, (last or 0) + 1, _STEP):
-        yield from ((columns, row) for row in _range(db, table, listing, low, low + _STEP))
+        yield from map(dict, _range(db, table, low, low + _STEP))
 
 
-def _range(db: sqlite3.Connection, table: str, listing: str, low: int, high: int) -> list[tuple[object, ...]]:
+def _range(db: sqlite3.Connection, table: str, low: int, high: int) -> list[sqlite3.Row]:
     try:
-        return db.execute(f"SELECT {listing} FROM {table} WHERE rowid>=? AND rowid<?", (low, high)).fetchall()
+        return db.execute(f"SELECT * FROM {table} WHERE rowid>=? AND rowid<?", (low, high)).fetchall()
     except sqlite3.DatabaseError:
         if high - low == 1:
             return []
         middle = (low + high) // 2
-        return _range(db, table, listing, low, middle) + _range(db, table, listing, middle, high)
-
-
-def _results(db: sqlite3.Connection) -> tuple[list[str], Iterator[tuple[object, ...]]]:
-    found = db.execute("SELECT * FROM results")
-    return [column[0] for column in found.description], found
+        return _range(db, table, low, middle) + _range(db, table, middle, high)
 
 
 def _fault(row: Mapping[str, Any]) -> str:

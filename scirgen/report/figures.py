@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, ReleaseFile, Score, Span
+from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Score, Span
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import rejected_pair
 from scirgen.pipeline.views.dearest import dearest_papers
@@ -43,11 +43,8 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     Raises:
         StoreError: the folder is not a run, or its store is damaged.
     """
-    view = open_view(folder)
-    try:
+    with open_view(folder) as view:
         return _gather(view, sample)
-    finally:
-        view.close()
 
 
 def _gather(view: StoreView, sample: int) -> ReportData:
@@ -91,7 +88,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
             PaperRow(paper=shown(p.title or p.paper_id, 200), calls=p.calls, total=p.total)
             for p in dearest_papers(view)
         ),
-        released=_released(view),
+        released=sum(released.values()) if (released := view.released_rows()) else None,
         queries=view.queries_by_recipe(),
         candidates=funnel["generate"]["outputs"],
         usage=_usage(usage, view.tokens_per_released_row()),
@@ -99,13 +96,6 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         sample=tuple(_sample(view, pairs, rejections, datasets, sample)),
         sample_of=len(pairs) + sum(r.record_kind == "QAPair" for r in rejections),
     )
-
-
-def _released(view: StoreView) -> int | None:
-    """Rows of the release; None before there is one."""
-    splits = ("release/train.jsonl", "release/dev.jsonl", "release/test.jsonl")
-    counted = [f.rows or 0 for f in view.records("release", ReleaseFile) if f.path in splits]
-    return sum(counted) if counted else None
 
 
 def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:

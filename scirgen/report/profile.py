@@ -71,8 +71,7 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         StoreError: the folder is not a run.
         InputError: the run has no such dataset.
     """
-    view = open_view(folder)
-    try:
+    with open_view(folder) as view:
         dataset = _dataset(view, wanted)
         titles = {d.paper_id: d.title for d in view.records("parse", Document, dataset.id)}
         papers = {
@@ -83,8 +82,6 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         aspects = list(view.records("verify", Aspect, dataset.id))
         not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
         removed = [r for r in view.rejections("verify", dataset.id) if r.dataset_id == dataset.id]
-    finally:
-        view.close()
     return _profile(dataset, papers, links, aspects, not_used, removed)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scirgen.builtin import PARSERS
+from scirgen.builtin import PLUGIN as BUILT_IN
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.process.pool import ParserPool
@@ -32,7 +32,7 @@ CODES = {
     "unsupported",
     "too_large",
 }
-PLUGIN = next(p for p in PARSERS if p.name == "pymupdf")
+PLUGIN = next(p for p in BUILT_IN.provides if (p.kind, p.name) == ("parser", "pymupdf"))
 OPTIONS = ParserOptions(timeout_s=20, no_extract="parse")
 
 

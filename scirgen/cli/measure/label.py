@@ -64,9 +64,7 @@ def _source(
     if task == "query" and path.is_file():
         return QueryFile(path)
     if (path / "run.db").is_file() and split is None:
-        view = open_view(path)
-        closing.callback(view.close)
-        return RunSource(view, taxonomies, load_registry().names("faithfulness"))
+        return RunSource(closing.enter_context(open_view(path)), taxonomies, load_registry().names("faithfulness"))
     return FileSource(path, taxonomies, split)
 
 

@@ -29,8 +29,7 @@ R = TypeVar("R", bound=Record)
 @click.option("--replies/--no-replies", default=True, help="Show prompts and raw replies.")
 def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
     """Show where a row comes from: span in the page, prompt, raw reply, scores, gates."""
-    view = open_view(run)
-    try:
+    with open_view(run) as view:
         warn_of_changes(view)
         found = _find(view, id)
         shown: set[str] = set()
@@ -48,8 +47,6 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
                 origin = getattr(record, "provenance", None)
                 if replies and origin is not None:
                     _show_replies(view, origin, shown)
-    finally:
-        view.close()
 
 
 def warn_of_changes(view: StoreView) -> None:

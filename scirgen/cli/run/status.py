@@ -49,15 +49,12 @@ def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) 
 
 def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
     while True:
-        view = open_view(run)
-        try:
+        with open_view(run) as view:
             warn_of_changes(view)
             if stage:
                 text = "\n".join(_reasons(view, stage, most, as_json)) or f"{stage} rejected nothing"
             else:
                 text = _as_json(run, view) if as_json else _as_text(run, view)
-        finally:
-            view.close()
         if watch:
             click.clear()
         click.echo(text)

@@ -67,8 +67,7 @@ def read_history(folder: Path) -> History:
     Raises:
         StoreError: the folder has no run.
     """
-    store = Store(folder / "run.db", writable=False)
-    try:
+    with Store(folder / "run.db", writable=False) as store:
         refuse_merged(store)
         sums: dict[str, _Sums] = defaultdict(_Sums)
         models: set[str] = set()
@@ -86,8 +85,6 @@ def read_history(folder: Path) -> History:
             units += prompt * PREFILL_SHARE + completion * (PREFILL_SHARE if kind == "score" else 1)
         seconds = _active_seconds(store.db)
         funnel = StoreView(store).funnel()
-    finally:
-        store.close()
     speed = units / seconds if units and seconds else None
     written = funnel["generate"]
     pairs = written["outputs"] + written["rejected"]

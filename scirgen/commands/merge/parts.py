@@ -14,7 +14,8 @@ from pathlib import Path
 from scirgen.core.errors import InputError, StoreError
 from scirgen.pipeline.plan import PER_DATASET
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.merged_view import MergedView, open_merged
+from scirgen.pipeline.views.merged_view import MergedView
+from scirgen.pipeline.views.opening import open_view
 from scirgen.pipeline.views.part_view import Part, PartView
 
 _SHOWN = 5
@@ -55,13 +56,8 @@ def _expanded(folder: Path) -> list[Path]:
         raise StoreError(
             f"{folder} is a release, not a run: it has no run.db", hint="A merge needs the folders that --out named."
         )
-    store = Store(folder / "run.db", writable=False)
-    joined: MergedView | None = None
-    try:
-        joined = open_merged(store)
-        return [p.folder for p in joined.parts] if joined else [folder]
-    finally:
-        joined.close() if joined else store.close()
+    with open_view(folder) as view:
+        return [part.folder for part in view.parts] if isinstance(view, MergedView) else [folder]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:

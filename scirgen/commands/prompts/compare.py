@@ -48,8 +48,7 @@ def compare_runs(a: Path, b: Path, samples: int = 5) -> Comparison:
     Raises:
         StoreError: a folder has no run.
     """
-    view_a, view_b = open_view(a), open_view(b)
-    try:
+    with open_view(a) as view_a, open_view(b) as view_b:
         pairs_a, pairs_b = list(view_a.pairs()), list(view_b.pairs())
         return Comparison(
             prompts_changed=_changed(view_a, view_b),
@@ -57,9 +56,6 @@ def compare_runs(a: Path, b: Path, samples: int = 5) -> Comparison:
             b=_side(view_b, pairs_b),
             samples=_samples(pairs_a, pairs_b, samples),
         )
-    finally:
-        view_a.close()
-        view_b.close()
 
 
 def _changed(a: StoreView, b: StoreView) -> dict[str, tuple[str | None, str | None]]:

@@ -96,15 +96,12 @@ async def find_dataset(
         InputError: no dataset matches, or several do.
     """
     if run is not None:
-        view = open_view(run)
-        try:
+        with open_view(run) as view:
             dataset = _only(view.datasets(), id)
             known: dict[str, list[Record]] = {
                 stage: [r for kind in kinds for r in view.records(stage, kind, dataset.id)] for stage, kinds in _KNOWN
             }
             return dataset, known
-        finally:
-            view.close()
     source = open_source(config, registry, domain, Path(".scirgen-try"))
     found = [d async for d in iterate(source.datasets, None) if isinstance(d, Dataset) and d.id.startswith(id)]
     return _only(found, id), {}

@@ -286,13 +286,9 @@ def open_merged(store: Store) -> MergedView | None:
 
 def part_folders(folder: Path) -> list[str]:
     """The folders of a merged run's parts at the time of the merge; empty for an ordinary run."""
-    store = Store(folder / "run.db", writable=False)
-    try:
-        with store.guarded():
-            text = store.meta(PARTS)
-        return [part.path for part in MergedNote.model_validate_json(text).parts] if text else []
-    finally:
-        store.close()
+    with Store(folder / "run.db", writable=False) as store, store.guarded():
+        text = store.meta(PARTS)
+    return [part.path for part in MergedNote.model_validate_json(text).parts] if text else []
 
 
 def refuse_merged(store: Store) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from scirgen.core.records import Dataset, QAPair, Query, Record, Rejection, ReleaseFile
 from scirgen.pipeline.plan import PLAN
@@ -17,9 +17,6 @@ from scirgen.qa.release import SPLITS
 R = TypeVar("R", bound=Record)
 
 _CURRENT = "(SELECT id FROM datasets WHERE seen=(SELECT MAX(seen) FROM datasets) UNION SELECT '" + RUN + "')"
-
-
-_SPLIT_FILES = frozenset(f"release/{split}.jsonl" for split in SPLITS)
 
 
 class StoreView:
@@ -36,6 +33,12 @@ class StoreView:
     def close(self) -> None:
         """Close the underlying file."""
         self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def dataset_ids(self) -> list[str]:
         """Ids of the datasets of this run, sorted."""
@@ -82,14 +85,18 @@ class StoreView:
             pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
             yield from (pairs[i] for i in sorted(pairs))
 
+    def released_rows(self) -> dict[str, int]:
+        """Rows of the release by split; empty before the first release."""
+        rows = {f.path: f.rows or 0 for f in self.records("release", ReleaseFile)}
+        return {split: rows[path] for split in SPLITS if (path := f"release/{split}.jsonl") in rows}
+
     def tokens_per_released_row(self) -> dict[str, float]:
         """The generator's tokens for each row of the release: ``prompt``, of which ``cached`` came from servers'
         caches, and ``reply``.
 
         Empty before the first release, and if the backend counts no tokens.
         """
-        files = self.records("release", ReleaseFile)
-        rows = sum(f.rows or 0 for f in files if f.path in _SPLIT_FILES)
+        rows = sum(self.released_rows().values())
         usage = self.manifest().get("usage")
         role = usage.get("generator") if isinstance(usage, dict) else None
         if not isinstance(role, dict) or not rows:
