@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.benchmark.lexical import joined
-from scirgen.benchmark.retriever import OPTIONS, Ranking, Retriever, Tunable, top
+from scirgen.benchmark.retriever import OPTIONS, Ranking, Retriever, Tunable, ranked
 from scirgen.core.errors import PluginError
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.llm.encoders.embeddings import CROSS, load, open_embedder
 
-_BATCH = 256
 _RRF_K = 60
 _POOL = 100
 
@@ -46,17 +44,17 @@ class Dense:
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Embed the queries and rank by cosine."""
-        parts = []
-        for at in range(0, len(queries), _BATCH):
-            vectors = self._asking.embed(queries[at : at + _BATCH], "query")
-            if self._vectors.size and vectors.shape[1] != self._vectors.shape[1]:
-                raise PluginError(
-                    f"{self._asking.name} gives vectors of {vectors.shape[1]} numbers, {self._embedder.name} of "
-                    f"{self._vectors.shape[1]}",
-                    hint="Use two encoders that were trained together.",
-                )
-            parts.append(top((vectors @ self._vectors.T).astype(np.float32), depth, positive=False))
-        return joined(parts, depth)
+        return ranked(lambda part: self._cosines(queries[part]), len(queries), depth, positive=False)
+
+    def _cosines(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self._asking.embed(queries, "query")
+        if self._vectors.size and vectors.shape[1] != self._vectors.shape[1]:
+            raise PluginError(
+                f"{self._asking.name} gives vectors of {vectors.shape[1]} numbers, {self._embedder.name} of "
+                f"{self._vectors.shape[1]}",
+                hint="Use two encoders that were trained together.",
+            )
+        return (vectors @ self._vectors.T).astype(np.float32)
 
 
 class MaxSim:
@@ -80,12 +78,12 @@ class MaxSim:
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Rank by the best pair of sentences."""
-        parts = []
-        for query in queries:
-            asked = self._embedder.embed(_sentences(query), "query")
-            best = np.maximum.reduceat((asked @ self._vectors.T).max(axis=0), self._starts)
-            parts.append(top(best[None, :].astype(np.float32), depth, positive=False))
-        return joined(parts, depth)
+        return ranked(lambda part: self._best(queries[part]), len(queries), depth, positive=False, batch=1)
+
+    def _best(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        asked = self._embedder.embed(_sentences(queries[0]), "query")
+        best: NDArray[np.float32] = np.maximum.reduceat((asked @ self._vectors.T).max(axis=0), self._starts)
+        return best[None, :].astype(np.float32)
 
 
 def _sentences(text: str) -> list[str]:
@@ -125,15 +123,16 @@ class Hybrid:
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Fuse the rankings to ``depth``."""
         rankings = [r.search(queries, depth).documents for r in self._retrievers]
-        parts = []
-        for at in range(0, len(queries), _BATCH):
-            scores = np.zeros((len(queries[at : at + _BATCH]), self._size), dtype=np.float32)
+
+        def fused(part: slice) -> NDArray[np.float32]:
+            scores = np.zeros((part.stop - part.start, self._size), dtype=np.float32)
             for ranking in rankings:
-                found = ranking[at : at + _BATCH]
+                found = ranking[part]
                 rows, ranks = np.nonzero(found >= 0)
                 np.add.at(scores, (rows, found[rows, ranks]), 1.0 / (_RRF_K + 1 + ranks))
-            parts.append(top(scores, depth, positive=True))
-        return joined(parts, depth)
+            return scores
+
+        return ranked(fused, len(queries), depth, positive=True)
 
 
 class Rerank:

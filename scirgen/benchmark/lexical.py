@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.benchmark.retriever import Ranking, Retriever, top
-from scirgen.core.errors import MissingExtraError, PluginError
+from scirgen.benchmark.retriever import Ranking, Retriever, ranked
+from scirgen.core.errors import PluginError
 from scirgen.core.extras import require
 
-_BATCH = 256
 _GRID_K1 = (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0)
 _GRID_B = (0.2, 0.4, 0.6, 0.75, 0.9, 1.0)
 _TUNING_QUERIES = 1000
-
-
-def _extra(error: ImportError) -> MissingExtraError:
-    return MissingExtraError(
-        f"benchmarks need a package that is not installed: {error}", hint="pip install 'scirgen[benchmark]'"
-    )
 
 
 class BM25:
@@ -54,10 +47,8 @@ class BM25:
 
     def index(self, documents: Sequence[str]) -> None:
         """Split the documents into terms and compute the weight of each term in each document."""
-        try:
+        with require("benchmark", "benchmarks"):
             from scipy.sparse import csr_matrix
-        except ImportError as error:
-            raise _extra(error) from error
         vocabulary = self._vocabulary = {}
         found = [[vocabulary.setdefault(term, len(vocabulary)) for term in self._analyzer(text)] for text in documents]
         self._lengths = np.asarray([len(terms) for terms in found], dtype=np.int64)
@@ -88,10 +79,7 @@ class BM25:
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Rank; a term counts as often as the query repeats it."""
-        parts = [
-            top(self._scores(queries[at : at + _BATCH]), depth, positive=True) for at in range(0, len(queries), _BATCH)
-        ]
-        return joined(parts, depth)
+        return ranked(lambda part: self._scores(queries[part]), len(queries), depth, positive=True)
 
     def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
         from scipy.sparse import csr_matrix
@@ -168,21 +156,17 @@ class TfIdf:
 
     def index(self, documents: Sequence[str]) -> None:
         """Fit on the corpus."""
-        try:
+        with require("benchmark", "benchmarks"):
             from sklearn.feature_extraction.text import TfidfVectorizer
-        except ImportError as error:
-            raise _extra(error) from error
         self._vectorizer = TfidfVectorizer(analyzer=self._analyzer, dtype=np.float32)
         self._vectors = self._vectorizer.fit_transform(documents).T.tocsr()
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Rank by cosine."""
-        parts = []
-        for at in range(0, len(queries), _BATCH):
-            asked = self._vectorizer.transform(queries[at : at + _BATCH])
-            scores = np.asarray((asked @ self._vectors).todense(), dtype=np.float32)
-            parts.append(top(scores, depth, positive=True))
-        return joined(parts, depth)
+        return ranked(lambda part: self._scores(queries[part]), len(queries), depth, positive=True)
+
+    def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        return np.asarray((self._vectorizer.transform(queries) @ self._vectors).todense(), dtype=np.float32)
 
 
 def tfidf(argument: str, make: Callable[[str], Retriever]) -> TfIdf:
@@ -190,13 +174,6 @@ def tfidf(argument: str, make: Callable[[str], Retriever]) -> TfIdf:
     if argument:
         raise PluginError(f"tfidf takes no argument, but got {argument!r}")
     return TfIdf()
-
-
-def joined(parts: Sequence[Ranking], depth: int) -> Ranking:
-    """Rankings of consecutive queries as one."""
-    if not parts:
-        return Ranking(np.empty((0, depth), dtype=np.int32), np.empty((0, depth), dtype=np.float32))
-    return Ranking(np.concatenate([p.documents for p in parts]), np.concatenate([p.scores for p in parts]))
 
 
 STOP_WORDS: frozenset[str] = frozenset([
@@ -255,10 +232,6 @@ class EnglishAnalyzer:
             if term:
                 found.append(term)
         return found
-
-    def many(self, texts: Iterable[str]) -> list[list[str]]:
-        """The terms of several texts."""
-        return [self(text) for text in texts]
 
     def _term(self, word: str) -> str:
         # Lucene splits a longer token; such tokens are not words, and no query matches their pieces.

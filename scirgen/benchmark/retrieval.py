@@ -158,7 +158,8 @@ def evaluate(
             )
             breakdown += _breakdown(spec, setting, questions.rows, with_paper, table)
             if runs:
-                write_run(runs / f"{file_name(spec)}.{setting}.{split}.run", spec, ranking, questions.ids, ids)
+                file = runs / f"{file_name(spec)}.{setting}.{split}.run"
+                write_run(file, spec, questions.ids, (ranking.hits(row, ids) for row in range(len(questions.ids))))
             progress(f"{spec}, {setting}: done in {seconds:.1f} s")
         tests += paired_tests(setting, measured, TESTED, clusters)
     return RetrievalReport(
@@ -328,15 +329,13 @@ def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: 
     return notes
 
 
-def write_run(file: Path, name: str, ranking: Ranking, queries: Sequence[str], documents: Sequence[str]) -> None:
-    """Write a ranking as a TREC run file (query Q0 document rank score name)."""
+def write_run(file: Path, name: str, queries: Sequence[str], found: Iterable[Sequence[tuple[str, float]]]) -> None:
+    """Write each query's (document, score), best first, as a TREC run file (query Q0 document rank score name)."""
     file.parent.mkdir(parents=True, exist_ok=True)
     tag = file_name(name)
     with file.open("w", encoding="utf-8") as out:
-        for query, found, scores in zip(queries, ranking.documents.tolist(), ranking.scores.tolist(), strict=True):
-            for rank, (document, score) in enumerate(zip(found, scores, strict=True), 1):
-                if document >= 0:
-                    out.write(f"{query} Q0 {documents[document]} {rank} {score:.6f} {tag}\n")
+        for query, hits in zip(queries, found, strict=True):
+            out.writelines(f"{query} Q0 {d} {rank} {score:.6f} {tag}\n" for rank, (d, score) in enumerate(hits, 1))
 
 
 def file_name(spec: str) -> str:

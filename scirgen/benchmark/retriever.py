@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
@@ -25,6 +25,11 @@ class Ranking:
 
     documents: NDArray[np.int32]
     scores: NDArray[np.float32]
+
+    def hits(self, row: int, ids: Sequence[str]) -> list[tuple[str, float]]:
+        """(document id, score) of one query, best first; ``ids`` are those of the corpus by position."""
+        found = zip(self.documents[row].tolist(), self.scores[row].tolist(), strict=True)
+        return [(ids[document], score) for document, score in found if document >= 0]
 
 
 @runtime_checkable
@@ -111,6 +116,28 @@ def complete_specs(specs: Sequence[str]) -> dict[str, str]:
     """
     model = next((s.partition(":")[2] for s in specs if s.startswith("st:")), "")
     return {s: f"hybrid:{model}" if s == "hybrid" and model else s for s in specs}
+
+
+_BATCH = 256
+
+
+def ranked(
+    scores: Callable[[slice], NDArray[np.float32]], count: int, depth: int, *, positive: bool, batch: int = _BATCH
+) -> Ranking:
+    """Rank documents for queries, batch by batch, so that the scores of all queries need not fit in memory.
+
+    Args:
+        scores: a slice of the queries -> their scores, shape (queries, documents).
+        count: number of queries.
+        depth: how many documents to keep.
+        positive: see `top`.
+        batch: number of queries scored together.
+    """
+    starts = range(0, count, batch)
+    parts = [top(scores(slice(at, min(at + batch, count))), depth, positive=positive) for at in starts]
+    if not parts:
+        return Ranking(np.empty((0, depth), dtype=np.int32), np.empty((0, depth), dtype=np.float32))
+    return Ranking(np.concatenate([p.documents for p in parts]), np.concatenate([p.scores for p in parts]))
 
 
 def top(scores: NDArray[np.float32], depth: int, *, positive: bool) -> Ranking:

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.jsonl import first_problem, numbered_records
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import Choice
 from scirgen.core.records import Box, Record
@@ -288,25 +289,17 @@ def read_record(path: Path, kind: type[R]) -> R:
     try:
         return kind.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {_first(error)}", hint="Restore the file.") from error
+        problem = first_problem(error) if isinstance(error, ValueError) else error
+        raise InputError(f"{path} cannot be read: {problem}", hint="Restore the file.") from error
 
 
 def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
     """Records from JSON Lines.
 
     Raises:
-        InputError: the file cannot be read, or a line does not hold one (the line is named).
+        InputError: the file cannot be read, or a line is not such a record; the message names file and line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint="Check the path.") from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield kind.model_validate_json(line)
-            except ValueError as error:
-                raise InputError(f"{path}:{number}: {_first(error)}", hint=_LINE_HINT) from error
+    return (record for _, record in numbered_records(path, kind, hint=LINE_HINT))
 
 
 def write_lines(path: Path, records: Sequence[Record]) -> None:
@@ -331,12 +324,4 @@ def write_text(path: Path, text: str) -> None:
         ) from error
 
 
-_LINE_HINT = "Each line is a label as the page's Download button writes it."
-
-
-def _first(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        found = error.errors()[0]
-        where = ".".join(map(str, found["loc"]))
-        return f"{where}: {found['msg']}" if where else str(found["msg"])
-    return str(error)
+LINE_HINT = "Each line is a label as the page's Download button writes it."

@@ -348,16 +348,26 @@ class Release:
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
         """query id -> document id -> relevance."""
-        table: dict[str, dict[str, int]] = {}
-        path = self.folder / "qrels" / f"{split}.tsv"
-        if not path.is_file():
-            raise InputError(f"{path} is missing", hint="Write the release again.")
-        with path.open(encoding="utf-8") as lines:
-            next(lines, None)
-            for line in lines:
-                query, document, score = line.rstrip("\n").split("\t")
-                table.setdefault(query, {})[document] = int(score)
-        return table
+        return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
     def _read(self, name: str, kind: type[R]) -> Iterator[R]:
         return read_records(self.folder / name, kind)
+
+
+def read_qrels(file: Path) -> dict[str, dict[str, int]]:
+    """Grades from a qrels file in BEIR's form.
+
+    Raises:
+        InputError: it cannot be read (the line is named).
+    """
+    table: dict[str, dict[str, int]] = {}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error}", hint="Write the release again.") from error
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split("\t")
+        if len(cells) != 3 or not cells[2].lstrip("-").isdigit():
+            raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
+        table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    return table

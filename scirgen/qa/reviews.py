@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import digest
@@ -106,7 +106,6 @@ def reviews_fingerprint(folders: Sequence[Path]) -> str:
 
 
 def _note(labels: LabelSet) -> LabelNote:
-    path = labels.folder / "agreement.json"
     hint = f"Run: scirgen label agree {labels.folder}"
     people = len(labels.annotators)
     if people < 2:
@@ -114,12 +113,8 @@ def _note(labels: LabelSet) -> LabelNote:
             task=labels.sample.task, annotators=people, items=_labelled(labels), guideline=labels.sample.guideline,
             margin=labels.sample.margin, labels=labels.content_hash(),
         )  # fmt: skip
-    if not path.is_file():
-        raise ConfigError(f"{labels.folder} has no agreement.json", hint=hint)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["labels"] != labels.content_hash():
-            raise ConfigError(f"{path} is older than the labels in {labels.folder}", hint=hint)
+        found = _agreement(labels, hint)
         everything = found["agreement"].get("all", {})
         kappa, alpha = (everything.get(k, {"value": None, "interval": None}) for k in ("kappa", "alpha_nominal"))
         return LabelNote(
@@ -129,7 +124,21 @@ def _note(labels: LabelSet) -> LabelNote:
             judges=tuple(_judge(j) for j in found["judges"]),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is damaged: {error}", hint=hint) from error
+        raise ConfigError(f"{labels.folder / 'agreement.json'} is damaged: {error}", hint=hint) from error
+
+
+def _agreement(labels: LabelSet, hint: str) -> dict[str, Any]:
+    """The content of a folder's agreement.json."""
+    path = labels.folder / "agreement.json"
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        current = found["labels"] == labels.content_hash()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = "has no agreement.json" if not path.is_file() else f"has a damaged agreement.json: {error}"
+        raise ConfigError(f"{labels.folder} {problem}", hint=hint) from error
+    if not current:
+        raise ConfigError(f"{path} is older than the labels in {labels.folder}", hint=hint)
+    return found
 
 
 def _judge(found: Mapping[str, object]) -> str:
@@ -253,13 +262,10 @@ def validated_judges(folders: Sequence[Path]) -> set[str]:
     """
     passed: set[str] = set()
     for folder in folders:
-        labels = LabelSet(folder)
         hint = f"Run: scirgen label agree {folder} --judge grades:POOL --test"
         try:
-            found = json.loads((folder / "agreement.json").read_text(encoding="utf-8"))
-            if found["labels"] != labels.content_hash():
-                raise ConfigError(f"{folder / 'agreement.json'} is older than the labels in {folder}", hint=hint)
+            found = _agreement(LabelSet(folder), hint)
             passed |= {j["identity"] for j in found["judges"] if j["validated"]}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{folder / 'agreement.json'} cannot be read: {error}", hint=hint) from error
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"{folder / 'agreement.json'} is damaged: {error}", hint=hint) from error
     return passed

@@ -22,7 +22,7 @@ from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.files.jsonl import read_records, write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
-from scirgen.qa.release import SPLITS, Release, Split, TaskInfo
+from scirgen.qa.release import SPLITS, Release, Split, TaskInfo, read_qrels
 
 QUESTIONS = "questions"
 """The name that a release's own questions go by where a task is asked for."""
@@ -268,25 +268,6 @@ def added_up(needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[s
         documents = set.intersection(*(set(grades.get(p, ())) for p in parts)) if parts else set()
         if documents:
             table[query] = {d: sum(grades[p][d] for p in parts) for d in sorted(documents)}
-    return table
-
-
-def read_qrels(file: Path) -> dict[str, dict[str, int]]:
-    """Grades from a qrels file in BEIR's form.
-
-    Raises:
-        InputError: it cannot be read (the line is named).
-    """
-    table: dict[str, dict[str, int]] = {}
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}", hint="Write the release again.") from error
-    for number, line in enumerate(lines[1:], 2):
-        cells = line.split("\t")
-        if len(cells) != 3 or not cells[2].lstrip("-").isdigit():
-            raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
-        table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
     return table
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.benchmark.metrics import Clusters
-from scirgen.benchmark.retrieval import TestRow, file_name, paired_tests
+from scirgen.benchmark.retrieval import TestRow, file_name, paired_tests, write_run
 from scirgen.benchmark.retriever import (
     Identified,
     Learner,
@@ -117,9 +117,8 @@ def evaluate_task(
         seconds = round(time.perf_counter() - started, 2)
         rows += _rows(spec, values, asked.queries, chosen, parameters, seconds)
         if settings.runs:
-            _write_run(
-                settings.runs / f"{file_name(spec)}.{task.name}.{settings.split}.run", spec, asked.queries, found
-            )
+            file = settings.runs / f"{file_name(spec)}.{task.name}.{settings.split}.run"
+            write_run(file, spec, [q.id for q in asked.queries], found)
     return TaskReport(
         release=task.release.info.name,
         task=task.name,
@@ -189,8 +188,7 @@ class _Asked:
     def _measured(
         self, query: TaskQuery, ranking: Ranking, row: int, ids: Sequence[str], *, whole: bool
     ) -> list[Scored]:
-        positions, scores = ranking.documents[row].tolist(), ranking.scores[row].tolist()
-        hits = [(ids[d], s) for d, s in zip(positions, scores, strict=True) if d >= 0]
+        hits = ranking.hits(row, ids)
         if self._profile.whole_pool:
             pool = self.judged[query.id].grades
             found = [hit for hit in hits if hit[0] in pool]
@@ -276,11 +274,3 @@ def _elsewhere(task: Task, settings: TaskSettings) -> str:
     others = [f"{s} ({n:,} queries)" for s, n in task.info.queries.items() if n and s != settings.split]
     pool = f"Grade some: scirgen benchmark pool {task.release.folder} --task {task.name} --judges URI"
     return f"Choose another with --split: {', '.join(others)}. Or: {pool}" if others else pool
-
-
-def _write_run(file: Path, spec: str, queries: Sequence[TaskQuery], found: Sequence[Sequence[Scored]]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", encoding="utf-8") as out:
-        for query, hits in zip(queries, found, strict=True):
-            for rank, (document, score) in enumerate(hits, 1):
-                out.write(f"{query.id} Q0 {document} {rank} {score:.6f} {file_name(spec)}\n")

@@ -107,8 +107,7 @@ def retrieval(
     from scirgen.benchmark.retriever import split_specs
     from scirgen.benchmark.tables import breakdown_table, retrieval_table, shown_spec
     from scirgen.core.registry import load_registry
-    from scirgen.qa.release import Release
-    from scirgen.qa.tasks import read_qrels
+    from scirgen.qa.release import Release, read_qrels
 
     report = evaluate(
         Release(release),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
+from scirgen.core.files.jsonl import Line, parse_lines
 
 
 def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
@@ -30,7 +30,7 @@ def rows(src: Path, name: str, *needed: str) -> Iterator[dict[str, Any]]:
             found = (
                 csv.DictReader(lines, delimiter="\t")
                 if ".tsv" in path.suffixes
-                else (_row(line, path, number) for number, line in enumerate(lines, 1) if line.strip())
+                else (_object(line, path) for line in parse_lines(lines))
             )
             for number, row in enumerate(found, 1):
                 if missing := [key for key in needed if row.get(key) is None]:
@@ -67,11 +67,10 @@ def number(value: object, place: str) -> int:
 _HINT = "docs/recipes.md lists the files of SRC and their columns."
 
 
-def _row(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}, line {number}: not JSON: {error}", hint=_HINT) from error
-    if not isinstance(row, dict):
-        raise InputError(f"{path}, line {number}: expected an object, found {type(row).__name__}", hint=_HINT)
-    return row
+def _object(line: Line, path: Path) -> dict[str, Any]:
+    if not isinstance(line.value, dict):
+        problem = (
+            f"not JSON: {line.problem}" if line.problem else f"expected an object, found {type(line.value).__name__}"
+        )
+        raise InputError(f"{path}, line {line.number}: {problem}", hint=_HINT)
+    return line.value

@@ -13,6 +13,7 @@ from scirgen.commands.label.draw import Request, freeze
 from scirgen.commands.label.merge import Merged, merge_collected, take
 from scirgen.commands.label.sources import Material
 from scirgen.core.errors import InputError
+from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import content_id
 from scirgen.core.prompts import Prompt
 from scirgen.qa.labels import UNSURE, Hidden, Item, Label, LabelSet, Marked, Shown, Stratum, write_text
@@ -223,27 +224,16 @@ def import_labelled(
     return LabelSet(folder)
 
 
-def _labelled_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _labelled_rows(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     hint = 'Each line is a JSON object with "question", "answer" and "label" (faithful, unfaithful or unsure).'
-    try:
-        lines = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}", hint=hint) from error
-    count = 0
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{file}:{number}: malformed JSON: {error}", hint=hint) from error
-        missing = [k for k in ("question", "answer", "label") if not isinstance(value, dict) or k not in value]
-        if missing:
+    empty = True
+    for number, value in read_objects(file, hint=hint):
+        if missing := [k for k in ("question", "answer", "label") if k not in value]:
             raise InputError(f"{file}:{number}: {', '.join(missing)} missing", hint=hint)
-        count += 1
+        empty = False
         yield f"{file}:{number}", value
-    if not count:
-        raise InputError(f"{file} holds no labels", hint=hint)
+    if empty:
+        raise InputError(f"{file} contains no labels", hint=hint)
 
 
 def _contexts(file: Path | None) -> dict[str, str]:

@@ -10,8 +10,9 @@ from typing import Final
 
 from scirgen.commands.label.pages import pictures_of, write_adjudication
 from scirgen.core.errors import InputError
+from scirgen.core.files.jsonl import numbered_records
 from scirgen.core.registry import suggest
-from scirgen.qa.labels import ADJUDICATOR, CORRECTED, Item, Label, LabelSet, read_lines, write_lines
+from scirgen.qa.labels import ADJUDICATOR, CORRECTED, LINE_HINT, Item, Label, LabelSet, write_lines
 
 _FIELDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "faithful": {"stands_alone": ("yes", "no"), "fits_type": ("yes", "no"), **dict.fromkeys(CORRECTED, ())},
@@ -142,15 +143,7 @@ def check(labels: LabelSet, lines: Iterable[tuple[str, Label]]) -> dict[str, dic
 
 
 def _numbered(file: Path) -> Iterable[tuple[int, Label]]:
-    # Blank lines are skipped, so lines are counted here and not by position in the result.
-    numbers = [n for n, line in enumerate(_text(file).split("\n"), 1) if line.strip()]
-    if not numbers:
+    found = list(numbered_records(file, Label, hint=LINE_HINT))
+    if not found:
         raise InputError(f"{file} contains no labels", hint="Use the page's Download button.")
-    return zip(numbers, read_lines(file, Label), strict=True)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}", hint="Check the path.") from error
+    return found

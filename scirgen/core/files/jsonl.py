@@ -101,16 +101,33 @@ def read_records(path: Path, kind: type[R]) -> Iterator[R]:
     """The records of a release's JSON Lines file, one at a time.
 
     Raises:
-        InputError: the file is missing, or a line is damaged (it is named).
+        InputError: the file is missing, or a line is damaged; the message names file and line.
     """
-    if not path.is_file():
-        raise InputError(f"{path} is missing", hint="Write the release again.")
-    with path.open(encoding="utf-8") as lines:
+    return (record for _, record in numbered_records(path, kind, hint="Write the release again."))
+
+
+def numbered_records(path: Path, kind: type[R], *, hint: str) -> Iterator[tuple[int, R]]:
+    """(line number, record) of a JSON Lines file, one at a time; blank lines are skipped.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not such a record; the message names file and line.
+    """
+    with open_text(path, hint=hint) as lines:
         for number, line in enumerate(lines, 1):
-            try:
-                yield kind.model_validate_json(line)
-            except ValidationError as error:
-                raise InputError(f"{path}, line {number}: {error}", hint="Write the release again.") from error
+            if line.strip():
+                try:
+                    yield number, kind.model_validate_json(line)
+                except ValidationError as error:
+                    raise InputError(f"{path}:{number}: {first_problem(error)}", hint=hint) from error
+
+
+def first_problem(error: ValueError) -> str:
+    """The first problem that a validation found, with the field's name; other errors as they are."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    found = error.errors()[0]
+    where = ".".join(map(str, found["loc"]))
+    return f"{where}: {found['msg']}" if where else str(found["msg"])
 
 
 @contextmanager

@@ -292,8 +292,6 @@ def _alike(
     groups: Sequence[Group], known: dict[str, Asked], wording: LanguageWording, embed: Embed, threshold: float
 ) -> frozenset[str]:
     """Members whose answer means the leader's in other words, by cosine; all such answers are embedded in one go."""
-    import numpy as np
-
     open_ = [
         (known[group.leader], known[id])
         for group in groups
@@ -305,9 +303,7 @@ def _alike(
     if not open_:
         return frozenset()
     texts = sorted({a.answer for pair in open_ for a in pair})
-    vectors = np.asarray(embed(texts), dtype=np.float32)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    row = dict(zip(texts, vectors, strict=True))
+    row = dict(zip(texts, _unit_vectors(embed, texts), strict=True))
     return frozenset(b.id for a, b in open_ if float(row[a.answer] @ row[b.answer]) >= threshold)
 
 
@@ -437,12 +433,19 @@ def _by_kind(
     return sets, classes, members
 
 
+def _unit_vectors(embed: Embed, texts: Sequence[str]) -> numpy.ndarray:
+    import numpy as np
+
+    vectors = np.asarray(embed(texts), dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return vectors
+
+
 def _semantic(prints: Sequence[Wordprint], embed: Embed, threshold: float) -> Iterator[tuple[int, int, float]]:
     """(smaller index, larger index, cosine) of the pairs that reach the threshold, in blocks of bounded memory."""
     import numpy as np
 
-    vectors = np.asarray(embed([p.text for p in prints]), dtype=np.float32)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    vectors = _unit_vectors(embed, [p.text for p in prints])
     block = 1024
     for start in range(0, len(prints), block):
         cosines = vectors[start : start + block] @ vectors[: start + block].T
