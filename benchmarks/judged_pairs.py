@@ -74,16 +74,18 @@ async def run(uri: str, seed: int) -> dict[str, Any]:
             )  # fmt: skip
             judged = await asyncio.gather(*(_judged(group, ctx) for group in groups.values()))
     flags: dict[str, list[bool]] = defaultdict(list)
+    poor: Counter[str] = Counter()
     failed: Counter[str] = Counter()
     for row, score in (one for group in judged for one in group):
         if isinstance(score, Score):
             flags[row.made].append(score.value < JudgeScorer.default_threshold)
+            poor[row.made] += dict(score.parts).get("question") == 0.0
         elif isinstance(score, ModelError):
             failed[score.error_code] += 1
         else:
             raise score
     rejected = {made: f"{sum(flags[made])} of {len(flags[made])}" for made in SAMPLE}
-    return {"model": uri, "rejected": rejected, "not judged": dict(failed)}
+    return {"model": uri, "rejected": rejected, "poor questions": dict(poor), "not judged": dict(failed)}
 
 
 async def _judged(group: list[Row], ctx: StageContext) -> list[tuple[Row, Score | Exception]]:

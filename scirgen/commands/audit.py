@@ -173,6 +173,7 @@ def _lacks(gate: Gate, row: QARow, group: QAGroup) -> str:
         "dataset": bool(group.title),
         "context": bool(group.context or row.evidence),
         "evidence": bool(row.evidence),
+        "scores": False,
         "sources": bool(row.evidence) and all(s.document_id in group.sources for s in row.evidence),
     }
     missing = next((need for need in gate.needs if not has[need]), None)

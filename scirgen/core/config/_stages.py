@@ -238,7 +238,10 @@ class GenerateConfig(Section):
         default=8, ge=1, description="number of types chosen for a dataset without a usable paper, one pair each"
     )
     types_per_call: int = Field(
-        default=8, ge=1, description="largest number of types per call, for strategies that write several at once"
+        default=18,
+        ge=1,
+        description="largest number of types per call, for strategies that write several at once; a call does not see the "
+        "questions of another, so a lower number gives more rows that ask nearly the same",
     )
     evidence: Literal["numbers", "quotes"] = Field(
         default="numbers",

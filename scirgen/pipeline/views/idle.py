@@ -36,7 +36,7 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
     config = ctx.config
     return {
         "gates": [g.code for g in select_gates(config, ctx.registry) if g.in_force(config)],
-        "after_scores": [g.code for g in select_gates(config, ctx.registry) if g.compares],
+        "after_scores": [g.code for g in select_gates(config, ctx.registry) if g.after_scores],
         "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies),
         "configured": list(config.filter.faithfulness),
         "scorers": list(scorer_names(ctx)),

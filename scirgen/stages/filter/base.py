@@ -58,9 +58,9 @@ class Gate(ABC):
         order: gates run by rising order: what costs nothing first, what calls a model later.
         default_threshold: None where the gate has none.
         on_by_default: whether it runs when ``config.filter.gates`` is empty.
-        compares: whether it compares pairs with each other. Such gates run after the scores, so that no pair is left out for another
-            one that is rejected itself.
-        needs: what must be there for a verdict: "answer", "type", "dataset", "context", "sources", "evidence", and the models
+        after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out for another
+            one that is rejected itself, or it reads a score.
+        needs: what must be there for a verdict: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the models
             it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where it asks a model.
         prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """
@@ -70,7 +70,7 @@ class Gate(ABC):
     order: ClassVar[int] = 50
     default_threshold: ClassVar[float | None] = None
     on_by_default: ClassVar[bool] = True
-    compares: ClassVar[bool] = False
+    after_scores: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness, then gates that compare pairs.
+"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness, then gates that compare pairs or read a score.
 
 Near-duplicates across datasets are found by release, which sees the whole run."""
 
@@ -72,9 +72,9 @@ class FilterStage(Stage):
         material = material_of(item, tuple(p for p in pairs if p.round != round_))
         found = _Outcome(ctx)
         gates = select_gates(ctx.config, ctx.registry)
-        single = await _gated(candidates, [g for g in gates if not g.compares], material, found)
+        single = await _gated(candidates, [g for g in gates if not g.after_scores], material, found)
         faithful = await _faithful(single, material, found)
-        accepted = await _gated(faithful, [g for g in gates if g.compares], material, found)
+        accepted = await _gated(faithful, [g for g in gates if g.after_scores], material, found)
         # Accepted pairs keep the provenance of their generation: the store knows which item of this stage let them pass.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
 
@@ -106,7 +106,7 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 
 
 def select_gates(config: Config, registry: Registry) -> list[Gate]:
-    """The gates in force, in the order they run: cheapest first, and last those that compare pairs.
+    """The gates in force, in the order they run: cheapest first, and last those that compare pairs or read a score.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
@@ -120,7 +120,7 @@ def select_gates(config: Config, registry: Registry) -> list[Gate]:
 
 
 def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
-    return gate.compares, bool(gate.models()), gate.order, gate.code
+    return gate.after_scores, bool(gate.models()), gate.order, gate.code
 
 
 def _enabled(gate: Gate, config: Config) -> bool:

@@ -1,12 +1,15 @@
 """The paper's way of generating (ScIRGen, section 2.2): one call writes the pairs of several types from the whole material.
 
-The material comes first and is the same in every call about a dataset, so that a server's prefix cache can serve it.
+Questions about the data and about papers are asked for in calls of their own: the first sees the record alone, so that neither repeats the
+other. The material comes first, so that a server's prefix cache can serve it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
@@ -29,7 +32,7 @@ class JointStrategy:
     """One structured call for up to ``generate.types_per_call`` types; a wish that the material cannot carry is declined."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     prompts: ClassVar[tuple[str, ...]] = ("joint",)
     writes_together: ClassVar[bool] = True
 
@@ -37,12 +40,18 @@ class JointStrategy:
         """As many drafts or discards as there are wishes."""
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
-        results: list[Draft | Discard] = []
         wanted = [k for k in task.kinds if any(w.kind is not None and w.kind.id == k.id for w in task.wishes)]
+        calls: list[Coroutine[object, object, list[Draft | Discard]]] = []
         for kinds in in_groups(wanted, ctx.config.generate.types_per_call):
             wishes = [w for k in kinds for w in task.wishes if w.kind is not None and w.kind.id == k.id]
-            results += await self._ask(task, shown, wishes, ctx)
-        return results
+            about_data = [w for w in wishes if w.about == "dataset"]
+            others = [w for w in wishes if w.about != "dataset"]
+            calls += [
+                self._ask(task, part, asked, ctx)
+                for part, asked in ((replace(shown, papers=()), about_data), (shown, others))
+                if asked
+            ]
+        return [one for part in await asyncio.gather(*calls) for one in part]
 
     async def _ask(self, task: Task, shown: Material, wishes: list[Wish], ctx: StageContext) -> list[Draft | Discard]:
         quotes = ctx.config.generate.evidence == "quotes"

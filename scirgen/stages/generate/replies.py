@@ -35,6 +35,7 @@ class CitedPair(BaseModel):
 
     model_config = _CONFIG
     evidence: list[int] = Field(description="numbers of the lines")
+    which: str = Field(default="", description="what the question must name")
     question: str
     answer: str
 
@@ -44,6 +45,7 @@ class QuotedPair(BaseModel):
 
     model_config = _CONFIG
     evidence: list[str] = Field(description="the lines, copied character for character")
+    which: str = Field(default="", description="what the question must name")
     question: str
     answer: str
 

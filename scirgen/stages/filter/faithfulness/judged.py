@@ -64,8 +64,8 @@ class JudgedPair(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     number: int = Field(description="the pair's number")
-    verdict: Literal["supported", "contradicted", "not_stated"]
-    claim: str = Field(default="", description='the claim that fails; "" where the answer is supported')
+    verdict: Literal["supported", "contradicted", "not_stated", "unclear", "ill_posed"]
+    claim: str = Field(default="", description='the claim that fails, or what the question lacks; "" where supported')
 
 
 class JudgeReply(BaseModel):
@@ -78,6 +78,7 @@ class JudgeReply(BaseModel):
 class JudgeScorer:
     """1 where a model says that the evidence supports every claim of the answer, else 0; ``detail`` has the claim that fails.
 
+    The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it.
     Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs a call. With ``combine: all`` only pairs that passed the scorers
     before it are judged.
     """
@@ -87,7 +88,7 @@ class JudgeScorer:
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found: dict[str, Score | Exception] = {}
@@ -113,10 +114,11 @@ class JudgeScorer:
         return {
             pair.id: Score(
                 name=self.name,
-                value=float(given[n].verdict == "supported"),
+                value=float(given[n].verdict not in _UNSUPPORTED),
                 model=str(judge.identity),
                 prompt_hash=prompt.hash,
                 detail=_said(given[n]),
+                parts=_question(given[n]),
             )
             if n in given
             else ModelError(f"the judge said nothing of pair {n}", code="no_verdict")
@@ -124,9 +126,17 @@ class JudgeScorer:
         }
 
 
+_UNSUPPORTED = {"contradicted": "contradicted by the evidence", "not_stated": "not stated in the evidence"}
+_POOR = {"unclear": "the question does not say what it means", "ill_posed": "the question is ill-posed"}
+
+
 def _said(verdict: JudgedPair) -> str:
-    if verdict.verdict == "supported":
+    what = {**_UNSUPPORTED, **_POOR}.get(verdict.verdict, "")
+    if not what:
         return "every claim is supported"
     claim = " ".join(verdict.claim.split())[:200]
-    what = "contradicted by the evidence" if verdict.verdict == "contradicted" else "not stated in the evidence"
     return f"{what}: {claim}" if claim else what
+
+
+def _question(verdict: JudgedPair) -> tuple[tuple[str, float], ...]:
+    return () if verdict.verdict in _UNSUPPORTED else (("question", float(verdict.verdict not in _POOR)),)

@@ -21,7 +21,7 @@ class DuplicateGate(Gate):
         "their numbers must be the same, and no name, thing or direction may be exchanged)."
     )
     order: ClassVar[int] = 100
-    compares: ClassVar[bool] = True
+    after_scores: ClassVar[bool] = True
     version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.8
 
@@ -49,7 +49,7 @@ class SameFactGate(Gate):
         "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the evidence may be exchanged)."
     )
     order: ClassVar[int] = 101
-    compares: ClassVar[bool] = True
+    after_scores: ClassVar[bool] = True
     version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.55
     needs: ClassVar[tuple[str, ...]] = ("answer", "evidence")

@@ -32,6 +32,7 @@ from scirgen.stages.filter.faithfulness.semantic import (
 )
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows, passages, rank
+from scirgen.stages.filter.gates.judged import PoorQuestionGate
 from scirgen.stages.filter.stage import check_filter
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
@@ -297,6 +298,28 @@ async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(mak
     assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, 1.0]
     assert isinstance(scores[1], Score) and scores[1].detail == "contradicted by the evidence: because of volcanoes"
     assert len(judge.asked) == 2 and judge.asked[0].count(DESCRIPTION) == 1  # shared evidence is shown once
+
+
+async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> None:
+    class Strict(Judge):
+        async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
+            verdicts = [
+                {"number": 1, "verdict": "unclear", "claim": "which years"},
+                {"number": 2, "verdict": "ill_posed", "claim": ""},
+                {"number": 3, "verdict": "supported"},
+            ]
+            return Answer(reply.model_validate({"verdicts": verdicts}), "", "key")
+
+    ctx = make_ctx(None)
+    ctx.judge_session = Strict()  # type: ignore[assignment]
+    pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "more snowfall")]
+    scores = [s for s in await JudgeScorer().score(pairs, MATERIAL, ctx) if isinstance(s, Score)]
+    assert [s.value for s in scores] == [1.0, 1.0, 1.0]  # a poor question's answer is supported all the same
+    judged = [p.model_copy(update={"scores": (s,)}) for p, s in zip(pairs, scores, strict=True)]
+    verdicts = await PoorQuestionGate().check([*judged, pair()], MATERIAL, ctx)
+    assert [v.accept for v in verdicts] == [False, False, True, True]
+    assert verdicts[0].reason == "the question does not say what it means: which years"
+    assert not PoorQuestionGate().in_force(make_ctx(None, faithfulness=["shift"]).config)
 
 
 async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:

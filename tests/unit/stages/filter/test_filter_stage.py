@@ -149,7 +149,9 @@ def test_select_gates_orders_cheap_before_models_and_honours_switches(make_ctx: 
     ctx = make_ctx(gate_options={"pointing": {"enabled": False}})
     gates = select_gates(ctx.config, ctx.registry)
     assert "pointing" not in {g.code for g in gates}
-    assert [(g.compares, bool(g.models())) for g in gates] == sorted((g.compares, bool(g.models())) for g in gates)
+    assert [(g.after_scores, bool(g.models())) for g in gates] == sorted(
+        (g.after_scores, bool(g.models())) for g in gates
+    )
     assert gates[0].code == "schema"
 
 

@@ -25,7 +25,7 @@ def evidence(shown: str, *texts: str) -> list[int]:
 
 def declining(prompt, n):
     """Every wish declined."""
-    return {f"p{i}": {"declined": "nothing there"} for i in range(1, 60)}
+    return {f"p{i}": {"declined": "nothing there"} for i in range(1, 91)}
 
 
 def writing(question: str, answer: str, *texts: str):
@@ -44,15 +44,18 @@ async def run(item: WorkItem, rule, *, pack="standard", **config):
 
 
 ALONE = {"types_per_call": 1}
+PAPERS = {"pairs_about_data": 0, "pairs_per_type": 5}
+"""Of each type, five pairs in one call."""
 
 
 def one(type_id: str, **config) -> WorkItem:
-    config = {**config, "generate": {**ALONE, **config.get("generate", {})}}
+    config = {**config, "generate": {**ALONE, **PAPERS, **config.get("generate", {})}}
     return next(i for i in items(**config) if i.key == f"ds-1|{type_id}")
 
 
 def test_items_of_a_dataset_with_papers_are_groups_of_types():
-    made = items()
+    assert [i.key for i in items()] == ["ds-1|verification..request_directive"]
+    made = items(generate={"types_per_call": 8})
     assert [i.key for i in made] == ["ds-1|verification..quantification", "ds-1|definition..goal_orientation", "ds-1|instrumental_procedural..request_directive"]  # fmt: skip
     assert {(i.parameters["about_data"], i.parameters["count"]) for i in made} == {(2, 3)}
     assert len(items(generate=ALONE)) == len({i.salt for i in items(generate=ALONE)}) == 18
@@ -130,9 +133,17 @@ async def test_the_record_is_shown_field_by_field_without_people():
     assert not any(word in shown for word in ("BOB", "NSF", "文本"))
 
 
+async def test_calls_about_the_data_and_about_papers_are_apart():
+    (item,) = items()
+    _, chat = await run(item, declining)
+    data, papers = ("\n".join(m for _, m in p.messages) for p in chat.prompts)
+    assert "about the data;" in data and "about what a paper did" not in data and "However, gauges" not in data
+    assert "about what a paper did" in papers and "about the data;" not in papers and "However, gauges" in papers
+
+
 async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
     prompts = []
-    for item in items():
+    for item in items(generate={**PAPERS, "types_per_call": 8}):
         prompts += (await run(item, declining))[1].prompts
     texts = ["\n".join(m for _, m in p.messages) for p in prompts]
     same = texts[0][: next(i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1)]
@@ -142,7 +153,7 @@ async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
 async def test_what_answers_a_pair_says_what_it_is_about():
     other = Dataset(id="ds-0a", title="Another")
     shared = {"10.1/p": (DATASET, Dataset(id="ds-2", title="Wind of the Third Pole"))}
-    (item, *_) = items(shared=shared)
+    (item, *_) = items(shared=shared, generate=PAPERS)
     of_paper, chat = await run(item, writing("Why are gauges sparse?", "Access.", "However, gauges", "Title:"))
     assert (of_paper.outputs[0].about, of_paper.outputs[0].dataset_ids) == ("paper", ("ds-1", "ds-2"))
     assert "Wind of the Third Pole" in chat.prompts[0].messages[-1][1]
