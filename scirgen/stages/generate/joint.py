@@ -26,6 +26,10 @@ _CHARS_PER_TOKEN = 4
 _DEFAULT_CONTEXT = 8192
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
+_CONTEXT_A_TYPE = 1500
+"""Tokens of context that a type needs beside the material, for its instructions and up to five pairs: a small context takes more calls."""
+_PAIR_TOKENS = {"numbers": 160, "quotes": 320}
+"""Room of a reply for each pair."""
 
 
 class JointStrategy:
@@ -42,7 +46,8 @@ class JointStrategy:
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
         wanted = [k for k in task.kinds if any(w.kind is not None and w.kind.id == k.id for w in task.wishes)]
         calls: list[Coroutine[object, object, list[Draft | Discard]]] = []
-        for kinds in in_groups(wanted, ctx.config.generate.types_per_call):
+        fitting = (ctx.chat.capabilities.context_tokens or math.inf) // _CONTEXT_A_TYPE
+        for kinds in in_groups(wanted, int(max(1, min(fitting, ctx.config.generate.types_per_call)))):
             wishes = [w for k in kinds for w in task.wishes if w.kind is not None and w.kind.id == k.id]
             about_data = [w for w in wishes if w.about == "dataset"]
             others = [w for w in wishes if w.about != "dataset"]
@@ -60,7 +65,8 @@ class JointStrategy:
         reply = pairs_reply(kinds, ctx.taxonomies.wording.of(ctx.config.language), len(shown.lines), quotes=quotes)
         names = ",".join(dict.fromkeys(k.id for k in kinds))
         try:
-            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, task.round))
+            room = max(prompt.sampling.max_tokens, _PAIR_TOKENS[ctx.config.generate.evidence] * len(wishes))
+            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, task.round), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             return [Discard(k, error.error_code, error.message, prompt=prompt) for k in kinds]
         return [_draft(answer.value, n, w, shown, prompt, answer.reply_key) for n, w in enumerate(wishes, 1)]

@@ -134,11 +134,16 @@ async def test_the_record_is_shown_field_by_field_without_people():
 
 
 async def test_calls_about_the_data_and_about_papers_are_apart():
-    (item,) = items()
-    _, chat = await run(item, declining)
+    _, chat = await run(one("verification", generate={"pairs_about_data": 2}), declining)
     data, papers = ("\n".join(m for _, m in p.messages) for p in chat.prompts)
     assert "about the data;" in data and "about what a paper did" not in data and "However, gauges" not in data
     assert "about what a paper did" in papers and "about the data;" not in papers and "However, gauges" in papers
+
+
+async def test_a_small_context_takes_more_calls():
+    (item,) = items()
+    _, chat = await run(item, declining)  # 8,192 tokens
+    assert len(chat.prompts) == 2 * 4
 
 
 async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
