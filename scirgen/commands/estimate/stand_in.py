@@ -21,7 +21,7 @@ _FENCE = re.compile(r"<(data-[0-9a-f]{8,64})>\n(.*?)\n</\1>", re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'])|\n+")
 _NUMBERED = re.compile(r"^[ \t]*\[?(\d{1,4})[\]\).:][ \t]*(.*)$", re.M)
 _LABEL = re.compile(r"^\s*\[?\d{1,4}[\]\).:]\s*")
-_THROWN = re.compile(r"remove|reject|discard|drop")
+_THROWN = re.compile(r"remove|reject|discard|drop|faults")
 _STEMS = re.compile(r"Typical beginnings: (.+)")
 _ANY_STEMS = ("What is known about ...", "How does ... relate to ...", "Why does ...")
 _QUANTITY = re.compile(r"\d+(?:[.,]\d+)?\s?[A-Za-z%°]+")
@@ -44,9 +44,9 @@ def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
     return tokens, logprobs, offsets
 
 
-_EACH_ASKED = frozenset({"verdicts", "answers"})
-_ASKED = re.compile(r"^[pq](\d+) \(", re.MULTILINE)
-"""Lists of which a reply has one entry for each numbered pair or question of the prompt."""
+_EACH_ASKED = frozenset({"answers"})
+_ASKED = re.compile(r"^q(\d+) \(", re.MULTILINE)
+"""Lists of which a reply has one entry for each numbered question of the prompt."""
 
 
 def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
@@ -124,15 +124,13 @@ class Plausible:
         return self._string(schema, name, about or self.sentence()) if kind == "string" else None
 
     def _about_asked(self, number: int, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-        """The reply's entry for one numbered question or pair; a judge finds it supported, unless replies are
-        sparse."""
-        made = {**self._object(schema, root), "number": number}
-        if "verdict" in made:
-            made["verdict"] = "contradicted" if self.lean == "sparse" else "supported"
-        return made
+        """The reply's entry for one numbered question."""
+        return {**self._object(schema, root), "number": number}
 
     def choice(self, options: list[Any]) -> Any:
-        """One of the options."""
+        """One of the options; a judge finds a pair supported, unless replies are sparse."""
+        if "supported" in options and "contradicted" in options:
+            return "contradicted" if self.lean == "sparse" else "supported"
         leaning = [o for o in options if bool(_NO.fullmatch(str(o))) == (self.lean == "sparse")]
         return self.rng.choice(leaning if self.lean != "usual" and leaning else options)
 

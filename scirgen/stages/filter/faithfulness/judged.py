@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
@@ -59,20 +59,33 @@ class EntailmentScorer:
         return scores
 
 
-class JudgedPair(BaseModel):
-    """The verdict on one pair."""
+JudgeVerdict = Literal["supported", "contradicted", "not_stated", "unclear", "ill_posed"]
+
+
+class Fault(BaseModel):
+    """What is wrong with one pair."""
 
     model_config = ConfigDict(extra="forbid")
     number: int = Field(description="the pair's number")
-    verdict: Literal["supported", "contradicted", "not_stated", "unclear", "ill_posed"]
-    claim: str = Field(default="", description='the claim that fails, or what the question lacks; "" where supported')
+    fault: str = Field(description="the claim that fails, or what the question lacks")
 
 
 class JudgeReply(BaseModel):
-    """The verdicts on all pairs of a call."""
+    """The verdicts on all pairs of a call: ``p1``, ``p2``..., then ``faults`` of those that are not supported."""
 
-    model_config = ConfigDict(extra="forbid")
-    verdicts: list[JudgedPair]
+    model_config = ConfigDict(extra="ignore")
+
+    def of(self, number: int) -> tuple[JudgeVerdict | None, str]:
+        """The verdict on pair ``number``, counted from 1, and what is wrong with it; None where the reply leaves it out."""
+        faults: list[Fault] = getattr(self, "faults", [])
+        said = next((f.fault for f in faults if f.number == number), "")
+        return getattr(self, f"p{number}", None), " ".join(said.split())[:200]
+
+
+def judge_reply(count: int) -> type[JudgeReply]:
+    """`JudgeReply` for so many pairs. A field a pair takes a third of the tokens of an object a pair."""
+    fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in range(1, count + 1)}
+    return create_model("JudgeReply", __base__=JudgeReply, **fields, faults=(list[Fault], []))
 
 
 class JudgeScorer:
@@ -105,38 +118,34 @@ class JudgeScorer:
         ]
         prompt = ctx.prompt("judge").render(evidence=batch.lines, pairs=listed)
         try:
-            reply = await judge.ask(prompt, JudgeReply, seed=ctx.seed("judge", *(p.id for p in batch.pairs)))
+            seed = ctx.seed("judge", *(p.id for p in batch.pairs))
+            reply = await judge.ask(prompt, judge_reply(len(batch.pairs)), seed=seed)
         except ScirgenError as error:
             if error.fatal:
                 raise
             return {pair.id: error for pair in batch.pairs}
-        given = {v.number: v for v in reply.value.verdicts}
-        return {
-            pair.id: Score(
+        found: dict[str, Score | Exception] = {}
+        for n, pair in enumerate(batch.pairs, 1):
+            verdict, fault = reply.value.of(n)
+            if verdict is None:
+                found[pair.id] = ModelError(f"the judge said nothing of pair {n}", code="no_verdict")
+                continue
+            found[pair.id] = Score(
                 name=self.name,
-                value=float(given[n].verdict not in _UNSUPPORTED),
+                value=float(verdict not in _UNSUPPORTED),
                 model=str(judge.identity),
                 prompt_hash=prompt.hash,
-                detail=_said(given[n]),
-                parts=_question(given[n]),
+                detail=f"{_SAID[verdict]}: {fault}" if fault and verdict != "supported" else _SAID[verdict],
+                parts=() if verdict in _UNSUPPORTED else (("question", float(verdict == "supported")),),
             )
-            if n in given
-            else ModelError(f"the judge said nothing of pair {n}", code="no_verdict")
-            for n, pair in enumerate(batch.pairs, 1)
-        }
+        return found
 
 
-_UNSUPPORTED = {"contradicted": "contradicted by the evidence", "not_stated": "not stated in the evidence"}
-_POOR = {"unclear": "the question does not say what it means", "ill_posed": "the question is ill-posed"}
-
-
-def _said(verdict: JudgedPair) -> str:
-    what = {**_UNSUPPORTED, **_POOR}.get(verdict.verdict, "")
-    if not what:
-        return "every claim is supported"
-    claim = " ".join(verdict.claim.split())[:200]
-    return f"{what}: {claim}" if claim else what
-
-
-def _question(verdict: JudgedPair) -> tuple[tuple[str, float], ...]:
-    return () if verdict.verdict in _UNSUPPORTED else (("question", float(verdict.verdict not in _POOR)),)
+_UNSUPPORTED = frozenset({"contradicted", "not_stated"})
+_SAID: dict[JudgeVerdict, str] = {
+    "supported": "every claim is supported",
+    "contradicted": "contradicted by the evidence",
+    "not_stated": "not stated in the evidence",
+    "unclear": "the question does not say what it means",
+    "ill_posed": "the question is ill-posed",
+}

@@ -281,13 +281,11 @@ class Judge:
 
     async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
         self.asked.append(prompt.messages[-1][1])
-        verdicts = [
-            {"number": n, "verdict": "supported"}
-            if "snowfall" in part.partition("Answer:")[2]
-            else {"number": n, "verdict": "contradicted", "claim": "because of volcanoes"}
-            for n, part in enumerate(re.split(r"^p\d+ ", self.asked[-1], flags=re.M)[1:], 1)
-        ]
-        return Answer(reply.model_validate({"verdicts": verdicts}), "", "key")
+        parts = dict(enumerate(re.split(r"^p\d+ ", self.asked[-1], flags=re.M)[1:], 1))
+        wrong = [n for n, part in parts.items() if "snowfall" not in part.partition("Answer:")[2]]
+        said = {f"p{n}": "contradicted" if n in wrong else "supported" for n in parts}
+        faults = [{"number": n, "fault": "because of volcanoes"} for n in wrong]
+        return Answer(reply.model_validate({**said, "faults": faults}), "", "key")
 
 
 async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(make_ctx: MakeCtx) -> None:
@@ -303,17 +301,15 @@ async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(mak
 async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> None:
     class Strict(Judge):
         async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
-            verdicts = [
-                {"number": 1, "verdict": "unclear", "claim": "which years"},
-                {"number": 2, "verdict": "ill_posed", "claim": ""},
-                {"number": 3, "verdict": "supported"},
-            ]
-            return Answer(reply.model_validate({"verdicts": verdicts}), "", "key")
+            said = {"p1": "unclear", "p2": "ill_posed", "p3": "supported"}
+            return Answer(reply.model_validate({**said, "faults": [{"number": 1, "fault": "which years"}]}), "", "key")
 
     ctx = make_ctx(None)
     ctx.judge_session = Strict()  # type: ignore[assignment]
     pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "more snowfall")]
-    scores = [s for s in await JudgeScorer().score(pairs, MATERIAL, ctx) if isinstance(s, Score)]
+    *rated, left_out = await JudgeScorer().score([*pairs, pair(answer="hail")], MATERIAL, ctx)
+    scores = [s for s in rated if isinstance(s, Score)]
+    assert isinstance(left_out, ModelError) and left_out.error_code == "no_verdict"
     assert [s.value for s in scores] == [1.0, 1.0, 1.0]  # a poor question's answer is supported all the same
     judged = [p.model_copy(update={"scores": (s,)}) for p, s in zip(pairs, scores, strict=True)]
     verdicts = await PoorQuestionGate().check([*judged, pair()], MATERIAL, ctx)
