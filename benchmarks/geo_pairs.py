@@ -16,6 +16,10 @@ from scirgen.core.fingerprint import digest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+"""An element's name follows: "<1 km2 ... (>" is no tag."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """A released pair; ``kind`` is ScIRGen-Geo's name of the question type."""
@@ -89,4 +93,4 @@ def _context(record: dict[str, Any]) -> str:
 
 
 def _flat(text: object) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", str(text or ""))).strip()
+    return re.sub(r"\s+", " ", _TAG.sub(" ", str(text or ""))).strip()

@@ -8,46 +8,60 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import zip_longest
 from typing import Final
 
 _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
 """Character for character, so that offsets stay."""
 
 _UNIT = (
-    r"%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
+    r"m\.\s?y\.|Myr\b|Ma\b|kyr\b|ka\b|%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
     r"|ppmv?|ppbv?|DU|[mkμµn]?g|t|ha|mu|[kcmdμµn]?m(?:[23²³]|\^[23])?|[mμµ]?mol|[mμµ]?[lL]|K|s|h|d)(?![A-Za-z0-9_°])"
     r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|hour|day|week|month|year|decade|degree"
     r"|gram|kilogram|hectare|litre|liter)s?\b|min\b"
 )
-_WORDS_OF_SIZE: Final = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_WORDS_OF_SIZE: Final = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "万": 4, "亿": 8}
 _FIGURE = re.compile(
     r"(?<![A-Za-z0-9_.])(?P<sign>(?<![\d)\]}%°])[+-]\s?(?=\d))?"
-    r"(?P<digits>\d+\s?/\s?\d+(?![\d/])|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])"
+    r"(?P<digits>\d+\s?/\s?\d+(?![\d/])|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)"
     r"|\d{1,3}(?:(?:[\u00a0\u2009\u202f]\d{3})+|(?: \d{3}){2,})(?!\d)|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)"
-    r"(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)?\s?[-+]?\s?\d+|[eE][-+]?\d+(?![A-Za-z0-9_])|\s(?:thousand|million|billion|trillion)\b)?"
+    r"(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)?\s?[-+]?\s?\d+|[eE][-+]?\d+(?![A-Za-z0-9_])"
+    r"|(?<=\.\d\d)\s?[eE]\s?-\s?[1-3]\d(?![A-Za-z0-9_.]|\s?°?\s?[EWNS])"
+    r"|\s(?:thousand|million|billion|trillion)\b|\s?[万亿])?"
     rf"(?:[ \u00a0\u2009-]?(?P<unit>{_UNIT}))?"
 )
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)")
 _SUPERSCRIPT = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _PLAIN = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_SPOILT_RANGE = re.compile(r"(?<=(?<!\d)\d{4})e(?=\d{4}(?!\d))")
+"""Text layers of PDFs write the dash of "1981-2100" so."""
+_GLUED = re.compile(r"(?<=[A-Za-z_])\d+(?:\.\d+)?")
+_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]*\d)")
+_STEPS: Final = {
+    "half-hour": (30, "min"), "half an hour": (30, "min"), "half-hourly": (30, "min"), "hourly": (1, "h"), "daily": (1, "d"),
+    "weekly": (1, "week"), "monthly": (1, "month"), "yearly": (1, "year"), "annual": (1, "year"), "annually": (1, "year"),
+}  # fmt: skip
+"""Steps of time in words."""
+_STEP = re.compile(rf"\b(?:{'|'.join(sorted(_STEPS, key=len, reverse=True)).replace('-', '[ -]')})\b", re.IGNORECASE)
+_COMMA = re.compile(r"\s?(?:,|，|、|;|,? and|,? or)\s?")
 _RANGE = re.compile(r"\s?(?:-|to|and|or)\s?")
 _LENGTHS: Final = {"nm": 1e-9, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3}
 _TIMES: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "week": 604800.0}
+_CALENDAR: Final = {"month": 1.0, "year": 12.0, "decade": 120.0, "ka": 12e3, "Ma": 12e6}
 _MASSES: Final = {"μg": 1e-6, "mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6}
 _AREAS: Final = {"cm2": 1e-4, "m2": 1.0, "ha": 1e4, "km2": 1e6}
 _VOLUMES: Final = {"mL": 1e-6, "cm3": 1e-6, "L": 1e-3, "m3": 1.0, "km3": 1e9}
 _PRESSURES: Final = {"Pa": 1.0, "hPa": 1e2, "mbar": 1e2, "kPa": 1e3, "bar": 1e5, "MPa": 1e6}
 _POWERS: Final = {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9}
-_SCALES: Final = (_LENGTHS, _TIMES, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS)
+_SCALES: Final = (_LENGTHS, _TIMES, _CALENDAR, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS)
 _LONG: Final = {
     "millimeter": "mm", "millimetre": "mm", "centimeter": "cm", "centimetre": "cm", "meter": "m", "metre": "m",
     "kilometer": "km", "kilometre": "km", "second": "s", "minute": "min", "hour": "h", "day": "d", "percent": "%",
     "squaremeter": "m2", "squaremetre": "m2", "squarekilometer": "km2", "squarekilometre": "km2", "cubicmeter": "m3",
-    "cubicmetre": "m3", "cubickilometer": "km3", "cubickilometre": "km3", "ml": "mL", "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L", "litre": "L", "l": "L",
+    "cubicmetre": "m3", "cubickilometer": "km3", "cubickilometre": "km3", "m.y.": "Ma", "myr": "Ma", "kyr": "ka", "ml": "mL", "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L", "litre": "L", "l": "L",
 }  # fmt: skip
 
 
@@ -107,6 +121,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     """The numbers written in digits, in order."""
     found: list[Quantity] = []
     plain = _SUPERSCRIPT.sub(lambda m: m.group().translate(_PLAIN), text).translate(_ORDINARY)
+    plain = _SPOILT_RANGE.sub("-", plain)
     for match in _FIGURE.finditer(plain):
         value, decimals = _value(match["digits"])
         if value is None:
@@ -150,7 +165,7 @@ def _power(written: str) -> int:
     size = _WORDS_OF_SIZE.get(written.strip())
     if size is not None:
         return size
-    power = re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", written).lstrip("eE"))
+    power = re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", written))
     return int(power) if len(power) <= 4 else _LARGEST_POWER + 1
 
 
@@ -179,6 +194,7 @@ class Stated:
 
     found: tuple[Quantity, ...]
     values: frozenset[float]
+    steps: tuple[Quantity, ...]
 
     def holds(self, claimed: Quantity) -> bool:
         """Whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
@@ -186,46 +202,93 @@ class Stated:
         A sign said in words ("lowered by 1.55 %" for -1.55 %) counts; an opposite written sign does not.
         """
         return (
-            any(_same(claimed, known) for known in self.found)
+            any(_same(claimed, known) for known in (*self.found, *self.steps))
             or any(_rounds(abs(claimed.value), value, claimed.places) for value in self.values)
+            or (
+                claimed.unit == "%"
+                and any(_rounds(abs(claimed.value), 100 * v, claimed.places) for v in self.values if 0 < v < 1)
+            )
             or self._derives(claimed)
         )
 
     def _derives(self, claimed: Quantity) -> bool:
-        """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m."""
-        if not claimed.unit or claimed.signed:
+        """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m.
+
+        The two stand near each other. Without a unit only numbers of four digits count: a smaller one is soon met by chance.
+        """
+        if claimed.signed or claimed.year or not (claimed.unit or claimed.value >= _LARGE):
             return False
-        span = claimed.unit in ("year", "years")
-        like = [q for q in self.found if q.unit == claimed.unit or (span and q.year)][:12]
-        places = max((q.decimals for q in like), default=0)
-        return any(
-            math.isclose(abs(claimed.value), round(value, places), rel_tol=1e-9)
-            for a, b in combinations(like, 2)
-            for value in (
-                abs(abs(a.value) - abs(b.value)),
-                abs(a.value) + abs(b.value),
-                abs(a.value - b.value) + 1
-                if a.year and b.year
-                else math.inf,  # "17 years" of 1998 to 2014, both counted
-            )
-        )
+        span = claimed.unit == "year"
+        like = [q for q in self.found if q.unit == claimed.unit or (span and q.year)]
+        near = [(a, b) for i, a in enumerate(like) for b in like[i + 1 : i + _NEAREST]]
+        return any(_follows(abs(claimed.value), a, b) for a, b in near)
+
+
+_LARGE = 1000
+_NEAREST = 12
+"""Two numbers that are summed up stand among so many of their unit."""
+
+
+def _follows(claimed: float, a: Quantity, b: Quantity) -> bool:
+    places = max(a.decimals, b.decimals)
+    one, other = abs(a.value), abs(b.value)
+    values = [abs(one - other), one + other]
+    if a.year and b.year:
+        values.append(abs(one - other) + 1)  # "17 years" of 1998 to 2014, both counted
+    return any(math.isclose(claimed, round(value, places), rel_tol=1e-9) for value in values)
 
 
 @lru_cache(maxsize=512)
 def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     found = quantities(text)
-    runs = frozenset(re.findall(r"\w+", text.lower()))
-    values = {value for word, value in words if word.lower() in runs or (not word.isalnum() and _stands(word, text))}
+    values = set(_in_words(text, dict(words)))
+    # "Ts_40 cm", "1:10 000"
+    values.update(float(n) for n in _GLUED.findall(text))
+    values.update(float(n.replace(" ", "")) for n in _SPACED.findall(text))
     # "3,5" may be a decimal or a list, and "1/30" also states 1 and 30; "2,400" is a list only in brackets.
     several = (q for q in found if re.search(r"[/,]|\d\s\d", q.text))
     listed = (q for q in several if text[max(q.start - 1, 0)] in "[({" or not _THOUSANDS.match(q.text))
     values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
-    return Stated(found, frozenset(values))
+    values.update(_listed(found, text))
+    steps = tuple(_step(m) for m in _STEP.finditer(text))
+    return Stated(found, frozenset(values), steps)
+
+
+def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
+    """How many numbers each list of them has: "days 170, 173 and 176" are three."""
+    length = 1
+    for one, other in zip_longest(found, found[1:]):
+        if other is not None and _COMMA.fullmatch(text[one.end : other.start]):
+            length += 1
+        else:
+            yield from [float(length)] if length > 2 else []
+            length = 1
+
+
+def _step(match: re.Match[str]) -> Quantity:
+    value, unit = _STEPS[match.group().lower().replace("half ", "half-").replace("half-an", "half an")]
+    return Quantity(match.group(), match.start(), match.end(), match.end(), float(value), unit=unit)
 
 
 def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated:
     """The numbers that a text states, in digits or in the language's words."""
     return _stated(text, tuple((number_words or {}).items()))
+
+
+def _in_words(text: str, number_words: Mapping[str, float]) -> Iterator[float]:
+    """Numbers said in words: each word's, and those of "ninety-nine", "two hundred" and "four and a half"."""
+    runs = re.findall(r"\w+", text.lower())
+    values = {word.lower(): value for word, value in number_words.items()}
+    yield from (value for word, value in values.items() if not word.isalnum() and _stands(word, text))
+    known = [(at, values[run]) for at, run in enumerate(runs) if run in values]
+    for (at, value), (next_at, following) in zip_longest(known, known[1:], fillvalue=(-1, 0.0)):
+        yield value
+        if next_at == at + 1 and following >= 100 > value:
+            yield value * following
+        elif (next_at == at + 1 and 20 <= value < 100 and 1 <= following < 10) or (
+            at < next_at <= at + 3 and following == 0.5 and value >= 1
+        ):
+            yield value + following
 
 
 def _stands(words: str, text: str) -> bool:
@@ -254,5 +317,5 @@ def _same(claimed: Quantity, known: Quantity) -> bool:
 def _rounds(claimed: float, known: float, decimals: int) -> bool:
     if math.isclose(claimed, known, rel_tol=1e-9):
         return True
-    # Rounding counts where digits of the known number were left out, and not where 4 stands for 3.6 by chance of size.
-    return claimed >= 10 and abs(claimed - known) <= 0.5 * 10.0**-decimals
+    # Rounding counts where two digits are left, and not where 4 stands for 3.6 by chance of size.
+    return max(claimed, claimed * 10.0**decimals) >= 10 and abs(claimed - known) <= 0.5 * 10.0**-decimals

@@ -16,10 +16,9 @@ from functools import lru_cache
 
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import stem, words
+from scirgen.qa.claims.names import unnamed
 from scirgen.qa.claims.quantities import Quantity, missing, quantities, stated
 
-_NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*[A-Z0-9][\w/-]*")
-_NO_LETTER = re.compile(r"[\W_]+")
 _FARTHEST = 40
 _FEWEST_COUNTED = 2
 _LETTERS_COUNTED = 4
@@ -200,26 +199,29 @@ def added(answer: str, question: str, evidence: Sequence[str], wording: Language
 
 def unstated(answer: str, text: str, wording: LanguageWording) -> list[Quantity]:
     """The answer's numbers that a text does not state; of counts up to 20 only those of things that the text counts otherwise."""
-    return [q for q in missing(quantities(answer), stated(text, wording.number_words)) if not q.count] + _miscounted(
-        answer, text, wording.number_words
-    )
+    claimed, support = quantities(answer), stated(text, wording.number_words)
+    lacking = missing(claimed, support)
+    known = {q.value for q in claimed if q not in lacking} | support.values
+    return [q for q in lacking if not q.count] + _miscounted(answer, text, known, wording)
 
 
-def _miscounted(answer: str, text: str, number_words: Mapping[str, float]) -> list[Quantity]:
+def _miscounted(answer: str, text: str, known: Collection[float], wording: LanguageWording) -> list[Quantity]:
     """Counts of the answer ("five plots") that a text nowhere states, where it counts the same thing ("three mosquito plots")."""
     told = words(answer)
+    number_words = wording.number_words
     if not any(_count(w, number_words) for w in told[:-1]):
         return []
     stood = words(text)
-    seen = set(stood)
-    known = {number_words[w] for w in seen & number_words.keys()} | {float(w) for w in seen if _is_count(w)}
+    known = {*known, *(float(w) for w in stood if _is_count(w))}
     found = []
     for at, word in enumerate(told[:-1]):
         number = _count(word, number_words)
         if number is None or number in known or number < _FEWEST_COUNTED or len(told[at + 1]) < _LETTERS_COUNTED:
             continue
         things = [i for i, w in enumerate(stood) if stem(w) == stem(told[at + 1])]
-        if any(_count(w, number_words) is not None for i in things for w in stood[max(0, i - _NEAR) : i]):
+        counts = {_count(w, number_words) for i in things for w in stood[max(0, i - _NEAR) : i]} - {None}
+        # "both datasets" of many speaks of two of them; "both ends" of one does not.
+        if counts and (word not in wording.stop or counts == {1.0}):
             start = answer.lower().find(word)
             found.append(Quantity(word, start, start + len(word), start + len(word), number))
     return found
@@ -252,17 +254,6 @@ def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[
         if not q.signed and len(signs) == 1 and said and turns[said[-1]] not in signs:
             found.append((q, said[-1]))
     return found
-
-
-def unnamed(answer: str, text: str) -> list[str]:
-    """The answer's abbreviations and product names that a text does not have; "Sentinel-2" is in "sentinel 2"."""
-    names = dict.fromkeys(_NAME.findall(answer))
-    return [n for n in names if _run(n).removesuffix("s") not in _run(text)]
-
-
-@lru_cache(maxsize=256)
-def _run(text: str) -> str:
-    return _NO_LETTER.sub("", text.lower())
 
 
 def _by_letter(vocabulary: Iterable[str]) -> dict[str, list[str]]:

@@ -222,7 +222,7 @@ class EnsembleScorer:
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def check(self, ctx: StageContext) -> EnsembleFile:
         """The ensemble for the run's scorer.

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.records import QAPair, Span
+from scirgen.qa.claims.names import unnamed
 from scirgen.qa.claims.quantities import quantities
-from scirgen.qa.claims.support import added, content, share_known, spelled_out, unnamed, unstated, worded, wrong_signs
+from scirgen.qa.claims.support import added, content, share_known, spelled_out, unstated, worded, wrong_signs
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
@@ -57,7 +58,7 @@ class NotSupportedGate(PairGate):
         "content words are than the threshold (inference types, and answers that are a number: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     # 0.4 rejects none of 89 right answers of a strong writer and one of 47 written by hand (docs/gates.md).
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")

@@ -75,3 +75,57 @@ def test_a_number_said_in_another_way_is_stated(claim: str, support: str) -> Non
 )
 def test_another_number_is_missing(claim: str, support: str) -> None:
     assert missing(quantities(claim), stated(support, WORDS))
+
+
+@pytest.mark.parametrize(
+    ("claim", "support"),
+    [
+        ("65 years", "hourly data, 0.1°, 1951-2015"),
+        ("1981 to 2100", "for the period 1981e2100"),
+        ("40cm", "soil temperature (Ts_2 cm, Ts_40 cm)"),
+        ("1:10,000", "national 1:10 000 topographic mapping"),
+        ("a threshold of 200,000, in all", "set to 200,000 cells"),
+        ("7.25E-14", "Cn2 > 7.25 e-14, or"),
+        ("1.4 GHz", "operates at 1.413 GHz"),
+        ("0.0071 m", "the first layer: 0.00710063521m"),
+        ("99 lakes", "Ninety-nine new lakes appeared"),
+        ("4.5 years", "Measurements of four and a half years"),
+        ("200 sites", "two hundred sites"),
+        ("6 months", "over 0.5 years"),
+        ("two decades, or 20 years", "2 decades"),
+        ("500,000 t", "储量约50万t"),
+        ("30-minute averages", "a time resolution of half an hour"),
+        ("every 30 minutes", "half-hourly fluxes"),
+        ("24 hours", "daily values"),
+        ("56 million years", "for the past ~56 m.y. show"),
+        ("15 million years", "since 15 Ma due to"),
+        ("8 days", "days of year 170, 173, 176, 192, 195, 231, 252, and 256"),
+        ("33 %", "one-third of the area"),
+        ("9,101 were left out", "224,142 answered, of which 215,041 had all values"),
+    ],
+)
+def test_a_number_in_another_notation_is_stated(claim: str, support: str) -> None:
+    words = {**WORDS, "ninety": 90.0, "nine": 9.0, "four": 4.0, "two": 2.0, "hundred": 100.0, "third": 1 / 3}
+    assert missing(quantities(claim), stated(support, words)) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "support"),
+    [
+        ("30 years", "hourly data, 1951-2015"),
+        ("1.5 GHz", "operates at 1.413 GHz"),
+        ("1:25,000", "national 1:10 000 topographic mapping"),
+        ("98 lakes", "Ninety-nine new lakes appeared"),
+        ("5 months", "over 0.5 years"),
+        ("between 75.5 and 89", "75.5 E - 14 E"),
+        ("20 minutes", "half-hourly fluxes"),
+        ("48 hours", "daily values"),
+        ("65 million years", "for the past ~56 m.y. show"),
+        ("7 days", "days of year 170, 173, 176, 192, 195, 231, 252, and 256"),
+        ("43 %", "one-third of the area"),
+        ("910 were left out", "224,142 answered, of which 215,041 had all values"),
+    ],
+)
+def test_another_number_in_another_notation_is_missing(claim: str, support: str) -> None:
+    words = {**WORDS, "ninety": 90.0, "nine": 9.0, "four": 4.0, "third": 1 / 3}
+    assert missing(quantities(claim), stated(support, words))

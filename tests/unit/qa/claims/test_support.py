@@ -22,3 +22,16 @@ EVIDENCE = ["The mixed stands recovered within two years, but the monocultures d
 )
 def test_support_finds_what_an_answer_denies_and_its_evidence_states(answer: str, denied: bool) -> None:
     assert bool(support(answer, "How did the stands fare?", EVIDENCE, ENGLISH).denied) is denied
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "found"),
+    [
+        ("Both datasets are filtered.", "Six datasets are filtered.", []),
+        ("It spans 65 years.", "A series of more than 70 years (1951-2015).", []),
+        ("Both ends were cut.", "One of the ends was cut.", ["both"]),
+        ("Five plots were cut.", "Three mosquito plots were cut.", ["five"]),
+    ],
+)
+def test_a_count_is_missing_where_the_text_counts_otherwise(answer: str, text: str, found: list[str]) -> None:
+    assert [q.text for q in support(answer, "", [text], ENGLISH).numbers] == found

@@ -1,0 +1,79 @@
+"""Abbreviations and product names of an answer that a text does not have, in another spelling either. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+
+from scirgen.core.text.textmatch import stem, words
+
+_NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*[A-Z0-9][\w/-]*")
+_NO_LETTER = re.compile(r"[\W_]+")
+_NUMBERED = re.compile(r"([A-Za-z]{2,})(\d+)")
+_LONGEST_ACRONYM = 6
+_SPELT = 6
+_ALIKE = 80
+"""ArArCALC and "arcalc" have a ratio of 86; shorter names and those with other digits are not compared so."""
+
+
+def unnamed(answer: str, text: str) -> list[str]:
+    """The answer's abbreviations and product names that a text does not have.
+
+    It has "Sentinel-2" as "sentinel 2", "GAN-based" as "GAN", "WPL" as "Webb-Pearman-Leuning", "ZY-3" as "ziyuan-3", and "ArArCALC" as "arcalc".
+    """
+    names = dict.fromkeys(_NAME.findall(answer))
+    return [n for n in names if _run(n).removesuffix("s") not in _run(text) and not _respelt(n, text)]
+
+
+def _respelt(name: str, text: str) -> bool:
+    plain = _NO_LETTER.sub("", name)
+    if numbered := _NUMBERED.fullmatch(plain):
+        return _numbered(numbered[1], numbered[2], text)
+    parts = [p for p in re.split(r"[-/]", name) if not p.islower()]
+    if parts != [name]:
+        return all(len(p) > 2 and (stem(p.lower()) in _stems(text) or _initials(p, text)) for p in parts)
+    short = plain.removesuffix("s")
+    if 2 < len(short) <= _LONGEST_ACRONYM and short.isupper() and _initials(short, text):
+        return True
+    digits = re.sub(r"\D", "", plain)
+    return len(plain) >= _SPELT and any(
+        fuzz.ratio(plain.lower(), word) >= _ALIKE and re.sub(r"\D", "", word) == digits for word in set(words(text))
+    )
+
+
+def _numbered(letters: str, number: str, text: str) -> bool:
+    """Whether a word that begins alike and has all these letters in order stands before the number: "gaofen-1" for "GF1"."""
+    pattern = rf"(?<![a-z])({re.escape(letters[0])}[a-z]*?)(?:[\s_-]|v|version )*0*{number}(?!\d)"
+    for match in re.finditer(pattern, text, re.IGNORECASE):
+        left = iter(match[1].lower())
+        if all(letter in left for letter in letters.lower()):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _initials(acronym: str, text: str) -> bool:
+    """Whether words in a row begin with its letters: capitalised ones ("Webb-Pearman-Leuning"); any of a short text, or for four letters."""
+    every = [w for w in _WORD.findall(text) if w not in _SMALL]
+    if acronym in "".join(w[0] if w[0].isupper() else " " for w in every):
+        return True
+    return (len(every) <= _SHORT or len(acronym) > _CHANCE) and acronym.lower() in "".join(w[0].lower() for w in every)
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_SMALL = frozenset(["of", "and", "the", "for", "in", "on"])
+_SHORT = 400
+_CHANCE = 3
+"""In a text of more words so many initials in a row are met by chance."""
+
+
+@lru_cache(maxsize=256)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, words(text)))
+
+
+@lru_cache(maxsize=256)
+def _run(text: str) -> str:
+    return _NO_LETTER.sub("", text.lower())
