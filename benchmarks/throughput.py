@@ -1,11 +1,13 @@
 """How much of a model server's speed a client lets through: scirgen's whole stack beside two bare loops, in the same run.
 
-    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--faults | --kill] [--peer curator=PYTHON] [--json FILE]
+    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--rounds 5] [--faults | --kill] [--peer curator=PYTHON]
+        [--json FILE]
 
 A fake server on loopback answers each request after 100 ms. A request is a prompt of 4 kB; a reply is three question-answer pairs,
 parsed and written. Each row runs in a process of its own; its time begins before the interpreter starts. "bare aiohttp" and
 "openai SDK" post, parse and append to a JSONL file. "scirgen" is the real runner, store, prompt (generate/joint), session,
-reply cache, validation, and the gates that need no model. With ``--faults`` the server answers 10 % of attempts with 429 (Retry-After 0.2 s),
+reply cache, validation, and the gates that need no model. Each client first runs once uncounted, so that its modules are compiled, as those of an
+installed package are. With ``--rounds``, all rows are measured that often, in turn, and the table has medians. With ``--faults`` the server answers 10 % of attempts with 429 (Retry-After 0.2 s),
 5 % with 500 and 5 % with malformed replies, and the rows must still be complete. With ``--kill`` scirgen's process gets SIGKILL when half of the requests are
 answered and is started again; the server tells how many answers it had to give twice: those in flight when the
 process died, and no stored one.
@@ -17,9 +19,11 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import random
 import resource
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,7 +31,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from benchmarks._memory import peak_mb
 
@@ -35,6 +39,7 @@ LATENCY_S = 0.1
 START_CPU: dict[str, float] = {}
 PER_DATASET = 16
 WORDS = ["snow", "depth", "station", "glacier", "lake", "runoff", "albedo", "moisture", "canopy", "soil", "permafrost", "basin", "gauge", "plateau", "sensor", "retrieval", "wind", "humidity", "radiation", "monsoon", "vegetation", "river", "sediment", "carbon", "ozone", "aerosol", "cloud"]  # fmt: skip
+FIGURES = ("wall_over_ideal", "first_request_s", "cpu_ms_per_request", "start_up_cpu_s", "peak_mb")
 FAULTS = {"429": 0.10, "500": 0.05, "truncated_reply": 0.05}
 
 
@@ -75,13 +80,21 @@ def three_pairs(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(faulty: bool) -> None:
-    """The server's process: prints its address, then serves until it is ended."""
+    """The server's process: prints its address, then when the first request came, and serves until it is ended."""
     from scirgen.testing.faults import Faults
     from scirgen.testing.server import FakeServer
 
+    first: list[float] = []
+
+    def reply(body: dict[str, Any]) -> dict[str, Any]:
+        if not first:
+            first.append(time.perf_counter() - LATENCY_S)
+            print(first[0], flush=True)
+        return three_pairs(body)
+
     async def run() -> None:
         faults = Faults(FAULTS, retry_after_s=0.2) if faulty else None
-        async with FakeServer(latency_s=LATENCY_S, reply=three_pairs, faults=faults) as server:
+        async with FakeServer(latency_s=LATENCY_S, reply=reply, faults=faults) as server:
             print(server.url, flush=True)
             await asyncio.Event().wait()
 
@@ -173,13 +186,13 @@ CLIENTS = {"bare aiohttp": bare_aiohttp, "openai SDK + semaphore": bare_sdk, "sc
 
 
 @contextlib.contextmanager
-def _served(faulty: bool) -> Iterator[str]:
-    """A server in a process of its own; its address."""
+def _served(faulty: bool) -> Iterator[tuple[str, IO[str]]]:
+    """A server in a process of its own; its address, and its further output."""
     command = [sys.executable, "-m", "benchmarks.throughput", "--serve", *(["--faults"] if faulty else [])]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
-        yield server.stdout.readline().strip()
+        yield server.stdout.readline().strip(), server.stdout
     finally:
         server.terminate()
         server.wait()
@@ -192,22 +205,25 @@ def _command(client: str, url: str, requests: int, concurrency: int, folder: str
 
 def measure(
     client: str, concurrency: int, requests: int, faulty: bool, peer_python: str | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """One row, with a server and a client process of its own; a peer's in the interpreter that has it."""
-    with _served(faulty) as url, tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
+    compiling = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with _served(faulty) as (url, output), tempfile.TemporaryDirectory() as folder:
         command = _command(client, url, requests, concurrency, folder)
         if peer_python is not None:
             command = [peer_python, "-m", PEERS[client], url, str(requests), str(concurrency), f"{folder}/out"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        began = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=compiling)
         wall = time.perf_counter() - began
-    if done.returncode != 0:
-        raise SystemExit(f"{client} failed:\n{done.stdout}\n{done.stderr[-3000:]}")
+        if done.returncode != 0:
+            raise SystemExit(f"{client} failed:\n{done.stdout}\n{done.stderr[-3000:]}")
+        first = float(output.readline())
     cpu, start_cpu, peak, rows = json.loads(done.stdout.splitlines()[-1])
     ideal = requests / concurrency * LATENCY_S
     return {
         "client": client, "concurrency": concurrency, "requests": requests, "wall_s": round(wall, 2),
-        "wall_over_ideal": round(wall / ideal, 2), "cpu_ms_per_request": round(1000 * (cpu - start_cpu) / requests, 2),
+        "wall_over_ideal": round(wall / ideal, 2), "first_request_s": round(first - began, 2),
+        "cpu_ms_per_request": round(1000 * (cpu - start_cpu) / requests, 2),
         "start_up_cpu_s": round(start_cpu, 2), "peak_mb": round(peak), "rows": rows,
     }  # fmt: skip
 
@@ -218,7 +234,7 @@ def measure_kill(concurrency: int, requests: int) -> dict[str, object]:
     ``sent_again``: answers that the server gave a second time; ``stored_sent_again``: those beyond the ones that had left the
     server and were not in the store when the process died.
     """
-    with _served(faulty=False) as url, tempfile.TemporaryDirectory() as folder:
+    with _served(faulty=False) as (url, _), tempfile.TemporaryDirectory() as folder:
         stats = url.removesuffix("/v1") + "/stats"
         command = _command("scirgen", url, requests, concurrency, folder)
         victim = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -254,6 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--concurrency", default="64,128")
     parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--only", choices=CLIENTS)
@@ -283,21 +300,33 @@ def main() -> None:
         if arguments.json:
             arguments.json.write_text(json.dumps({"kill": True, "rows": rows}, indent=2) + "\n")
         return
-    rows = []
-    print("| client | concurrency | wall/ideal | CPU ms/request | start-up CPU s | peak MB | replies written |")
-    print("|---|---|---|---|---|---|---|")
-    for concurrency in map(int, arguments.concurrency.split(",")):
-        clients: dict[str, str | None] = dict.fromkeys([arguments.only] if arguments.only else CLIENTS)
-        clients |= dict(peer.split("=", 1) for peer in arguments.peer)
-        for client, python in clients.items():
-            row = measure(client, concurrency, arguments.requests, arguments.faults, python)
-            rows.append(row)
-            print(
-                f"| {client} | {concurrency} | {row['wall_over_ideal']} | {row['cpu_ms_per_request']} |"
-                f" {row['start_up_cpu_s']} | {row['peak_mb']} | {row['rows']} |", flush=True,
-            )  # fmt: skip
+    rows = _measured(arguments)
+    print(
+        "| client | concurrency | wall/ideal | first request after s | CPU ms/request | start-up CPU s | peak MB | rows |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for client, concurrency in dict.fromkeys((row["client"], row["concurrency"]) for row in rows):
+        own = [row for row in rows if (row["client"], row["concurrency"]) == (client, concurrency)]
+        figures = (f"{statistics.median(row[figure] for row in own):.4g}" for figure in FIGURES)
+        print(f"| {client} | {concurrency} |", " | ".join(figures), f"| {min(row['rows'] for row in own)} |")
     if arguments.json:
         arguments.json.write_text(json.dumps({"faults": arguments.faults, "rows": rows}, indent=2) + "\n")
+
+
+def _measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    clients: dict[str, str | None] = dict.fromkeys([arguments.only] if arguments.only else CLIENTS)
+    clients |= dict(peer.split("=", 1) for peer in arguments.peer)
+    widths = [int(width) for width in arguments.concurrency.split(",")]
+    for client, python in clients.items():
+        measure(client, PER_DATASET, PER_DATASET, arguments.faults, python)
+    rows = []
+    for _ in range(arguments.rounds):
+        for width in widths:
+            for client, python in clients.items():
+                row = measure(client, width, arguments.requests, arguments.faults, python)
+                rows.append(row)
+                print(client, width, *(f"{figure} {row[figure]}" for figure in FIGURES), file=sys.stderr, flush=True)
+    return rows
 
 
 if __name__ == "__main__":
