@@ -54,6 +54,9 @@ _MOST_FILE: Final = 512 * 2**20
 _NO_LIMIT: Final = 10**6
 """Number of connections; None would mean 100 to the aiohttp transport, and 0 would mean none to the other."""
 
+_ABOUT_THIS_MACHINE: Final = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async")
+"""The client's own headers X-Stainless-...; they take time in each request and are no server's business, so they are left out."""
+
 _REQUEST_IDS: Final = ("x-request-id", "apim-request-id", "x-ms-request-id")
 _SECRET_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "proxy-authorization", "cookie"})
 
@@ -127,7 +130,7 @@ class OpenAIServer:
 
     async def _asked(self, call: Callable[[openai.AsyncOpenAI], Awaitable[R]]) -> R:
         try:
-            # The client's own time limit restarts with every byte.
+            # The client's own time limit restarts with every byte, so it is off.
             async with asyncio.timeout(self._timeout_s):
                 return await call(self._opened())
         except (TimeoutError, openai.APITimeoutError) as error:
@@ -163,7 +166,7 @@ class OpenAIServer:
 
     def _opened(self) -> openai.AsyncOpenAI:
         if self._client is None:
-            self._client = _client(self._access, self._timeout_s, self._bound)
+            self._client = _client(self._access, self._bound)
         return self._client
 
     async def _bound(self, answer: httpx2.Response) -> None:
@@ -243,24 +246,23 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-def _client(
-    access: Access, timeout_s: float, bound: Callable[[httpx2.Response], Awaitable[None]]
-) -> openai.AsyncOpenAI:
+def _client(access: Access, bound: Callable[[httpx2.Response], Awaitable[None]]) -> openai.AsyncOpenAI:
     address = urlsplit(access.url)
     query = {**dict(parse_qsl(address.query)), **access.query}
     base_url = address._replace(query="").geturl()
     # No pool limit: `endpoints` limits the calls in flight, and time in our own queue must not count as the server's
     # timeout. A redirect is an error, because it would also send the key.
     http = HTTP_CLIENT(
-        timeout=httpx2.Timeout(timeout_s),
+        timeout=None,
         limits=httpx2.Limits(max_connections=_NO_LIMIT, max_keepalive_connections=_NO_LIMIT),
         follow_redirects=False,
         event_hooks={"response": [bound]},
     )
-    headers = {"Accept-Encoding": "gzip, deflate", **access.headers}
+    unsent = {f"X-Stainless-{name}": openai.omit for name in _ABOUT_THIS_MACHINE}
+    headers: dict[str, Any] = {"Accept-Encoding": "gzip, deflate", **unsent, **access.headers}
     if not access.azure:
         return openai.AsyncOpenAI(
-            base_url=base_url, api_key=access.key, max_retries=0, timeout=timeout_s, http_client=http,
+            base_url=base_url, api_key=access.key, max_retries=0, timeout=None, http_client=http,
             default_headers=headers, default_query=query,
         )  # fmt: skip
     version = query.pop("api-version", None)
@@ -268,7 +270,7 @@ def _client(
     place: dict[str, Any] = {"base_url": base_url} if address.path.strip("/") else {"azure_endpoint": base_url}
     return openai.AsyncAzureOpenAI(
         **place, api_version=version, azure_ad_token=access.token, api_key=None if access.token else access.key,
-        max_retries=0, timeout=timeout_s, http_client=http, default_headers=headers, default_query=query,
+        max_retries=0, timeout=None, http_client=http, default_headers=headers, default_query=query,
     )  # fmt: skip
 
 
