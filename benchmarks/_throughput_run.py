@@ -14,6 +14,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Paper, QAPair, Rejection, Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen.core.runtime import rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.open import open_sessions
 from scirgen.llm.server.openai_compat import OpenAIChat
@@ -137,10 +138,10 @@ async def run(url: str, datasets: int, items: int, concurrency: int, out: Path) 
         limits=LimitsConfig(concurrency=concurrency, retries=8, repair_attempts=4),
         filter=FilterConfig(gates=GATES, faithfulness=()),
     )
-    resources, registry = Resources(), load_registry()
     folder = Path(f"{out}.run")
     folder.mkdir(exist_ok=True)  # noqa: ASYNC240
-    with Store(folder / "run.db") as store:
+    with rare_collections(), Store(folder / "run.db") as store:
+        resources, registry = Resources(), load_registry()
         sessions = await open_sessions(config, registry, store.writer, needs_scores=False)
         ctx = StageContext(
             config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder, sessions.chat

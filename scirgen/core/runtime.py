@@ -1,11 +1,14 @@
-"""Runs coroutines from synchronous code, also inside a running event loop, and provides waits that end with the run."""
+"""Runs coroutines from synchronous code, also inside a running event loop; waits that end with the run; garbage collection
+during a run."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TypeVar
 
 from scirgen.core.errors import RunStoppingError
@@ -54,6 +57,22 @@ def pause(seconds: float) -> None:
 def stopped() -> RunStoppingError:
     """The error for work in a thread that stops because the run ends."""
     return RunStoppingError("the run is stopping", hint="Run the same command again to continue.")
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Search for cyclic garbage after 20,000 new objects instead of 700, and not among what is loaded already.
+
+    With Python's defaults this takes a seventh of a run's processor time (`docs/benchmarks/throughput.md`).
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def blocking(work: Coroutine[object, object, T]) -> T:

@@ -15,7 +15,7 @@ from scirgen.core.errors import PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
-from scirgen.core.runtime import allow_waits, end_waits
+from scirgen.core.runtime import allow_waits, end_waits, rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
@@ -45,11 +45,12 @@ async def execute(
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
     allow_waits()
-    registry = load_registry()
-    registry.verify()
-    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-    stages = build_stages(registry)
     async with AsyncExitStack() as closing:
+        closing.enter_context(rare_collections())
+        registry = load_registry()
+        registry.verify()
+        resources = Resources(domain, Path(config.overrides) if config.overrides else None)
+        stages = build_stages(registry)
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         refuse_merged(store)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -117,7 +116,7 @@ class Runner:
         self._stopping, self._reason, self._message = True, "budget", message
 
     async def _all(self) -> None:
-        with self._store.grouped(), _rare_collections():
+        with self._store.grouped():
             await self._first_round()
             await self._later_rounds()
             await self._release()
@@ -308,22 +307,6 @@ class Runner:
         stored = await write_release(stage, self._store, self._ctx, self._observer, self._execute, current)
         if stored is not None and stored.status != "done":
             self._failed[stage.name, stored.key] = stored.fingerprint
-
-
-@contextlib.contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Search for cyclic garbage after 20,000 new objects instead of 700, and not among what is loaded already.
-
-    With Python's defaults this takes a seventh of a run's processor time (`docs/benchmarks/throughput.md`).
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 async def write_release(

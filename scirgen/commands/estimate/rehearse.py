@@ -20,6 +20,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
+from scirgen.core.runtime import rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.chat_session import CachedChatSession
@@ -170,7 +171,7 @@ async def rehearse(
     )
     score = CachedScoreSession(StandInScoring(*facts.scorer, log), limits=config.limits)
     started = time.monotonic()
-    with Store(scratch / "run.db") as store:
+    with rare_collections(), Store(scratch / "run.db") as store:
         ctx = StageContext(config, resources, prompts, Taxonomies(resources), registry, scratch, chat, score)
         plan = {**stages, "release": _NoRelease()}
         await Runner(store, ctx, plan, _NotingEngine(config), source, Silent()).run()
