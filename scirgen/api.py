@@ -60,13 +60,13 @@ class Run:
             yield from view.pairs()
 
     def released(self) -> dict[str, int]:
-        """Rows of the release by split; fewer than `rows` if a target or near-duplicates left some out."""
+        """Number of rows of the release by split. There are fewer than `rows` if the target or near-duplicates left some out."""
         with open_view(self.folder) as view:
             rows = view.released_rows()
         return {split: rows.get(split, 0) for split in SPLITS}
 
     def queries(self) -> dict[str, int]:
-        """Retrieval queries by recipe; empty without ``query.recipes``."""
+        """Number of retrieval queries by recipe; empty without ``query.recipes``."""
         with open_view(self.folder) as view:
             return view.queries_by_recipe()
 
@@ -105,7 +105,7 @@ def generate(
         seed: random seed for sampling and splits.
         config_file: a YAML file of settings.
         settings: dotted setting -> value; these override all other layers.
-        observer: told what happens while it happens.
+        observer: receives the events of the run.
 
     Returns:
         The run; ``run.outcome`` says how it ended.
@@ -122,7 +122,7 @@ def generate(
 
 
 class Options(TypedDict, total=False):
-    """The arguments of `generate`; it says what they are."""
+    """The arguments of `generate`, which describes them."""
 
     domain: str | None
     input: str | Path | None
@@ -201,7 +201,7 @@ def _resolved(given: Options) -> tuple[Config, Domain]:
 async def run_pipeline(
     folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
 ) -> Run:
-    """Run the pipeline with resolved settings, then write the report. The asynchronous heart of `generate`."""
+    """Run the pipeline with resolved settings, then write the report. The asynchronous part of `generate`."""
     outcome = await execute(folder, config, domain, source=source, observer=observer)
     if outcome.status in ("success", "partial"):
         write_report(folder)
@@ -231,7 +231,7 @@ def merge(
         config_file: a YAML file of settings; only those of the release are used.
         settings: dotted setting -> value, of the release (``release.*``, ``generate.quota.*``, ``seed``, ``overrides``).
         report: also write report.html.
-        observer: told what happens while it happens.
+        observer: receives the events of the run.
 
     Returns:
         The merged run. Everything that reads a run's folder can read it, as long as the parts stay where they are.
@@ -262,7 +262,7 @@ def estimate(
         out: the run's folder; it keeps downloaded papers for the run.
         sample: datasets to rehearse on.
         history: folder of an earlier run with the same model, for its reply lengths and speed.
-        tokens_per_second: new tokens a second that the server gives in all.
+        tokens_per_second: new tokens per second of the whole server.
         given: as for `generate`.
 
     Raises:
@@ -376,7 +376,7 @@ def benchmark_qa(
     split: str = "test",
     limit: int | None = None,
 ) -> QAReport:
-    """The same as `abenchmark_qa`, for synchronous code."""
+    """`abenchmark_qa` for synchronous code."""
     return blocking(abenchmark_qa(release, model, out, ks=ks, split=split, limit=limit))
 
 

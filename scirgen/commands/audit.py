@@ -37,9 +37,9 @@ class Audit:
         clean_rows: rows without any defect.
         not_checked: gate code -> what the file lacks for it.
         verification: answers of Verification questions: yes, no, other.
-        pointing_phrases: rows with "the study", "this dataset", "the context" or the like, of which most are harmless ("in the context of ..."); ``defects["pointing"]`` counts those that point at something the reader cannot see.
-        repeated_questions: rows whose question another dataset's row before has word for word.
-        most_repeated: the question that most datasets share, and how many do.
+        pointing_phrases: rows with "the study", "this dataset", "the context" or the like; most of them are harmless ("in the context of ..."), and ``defects["pointing"]`` counts those that point at something the reader cannot see.
+        repeated_questions: rows whose question an earlier row of another dataset has word for word.
+        most_repeated: the question that most datasets share, and their number.
         examples: gate code -> some (row id, question, reason).
     """
 
@@ -60,7 +60,7 @@ class Audit:
 
     @property
     def yes_share(self) -> float | None:
-        """Share of "yes" among all answers to Verification questions; None without any."""
+        """Share of "yes" among all answers to Verification questions; None if there are none."""
         total = self.verification.total()
         return self.verification["yes"] / total if total else None
 
@@ -166,7 +166,7 @@ def _note(result: Audit, gate: Gate, lack: str) -> bool:
 
 
 def _lacks(gate: Gate, row: QARow, group: QAGroup) -> str:
-    """What the row lacks for a verdict of the gate; "" when nothing."""
+    """What the row lacks for a verdict of the gate; "" if nothing."""
     has = {
         "answer": row.answer is not None,
         "type": bool(row.question_type),
@@ -194,7 +194,7 @@ def _pair(row: QARow, dataset_id: str, number: int) -> QAPair:
 
 
 def _whole_run(rows: Sequence[QARow], result: Audit, defective: set[int], ctx: StageContext) -> None:
-    """What only shows over all datasets: repeats word for word, and near-duplicates with other gold datasets."""
+    """Finds repeats between datasets: word for word, and near-duplicates with other gold datasets."""
     datasets: dict[str, set[str]] = {}
     for row in rows:
         gold = row.dataset_ids[0] if row.dataset_ids else ""
@@ -206,7 +206,7 @@ def _whole_run(rows: Sequence[QARow], result: Audit, defective: set[int], ctx: S
     language = rows[0].language if rows else "en"
     resolution = resolve(_asked(rows), ctx.taxonomies.wording.of(language))
     for drop in resolution.drops:
-        if drop.code != "near_duplicate":  # within a dataset: the gate "duplicate" has counted it
+        if drop.code != "near_duplicate":  # a repeat within a dataset: the gate "duplicate" has counted it
             position = int(drop.id)
             defective.add(position)
             result.found(drop.code, rows[position], drop.reason)

@@ -15,7 +15,7 @@ from scirgen.pipeline.store import Store, result_hash
 
 _STEP = 256
 _OF_MODELS = ("replies", "batches", "batch_requests", "batch_replies")
-"""Kept by `scirgen.llm.cache` and `batch_journal`: what was paid for."""
+"""Tables of `scirgen.llm.cache` and `batch_journal`, whose replies were paid for."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Salvaged:
 def diagnose(folder: Path) -> list[str]:
     """Problems of a run's store: SQLite's own integrity check, then every stored result unpacked and hashed. Empty: sound.
 
-    A result whose hash differs was edited, or damaged where SQLite cannot see it. Whoever edits may also write the hash
-    again: it protects against mistakes, not against forgers.
+    A result whose hash differs was edited, or damaged where SQLite cannot see it. The hash protects against mistakes,
+    not against forgery: whoever edits a result can also change its hash.
 
     Raises:
         StoreError: the folder has no run.
@@ -68,8 +68,8 @@ def repair(folder: Path) -> Salvaged:
     lost = 0
     with Store(fresh_path) as fresh:
         _empty(fresh.db)
-        # Not the pages, since results of a page may be lost. The catalogue is read again, and intact results are found
-        # done.
+        # The pages are not copied, since results of a page may be lost. The next run reads the catalogue again and
+        # reuses intact results.
         tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
@@ -132,7 +132,7 @@ def _range(db: sqlite3.Connection, table: str, low: int, high: int) -> list[sqli
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """What is wrong with a result; "" for nothing. Results of the first store version have no hash."""
+    """What is wrong with a result; "" if nothing. Results of the first store version have no hash."""
     blobs = [row["outputs"], row["rejections"], row["failures"]]
     try:
         counts = [len(unpack(bytes(blob))) for blob in blobs]

@@ -39,7 +39,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A question on which tagger and label differ; ``margin`` is how much the tagger prefers its own."""
+    """A question on which tagger and label differ; ``margin`` is how much the tagger prefers its own label."""
 
     question: str
     question_type: str
@@ -89,7 +89,7 @@ def _level(value: object, names: dict[str, str]) -> str:
 
 
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    """Nine tenths and one tenth, by a hash of the question, so that a repeated question is on one side."""
+    """Split the examples nine to one, by a hash of the question, so that equal questions are on the same side."""
     held = [int(digest(e.item.question.casefold())[:8], 16) % _HOLD_OUT == 0 for e in examples]
     kept = [e for e, out in zip(examples, held, strict=True) if not out]
     return kept, [e for e, out in zip(examples, held, strict=True) if out]

@@ -420,7 +420,7 @@ class Grade(Record):
 
 
 class Rejection(Record):
-    """Something that was not kept, and the reason, so the counts of the funnel add up."""
+    """Something that was not kept, with the reason. Every input is kept or rejected, so the counts of the funnel add up."""
 
     stage: str
     code: str

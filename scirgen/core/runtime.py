@@ -35,7 +35,7 @@ def is_stopping() -> bool:
 
 
 def stop_here() -> None:
-    """Called now and then by long work in a thread: ends it with the run.
+    """Long work in a thread calls this from time to time, so that it ends with the run.
 
     Raises:
         RunStoppingError: the run is ending.

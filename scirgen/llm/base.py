@@ -168,11 +168,11 @@ class Backend:
     Attributes:
         OPTIONS: the keys of ``models.options`` that it reads, with descriptions; a key that no chosen backend reads is
             an error.
-        IN_FLIGHT: wanted number of calls in flight; None for ``limits.concurrency``. DATASETS: wanted number of
-            datasets in flight; None for ``limits.datasets_in_flight``.
+        IN_FLIGHT: wanted number of calls in flight; None for ``limits.concurrency``.
+        DATASETS: wanted number of datasets in flight; None for ``limits.datasets_in_flight``.
         OUTLIVES: calls continue without this process, so a stop does not wait for them.
-        LOCAL_ONLY: works only with the local engine. PAID: calls cost money per token, so a cap on the cost needs a
-            price.
+        LOCAL_ONLY: works only with the local engine.
+        PAID: calls cost money per token, so a cap on the cost needs a price.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {}

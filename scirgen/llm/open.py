@@ -97,10 +97,11 @@ async def open_sessions(
     """Open the generator's and the scorer's session.
 
     Args:
-        config: the settings; ``models`` and ``limits`` are read. registry: registry for looking up backends by their
-            URI's scheme. store: storage for replies, for instance a run's `Store.writer`; None for memory. prompts:
-            library with the repair prompt; None for the built-in one. needs_scores: whether the run measures
-            log-probabilities; False opens no scorer.
+        config: the settings; ``models`` and ``limits`` are read.
+        registry: registry for looking up backends by their URI's scheme.
+        store: storage for replies, for instance a run's `Store.writer`; None for memory.
+        prompts: library with the repair prompt; None for the built-in one.
+        needs_scores: whether the run measures log-probabilities; False opens no scorer.
 
     Raises:
         ConfigError: a malformed URI, an unknown backend or option, a folder without a tokenizer.

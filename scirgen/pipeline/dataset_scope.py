@@ -62,7 +62,7 @@ class DatasetScope:
         return self.outputs("collect", Dataset)[0]
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
-        """The datasets of the run that use a paper of this dataset's, by id."""
+        """The datasets of the run that use a paper of this dataset, by id."""
         return self._shared.get(paper_id) or (self.dataset,)
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:

@@ -79,7 +79,7 @@ class JsonLog:
     Events: ``start``, ``item``, ``failure`` (after its item), ``note``, ``end``.
 
     Raises:
-        StoreError: it cannot be written, or a link stands in its place.
+        StoreError: it cannot be written, or its path is a link.
     """
 
     def __init__(self, path: Path, *, shared: bool = False) -> None:
@@ -88,7 +88,9 @@ class JsonLog:
                 private_file(path)
             self._file = open(path, "a", encoding="utf-8", buffering=1, opener=_no_link)  # noqa: SIM115 - has an opener
         except OSError as error:
-            raise StoreError(f"{path} cannot be written: {error.strerror}", hint="Remove what stands there.") from error
+            raise StoreError(
+                f"{path} cannot be written: {error.strerror}", hint="Remove the link or folder of that name."
+            ) from error
 
     def began(self, models: Mapping[str, str]) -> None:
         """Log the start of a process, with its models (role -> identity)."""

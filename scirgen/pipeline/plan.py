@@ -41,10 +41,10 @@ PER_ROUND = (
 """The steps that later rounds repeat for the quota cells still missing."""
 
 RELEASE = Step("release", "all of it", "splits, files, card, report", "a run")
-"""Closes the run."""
+"""The last stage, for the whole run."""
 
 TOGETHER = (*PER_PAPER, *PER_ROUND)
-"""The steps after that, dataset by dataset, with knowledge of the other datasets of each paper."""
+"""The steps after matching, dataset by dataset; they know the other datasets of each paper."""
 
 PER_DATASET = (*ALONE, *TOGETHER)
 """The steps that run dataset by dataset, overlapping."""

@@ -75,7 +75,7 @@ def record_id(record: BaseModel) -> str:
 
 
 def rejected_pair(rejection: Rejection) -> QAPair | None:
-    """The pair that a rejection holds; None where it rejects something else."""
+    """The pair that a rejection holds; None if it rejects something else."""
     try:
         return QAPair.model_validate_json(rejection.record)
     except ValueError:

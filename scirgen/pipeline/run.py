@@ -138,7 +138,7 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
         end_waits()
         if sessions.outlives:
             runner.stop()
-        else:  # a call in flight may take longer than anybody waits
+        else:  # a call in flight may take longer than a user would wait
             closing.callback(loop.call_later(GRACE_S, runner.stop).cancel)
 
     loop = asyncio.get_running_loop()

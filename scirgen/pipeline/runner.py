@@ -213,7 +213,7 @@ class Runner:
         identity = (stage.name, item.key, fingerprint)
         running = self._in_flight.get(identity)
         stored = await asyncio.shield(running) if running else self._store.get(*identity)
-        # A failed item is tried again by the next run, not by each further dataset that shares it.
+        # The next run tries a failed item again; further datasets of this run that share it do not.
         tried = self._failed.get((stage.name, item.key)) == fingerprint
         if stored is not None and (running or tried or stored.status == "done"):
             result, reused, seconds = stored, True, 0.0
@@ -320,7 +320,7 @@ async def write_release(
     """Write the release of the context's view, unless the folder has it already. ``state`` stands for the view in its fingerprint."""
     scope = DatasetScope(RUN)
     item = next(iter(stage.items(scope, ctx.at(stage.name, "release", ""))), None)
-    if item is None:  # an estimate's rehearsal releases nothing
+    if item is None:  # an estimate's rehearsal has no release stage
         return None
     salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, *state))
     fingerprint = scope.fingerprint(salted, stage_fingerprint(stage, ctx))

@@ -13,7 +13,7 @@ from scirgen.pipeline.views.view import StoreView
 
 
 class Sharing:
-    """Papers that several datasets use. It holds no others, so a large catalogue takes little memory."""
+    """Papers that several datasets use. Papers of one dataset are not in it, so a large catalogue takes little memory."""
 
     def __init__(self, store: Store, links: Iterable[Link]) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class Sharing:
         return cls(store, StoreView(store).records("match", Link))
 
     def of_dataset(self, dataset_id: str) -> dict[str, tuple[Dataset, ...]]:
-        """Paper id -> the datasets that use it, by id, for those papers of a dataset that others use too."""
+        """Paper id -> all datasets that use it, in the order of ids, for the papers that a dataset shares."""
         return {p: tuple(map(self._dataset, sorted(self._users[p]))) for p in self._papers.get(dataset_id, ())}
 
     def _dataset(self, dataset_id: str) -> Dataset:

@@ -58,7 +58,7 @@ _USE = (
 )
 
 RUN = "@run"
-"""The pseudo dataset under which results of the run as a whole are kept."""
+"""The dataset id under which results of the whole run are kept; it is not a dataset's."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ class StoredResult:
         return unpack(self.outputs_blob) if self.just_made is None else list(self.just_made)
 
     def rejections(self) -> list[Rejection]:
-        """What was not kept."""
+        """The rejections."""
         return unpack(self.rejections_blob, Rejection)
 
     def failures(self) -> list[Failure]:
-        """What could not be decided."""
+        """The failures: items that could not be decided."""
         return unpack(self.failures_blob, Failure)
 
 
@@ -197,8 +197,8 @@ class Store:
             )
 
     def forget_rounds(self) -> None:
-        """Remove items of later rounds from all paths; rounds that are still needed plan them again and find them
-        done."""
+        """Remove items of later rounds from all paths. Rounds that are still needed plan them again, and their results
+        are still there."""
         with self.transaction():
             self.db.execute("DELETE FROM members WHERE round>0")
 
@@ -384,7 +384,7 @@ class Store:
 
 
 def result_hash(stage: str, key: str, fingerprint: str, status: str, *blobs: bytes) -> str:
-    """SHA-256 of what a result says and for what, as `scirgen doctor` compares it: a row that somebody edited has another one."""
+    """SHA-256 of a result's key and content. `scirgen doctor` compares it, so a row that was edited is found."""
     hasher = hashlib.sha256()
     for part in (stage.encode(), key.encode("utf-8", "surrogatepass"), fingerprint.encode(), status.encode(), *blobs):
         hasher.update(len(part).to_bytes(8, "big") + part)

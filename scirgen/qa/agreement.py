@@ -21,7 +21,7 @@ Value = str | int
 """A label: a word ("yes"), or a grade."""
 
 Column = Sequence[Value | None]
-"""One annotator's labels, one an item; None where there is none."""
+"""The labels of one annotator, one for each item; None if the annotator did not label the item."""
 
 
 Z_ONE_SIDED: Final = 1.645
@@ -35,7 +35,7 @@ FEW_CLUSTERS: Final = 10
 
 
 def exact(a: Column, b: Column, weights: Sequence[float] | None = None) -> float | None:
-    """Share of items with equal labels, among those that both labelled; weighted where weights are given."""
+    """Share of items with equal labels among those that both annotators labelled, weighted if weights are given."""
     both = [(x == y, w) for x, y, w in zip(a, b, weights or [1.0] * len(a), strict=True) if _known(x, y)]
     total = sum(w for _, w in both)
     return sum(w for same, w in both if same) / total if total else None
@@ -51,7 +51,7 @@ def kappa(a: Column, b: Column, order: Sequence[Value] = (), *, quadratic: bool 
         quadratic: weight a disagreement by the square of its distance in ``order``.
 
     Returns:
-        None where it is not defined: no item with both labels, or both annotators used one and the same label only.
+        None if it is not defined: no item has both labels, or both annotators used only one label, the same.
     """
     x, y = _both(a, b)
     if not x or len({*x, *y}) < 2:
@@ -80,7 +80,7 @@ def alpha(
         level: how far apart two labels are.
 
     Returns:
-        None where it is not defined: fewer than two labels on every item, or a single label throughout.
+        None if it is not defined: no item has two labels, or all labels are the same.
     """
     ranks = _ranks(columns, order)
     paired = [i for i, row in enumerate(zip(*columns, strict=True)) if sum(v is not None for v in row) > 1]
@@ -94,7 +94,7 @@ def alpha(
 
 
 def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
-    """Spearman's rank correlation with mean ranks for ties; None where an annotator used a single label."""
+    """Spearman's rank correlation with mean ranks for ties; None if an annotator used a single label."""
     x, y = _both(a, b)
     if len(set(x)) < 2 or len(set(y)) < 2:
         return None
@@ -104,7 +104,7 @@ def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """A statistic with its 95 % bootstrap interval; None where it is not defined."""
+    """A statistic with its 95 % bootstrap interval. A value that is not defined is None."""
 
     value: float | None
     interval: Interval | None = None
@@ -112,13 +112,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two columns agree, or (alpha) all of them.
+    """How well annotators agree: alpha over all columns, the other statistics over pairs of columns.
 
     Attributes:
         items: items with at least two labels.
         clusters: datasets or queries they come from; the bootstrap resamples these.
         exact: share of equal labels (mean over pairs of annotators, as all but alpha).
-        exact_weighted: the same for the population that was drawn from, by the weights of the strata.
+        exact_weighted: an estimate of the same share for the whole population, by the weights of the strata.
         spearman, alpha_ordinal, kappa_quadratic: for ordered labels; None for labels without an order.
         per_cluster: statistic -> median over clusters, where clusters have several items.
     """
@@ -150,10 +150,10 @@ def agreement(
     resamples: int = 500,
     seed: int = 0,
 ) -> Agreement:
-    """All statistics of some annotators, pooled with intervals, and their medians over clusters.
+    """All statistics of agreement: over all items, with intervals, and as medians over clusters.
 
     Args:
-        columns: annotator -> labels, one an item.
+        columns: annotator -> labels, one for each item.
         clusters: the dataset or query of each item.
         order: the labels from low to high, where they have an order; else the ordinal statistics are None.
         weights: how many items of the population each stands for.
@@ -200,7 +200,7 @@ def _statistics(
 
 
 def mean_known(values: Any) -> float | None:
-    """Mean of the values that are defined; None where none is."""
+    """Mean of the values that are defined; None if none is."""
     known = [v for v in values if v is not None]
     return fmean(known) if known else None
 
@@ -256,7 +256,7 @@ def non_inferiority(
     It ignores what stratification gains, so it is a little too large rather than too small.
 
     Args:
-        humans: one column of labels a person.
+        humans: one column of labels for each person.
         judge: the judge's labels.
         clusters: the dataset or query of each item.
         margin: the largest acceptable gap, for example 0.075.
@@ -303,9 +303,10 @@ def anno_gpt(
 ) -> dict[str, dict[str, Any]]:
     """The comparison of Anno-GPT (DORIS-MAE, NeurIPS 2023, table 1): rows macro F1, accuracy and, for ordered labels, Spearman.
 
-    Columns: ``G&A`` judge and settled labels, ``H&H`` mean over pairs of people, ``G&H`` mean over judge and each person, 95 %
-    intervals of the last two, and ``p``: two-sided, of no difference between them. Whole clusters are resampled; with fewer
-    than two there are neither intervals nor p. Values are fractions of 1, rounded to six decimals.
+    Columns: ``G&A`` judge and settled labels, ``H&H`` mean over pairs of people, ``G&H`` mean over judge and each
+    person, 95 % intervals of the last two, and ``p``: the two-sided p-value for no difference between them. Whole
+    clusters are resampled; with fewer than two there are neither intervals nor p. Values are fractions of 1, rounded to
+    six decimals.
     """
     measures: dict[str, Callable[[Column, Column], float | None]] = {"F1 macro": macro_f1, "accuracy": exact}
     if order:
@@ -334,7 +335,7 @@ def anno_gpt(
 
 
 def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> int:
-    """Items that let a judge with this true gap pass with a power of 80 %: ((1.645 + 0.842) SD / (margin - gap))^2.
+    """Number of items with which a judge with this true gap passes with a power of 80 %: ((1.645 + 0.842) SD / (margin - gap))^2.
 
     Raises:
         InputError: the gap is not below the margin: no sample is large enough.
@@ -348,7 +349,7 @@ def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> in
 
 
 def precision_items(claimed: float, true: float) -> int:
-    """Kept items that show a precision above ``claimed`` when it is ``true``, one-sided at 5 % with a power of 80 %.
+    """Number of kept items that show a precision above ``claimed`` if it is ``true``: a one-sided test at 5 % with a power of 80 %.
 
     The normal approximation of a test of one proportion (J. L. Fleiss, Statistical Methods for Rates and Proportions, 2.4).
     """
@@ -359,7 +360,7 @@ def precision_items(claimed: float, true: float) -> int:
 
 
 def interval_items(share: float, half: float) -> int:
-    """Items for a 95 % interval of a share that reaches ``half`` to each side (normal approximation)."""
+    """Number of items for which the 95 % interval of a share reaches ``half`` to each side (normal approximation)."""
     return math.ceil(1.959964**2 * share * (1 - share) / half**2)
 
 
@@ -376,7 +377,7 @@ def _known(*values: Value | None) -> bool:
 
 
 def _ranks(columns: Sequence[Column], order: Sequence[Value]) -> dict[Value | None, int]:
-    """Label -> its place. Numbers without an order given keep their own value: their distances count."""
+    """Label -> its place in the order. Without an order, numbers keep their own value, since their distances count."""
     used = {v for column in columns for v in column if v is not None}
     if not order and all(isinstance(v, int) for v in used):
         return {v: int(v) for v in used}

@@ -1,4 +1,5 @@
-"""Intervals: the bootstrap (Efron & Tibshirani 1993, chapter 13; whole clusters redrawn, percentile intervals), and Wilson's."""
+"""Confidence intervals: the bootstrap (Efron & Tibshirani 1993, chapter 13; it redraws whole clusters and takes
+percentiles), and Wilson's."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def redrawn(clusters: Sequence[Sequence[T]], draws: int, seed: int) -> Iterator[
 
 
 def percentile_interval(values: Iterable[float | None], level: float = 0.95) -> Interval | None:
-    """The interval that holds the middle of the values; None where no value is defined."""
+    """The interval that holds the middle 95 % of the values; None if no value is defined."""
     known = [v for v in values if v is not None]
     if not known:
         return None

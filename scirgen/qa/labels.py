@@ -31,7 +31,7 @@ Part = Literal["dev", "test"]
 R = TypeVar("R", bound=Record)
 
 ADJUDICATOR: Final = "adjudicator"
-"""The annotator name of the third person, who sees only what the others disagree on."""
+"""The annotator name of the third person, who sees only the items that the others disagree on."""
 
 UNSURE: Final = "unsure"
 """The label of an annotator who cannot decide; counts as no label in statistics, and goes to the adjudicator."""
@@ -42,13 +42,13 @@ CORRECTED: Final = ("corrected_question", "corrected_answer")
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked about an item.
+    """What annotators are asked about an item.
 
     Attributes:
-        name: of the task and of its guideline, ``prompts/label/NAME.yaml``.
-        scale: labels from low to high where they have an order; empty: they have none.
-        reason: a label without a reason is not finished (ScIRGen's protocol for faithfulness).
-        required: further fields without which a label is not finished.
+        name: the name of the task and of its guideline, ``prompts/label/NAME.yaml``.
+        scale: labels from low to high; empty if they have no order.
+        reason: whether a label needs a reason (ScIRGen's protocol for faithfulness).
+        required: further fields that a label needs.
     """
 
     name: TaskName
@@ -66,7 +66,7 @@ TASKS: Final[Mapping[str, Task]] = {
 
 
 class Marked(Record):
-    """A piece of evidence in its surroundings."""
+    """A piece of evidence with the text around it."""
 
     text: str
     before: str = ""
@@ -92,7 +92,7 @@ class Shown(Record):
 
 
 class Hidden(Record):
-    """What is known of an item and not shown."""
+    """What is known about an item and is not shown to annotators."""
 
     verdict: str = Field(default="", description="kept, rejected_by_score, rejected_by_gate; or a judge's grade")
     code: str = Field(default="", description="why it was rejected")
@@ -128,7 +128,8 @@ class Stratum(Record):
 
 
 class Sample(Record):
-    """``sample.json``: a frozen sample. ``id`` is the hash of task and items, so that a label tells what it is about."""
+    """``sample.json``: a frozen sample. ``id`` is the hash of task and items, so that it identifies the sample that a
+    label belongs to."""
 
     schema_version: int = 1
     id: str
@@ -160,7 +161,7 @@ class Label(Record):
     guideline: str
 
     def unfinished(self) -> str:
-        """What is missing for it to count; "" when nothing is."""
+        """What the label still needs to be complete; "" if nothing."""
         task = TASKS[self.task]
         if not self.label:
             return "label"
@@ -174,10 +175,10 @@ class Settled:
     """The final label of an item.
 
     Attributes:
-        label: None while annotators disagree, or where the last word is "unsure".
+        label: None while annotators disagree, or if the final label is "unsure".
         how: ``single`` (one annotator), ``agreed``, ``adjudicated``, ``open`` (to be adjudicated), ``unsure``, ``none``.
         annotators: how many people labelled it.
-        corrected: field of `CORRECTED` -> text, where there is a corrected one that everybody who gave one agrees on.
+        corrected: field of `CORRECTED` -> corrected text, if all annotators who gave one gave the same.
     """
 
     label: str | None
@@ -193,7 +194,7 @@ class LabelSet:
         """Open and check a folder.
 
         Raises:
-            InputError: it is not one, or its files do not belong together.
+            InputError: it is not a folder of labels, or its files do not belong together.
         """
         self.folder = folder
         if not (folder / "sample.json").is_file():
@@ -212,12 +213,12 @@ class LabelSet:
 
     @property
     def task(self) -> Task:
-        """What is asked."""
+        """What annotators are asked."""
         return TASKS[self.sample.task]
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Those whose labels were merged, without the adjudicator."""
+        """The annotators whose labels were merged, without the adjudicator."""
         return tuple(a for a in sorted(self.labels) if a != ADJUDICATOR)
 
     def contexts(self) -> dict[str, str]:
@@ -234,7 +235,7 @@ class LabelSet:
         return [i for i in self.items if name is None or i.part == name]
 
     def column(self, annotator: str, items: Sequence[Item]) -> list[str | None]:
-        """An annotator's labels of these items; None where there is none, or it is "unsure"."""
+        """An annotator's labels of these items; None for an item without a label, or with "unsure"."""
         mine = self.labels.get(annotator, {})
         return [label.label if (label := mine.get(i.id)) and label.label != UNSURE else None for i in items]
 
@@ -256,7 +257,7 @@ class LabelSet:
         return Settled(given[0].label, "agreed", len(given), _corrections(given))
 
     def content_hash(self) -> str:
-        """Hash of the sample and of all labels: what a release made with them depends on."""
+        """Hash of the sample and of all labels. A release made with them depends on it."""
         labels = [
             label.model_dump(mode="json") for a in sorted(self.labels) for _, label in sorted(self.labels[a].items())
         ]

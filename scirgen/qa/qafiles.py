@@ -33,7 +33,7 @@ _DATASET_KEYS = ("dataset_id", "gold", "doc_id", "document_id")
 
 @dataclass(frozen=True)
 class QARow:
-    """One question. ``answer`` is None where the format has none; ``question_type`` as the file spells it, or ""."""
+    """One question. ``answer`` is None if the format has no answers; ``question_type`` is as the file spells it, or ""."""
 
     id: str
     question: str
@@ -51,10 +51,10 @@ class QAGroup:
     """The questions whose (first) gold dataset this is.
 
     Attributes:
-        dataset_id: "" for rows that name none.
-        title: the dataset's title, "" where unknown.
-        context: all text the file has about the dataset (metadata, then what was extracted from its papers), "" where it has none.
-        sources: document id -> text, where evidence offsets can be checked.
+        dataset_id: "" for rows that name no dataset.
+        title: the dataset's title, "" if unknown.
+        context: all text the file has about the dataset (metadata, then what was extracted from its papers), "" if it has no text.
+        sources: document id -> text, for the documents in which evidence offsets can be checked.
     """
 
     dataset_id: str
@@ -87,7 +87,7 @@ def open_qa(path: Path, split: str | None = None) -> QAFile:
         split: only this split, where the format has splits.
 
     Raises:
-        InputError: nothing is there, or it is none of these; when reading, malformed JSON (file and line named).
+        InputError: the path does not exist, or holds none of these; while reading, malformed JSON (file and line are named).
     """
     if path.is_dir():
         return _open_folder(path, split)
@@ -134,7 +134,7 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
     for document in release.corpus("with-paper"):
         if document.id in found:
             own = metadata[document.id]
-            # Papers' full texts are not in a release: only evidence from the metadata can be checked against its place.
+            # A release does not hold the papers' full texts, so only the offsets of evidence from metadata can be checked.
             sources = {document.id: own} if own else {}
             context = f"{own}\n{document.text}".strip()
             yield QAGroup(document.id, document.title, context, tuple(found.pop(document.id)), sources)
@@ -222,7 +222,7 @@ def _objects(path: Path) -> Iterator[Mapping[str, object]]:
 
 
 def _text(record: Mapping[str, object], keys: Iterable[str]) -> str | None:
-    """The text under the first of the keys that has one; the first of a list."""
+    """The text under the first of the keys that has one; of a list, its first text."""
     for key in keys:
         value = record.get(key)
         if isinstance(value, list) and value:

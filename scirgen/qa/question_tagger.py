@@ -1,8 +1,9 @@
 """A fast local classifier of questions: n-grams and a linear model, loaded and applied with numpy alone.
 `scirgen.commands.tagger` trains it.
 
-A folder holds ``tagger.json`` (what it is, how well it did), ``terms.txt.gz`` (one feature a line) and ``weights.npz`` (inverse
-document frequencies, coefficients, intercepts). Nothing is pickled, so loading a folder cannot run its author's code.
+A folder holds ``tagger.json`` (labels, version, measured accuracy), ``terms.txt.gz`` (one feature per line) and
+``weights.npz`` (inverse document frequencies, coefficients, intercepts). Nothing is pickled, so loading a folder cannot
+run its author's code.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ _FILES: Final = ("terms.txt.gz", "weights.npz")
 
 @dataclass(frozen=True)
 class Labelled:
-    """A question to classify; ``question_type`` is "" where it is not known, or is what is asked for."""
+    """A question to classify; ``question_type`` is "" if it is unknown, or if it is what the tagger predicts."""
 
     question: str
     question_type: str = ""
 
 
 def blocks(item: Labelled) -> tuple[list[str], list[str], list[str]]:
-    """Features in three blocks, each weighted and normalised by itself.
+    """The features of a question, in three blocks, each weighted and normalised separately.
 
     Word n-grams up to three; the type with n-grams up to three, since the same words mean another level in another type; the
     question's opening with each of its words, since "How do ... compare" and "in terms of accuracy" decide together.
@@ -85,7 +86,7 @@ class QuestionTagger:
 
     @property
     def revision(self) -> str:
-        """Content hash; part of the fingerprint of what it tagged."""
+        """Content hash; part of the fingerprint of the questions that it tagged."""
         return digest(self._idf.tobytes(), self._coefficients.tobytes(), self.labels, FEATURES_VERSION)
 
     def scores(self, items: Sequence[Labelled]) -> NDArray[np.float32]:
@@ -131,7 +132,7 @@ class QuestionTagger:
         """Read what `save` wrote.
 
         Raises:
-            InputError: the folder holds no tagger, a damaged one, or one of another version.
+            InputError: the folder holds no tagger, or it is damaged or of another version.
         """
         try:
             meta = json.loads((folder / "tagger.json").read_text(encoding="utf-8"))

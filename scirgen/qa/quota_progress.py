@@ -1,4 +1,4 @@
-"""How far a run is towards its target, read from its records. `scirgen.qa.quotas` does the arithmetic."""
+"""Counts what a run has of its target, read from its records. `scirgen.qa.quotas` does the arithmetic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R", bound=Record)
 
 
 class RunRecords(Protocol):
-    """The part of a run's view that is read here."""
+    """The part of a run's view that this module reads."""
 
     def datasets(self) -> Iterable[Dataset]: ...
 
@@ -29,8 +29,8 @@ class RunRecords(Protocol):
 def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
     """What was asked for and accepted in the rounds before ``before`` (None: in all).
 
-    Looking at earlier rounds only makes a run that is taken up again plan what it planned before. With ``distinct``, what
-    release will drop as a near-duplicate does not count as accepted, so that a round makes up for it.
+    A resumed run looks at earlier rounds only, so that it plans what it planned before. With ``distinct``, a pair that
+    release will drop as a near-duplicate does not count as accepted, so a later round replaces it.
     """
 
     def counts(round: int) -> bool:
@@ -69,6 +69,6 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
 
 
 def _round(provenance: Provenance | None) -> int:
-    """The round an item of generate belonged to: its key ends in ``#round`` from the second pass on."""
+    """The round that an item of generate belonged to: from the second round on, its key ends in ``#round``."""
     _, sign, number = provenance.key.rpartition("#") if provenance else ("", "", "")
     return int(number) if sign and number.isdigit() else 0

@@ -25,7 +25,7 @@ _PER_DATASET = 3
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A cell of the mix. ``bloom`` is "" where no mix of levels is asked for, ``polarity`` where the type has none."""
+    """A cell of the mix. ``bloom`` is "" if no mix of levels is set, ``polarity`` is "" if the type has none."""
 
     question_type: str
     bloom: str = ""
@@ -91,7 +91,7 @@ def budget(config: QuotaConfig) -> int:
 
 
 def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
-    """Wanted pairs a cell; they sum to ``config.total``.
+    """Wanted pairs per cell; they sum to ``config.total``.
 
     Types and levels are fitted to both their mixes at once by iterative proportional fitting (Deming & Stephan 1940), over the
     levels that a type lists as typical; then whole numbers by largest remainder, ties in the order of cells.
@@ -113,7 +113,7 @@ def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, in
 def plan_round(
     config: QuotaConfig, kinds: Sequence[QuestionType], progress: Progress, round: int
 ) -> dict[str, list[dict[str, object]]]:
-    """The cells that a later round gives to each dataset, as `Scope.wanted` has them; empty when there is nothing to do.
+    """The cells that a later round gives to each dataset, as `Scope.wanted` has them; empty if nothing is missing.
 
     Each missing pair is requested as often as the type's yield so far suggests. Datasets with the fewest accepted pairs
     of the type come first. The counts of all cells sum to at most what the candidate budget leaves.
@@ -128,7 +128,7 @@ def plan_round(
     given: dict[tuple[str, Cell], int] = defaultdict(int)
     open_cells = sorted(missing, key=lambda c: (-missing[c], c))
     while left > 0 and open_cells:
-        # One candidate a cell in turn, so that a tight budget is spread over all of them.
+        # Each cell in turn gets one candidate, so that a small budget is spread over all cells.
         for cell in list(open_cells):
             able = [
                 d
@@ -150,7 +150,7 @@ def plan_round(
 
 
 def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> frozenset[str]:
-    """Ids of the pairs that the target keeps: in each cell the first by id; all of them without a target."""
+    """Ids of the pairs that the target keeps: in each cell the first by id. Without a target, all."""
     pairs = sorted(accepted)
     if config.total is None:
         return frozenset(p.id for p in pairs)
@@ -176,7 +176,7 @@ def shortfall(
     progress: Progress,
     rejections: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[Shortfall]:
-    """Every cell that was not filled, and the likeliest reason.
+    """The cells that were not filled, with the likeliest reason.
 
     Args:
         rejections: question type -> rejection code -> count, of generate and filter.
@@ -227,7 +227,7 @@ def _yields(progress: Progress) -> dict[str, float]:
 def _fitted(
     kinds: Sequence[QuestionType], rows: Mapping[str, float], columns: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
-    """Shares of (type, level) whose margins are as near to both mixes as the types' typical levels allow."""
+    """Shares of (type, level). Their margins are as close to both mixes as the types' typical levels allow."""
     if not columns:
         return {(k.id, ""): rows[k.id] for k in kinds if rows[k.id] > 0}
     shares: dict[tuple[str, str], float] = {}

@@ -1,9 +1,9 @@
 """Reads any release folder. The release stage writes it.
 
 ```
-release.json                 ReleaseInfo: what this is, counts, leakage, and every file with its SHA-256
+release.json                 ReleaseInfo: description, counts, leakage, and every file with its SHA-256
 train|dev|test.jsonl         ReleaseRow
-corpus/without-paper.jsonl   CorpusDocument: one a dataset, title and description
+corpus/without-paper.jsonl   CorpusDocument: each dataset's title and description
 corpus/with-paper.jsonl      the same, with what was extracted from the dataset's papers
 corpus/passages.jsonl        Passage: pieces of at most 100 tokens, for question answering
 corpus/papers.jsonl          PaperRow        corpus/aspects.jsonl   AspectRow
@@ -51,7 +51,7 @@ class EvidenceRow(Record):
 
 
 class ScoreRow(Record):
-    """A measured quantity of the pair (SePer and the gates'), without its per-token details, which stay in the run."""
+    """A measured score of the pair, from a scorer or a gate. Its per-token details stay in the run."""
 
     name: str
     value: float
@@ -80,7 +80,7 @@ class ReleaseRow(Record):
 
     id: Id
     dataset_id: Id = Field(description="the gold dataset")
-    dataset_ids: Ids = Field(default=(), description="all datasets that answer it, where there are several")
+    dataset_ids: Ids = Field(default=(), description="all datasets that answer it, if there are several")
     split: Split
     question: str
     answer: str
@@ -132,9 +132,7 @@ class CorpusDocument(Record):
     language: str = "en"
     papers: tuple[str, ...] = Field(default=(), description="ids of the papers that use it")
     year: int | None = Field(default=None, description="year of publication")
-    same_as: str | None = Field(
-        default=None, description="id of the document that it duplicates, and as which it counts"
-    )
+    same_as: str | None = Field(default=None, description="id of the document that it repeats; counts as that one")
 
 
 class Passage(Record):
@@ -199,7 +197,7 @@ class SplitCount(Record):
 
 
 class LeakageRow(Record):
-    """One way in which two splits can share something, and how often they do."""
+    """One way in which two splits can overlap, and how often they do."""
 
     what: str
     left: Split
@@ -233,7 +231,7 @@ class TaskInfo(Record):
 
 
 class LabelNote(Record):
-    """Labels by people that the release used: agreement, guideline, and judges that passed."""
+    """Labels by people that the release used, with their agreement, the guideline, and the judges that passed the test on them."""
 
     task: str
     annotators: int
@@ -249,7 +247,7 @@ class LabelNote(Record):
 
 
 class ReleaseInfo(Record):
-    """``release.json``. Holds no clock time: the same results give the same bytes."""
+    """``release.json``. It holds no clock times, so the same results give the same bytes."""
 
     schema_version: int = SCHEMA
     name: str
@@ -279,9 +277,8 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 def trec_id(identity: str) -> str:
-    """An id as TREC files have it, whose cells are separated by blanks: blanks, ``<``, ``>``, ``&``, percent-encoded.
-
-    Different ids stay different; most stay as they are.
+    """An id for TREC files, whose cells are separated by blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
+    Different ids stay different; most stay unchanged.
     """
     if not (_BREAKS_TREC.search(identity) or _ENCODED.search(identity)):
         return identity
@@ -325,7 +322,7 @@ class Release:
             yield from self._read(f"{name}.jsonl", ReleaseRow)
 
     def corpus(self, setting: str = "without-paper") -> Iterator[CorpusDocument]:
-        """Documents by id; the same ids in both settings."""
+        """Documents in the order of ids; both settings have the same ids."""
         if setting not in SETTINGS:
             raise InputError(f"unknown corpus setting {setting!r}", hint=f"Known: {', '.join(SETTINGS)}.")
         return self._read(f"corpus/{setting}.jsonl", CorpusDocument)

@@ -25,8 +25,8 @@ class Reviewed:
 
     Attributes:
         settled: pair id -> its final faithfulness label.
-        history: pair id -> what its corrected fields said before.
-        notes: one a folder of labels, for card and datasheet.
+        history: pair id -> its corrected fields as they were before.
+        notes: one for each folder of labels, for card and datasheet.
     """
 
     settled: Mapping[str, Settled] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Reviewed:
 
 
 def read_reviews(folders: Sequence[Path]) -> Reviewed:
-    """Read folders of labels for a release.
+    """Read the folders of labels that a release uses.
 
     Raises:
         InputError: a folder holds no labels, or two folders settle a pair differently.
@@ -157,16 +157,16 @@ def _labelled(labels: LabelSet) -> int:
 
 @dataclass(frozen=True)
 class Need:
-    """A drafted need that people passed, as they left it; ``aspects`` are texts in order."""
+    """A drafted need that people kept, in their wording; ``aspects`` are texts in order."""
 
     text: str
     aspects: tuple[str, ...]
 
 
 def reviewed_drafts(folders: Sequence[Path]) -> dict[str, Need | None]:
-    """Id -> the need as people left it, or None where they dropped it, from folders of labels of the task ``query``.
-
-    A draft that is not settled is not there. Where annotators edited one differently, the adjudicator's wording settles it.
+    """Id -> the need in people's wording, or None if they dropped it, from folders of labels of the task ``query``.
+    Drafts that are not settled are left out. If annotators edited a draft differently, the adjudicator's wording
+    counts.
 
     Raises:
         InputError: a folder holds labels of another task.
@@ -193,22 +193,22 @@ def reviewed_drafts(folders: Sequence[Path]) -> dict[str, Need | None]:
 
 
 def _edited(labels: LabelSet, item: Item, name: str) -> set[str]:
-    """The different wordings that were given for a field: the adjudicator's alone, where there is one."""
+    """The different wordings that people gave for a field; only the adjudicator's, if there is one."""
     last = labels.labels.get(ADJUDICATOR, {}).get(item.id)
     given = [last] if last else [labels.labels[a][item.id] for a in labels.annotators if item.id in labels.labels[a]]
     return {text for x in given if (text := x.fields.get(name, "").strip())}
 
 
 def reviewed_needs(queries: Iterable[Q], reviewed: Mapping[str, Need | None], *, drafts: bool) -> list[Q]:
-    """The queries with each need as people left it; a need that they dropped is taken out with all its parts.
+    """The queries, with each need in people's wording; a need that they dropped is removed with all its parts.
 
     An aspect with its old text keeps its id, its sub-aspects and so its grades; a new text is a new aspect, without
-    sentences and sub-aspects. Of the sub-queries those stay whose aspects and sentences are still there.
+    sentences and sub-aspects. A sub-query stays if its aspects and sentences do.
 
     Args:
         queries: needs with their parts, and any others, which stay as they are.
         reviewed: see `reviewed_drafts`.
-        drafts: keep needs that nobody settled.
+        drafts: whether to keep needs that people have not settled.
     """
     found = list(queries)
     needs = {q.id: q for q in found if q.form == "complex"}
@@ -226,7 +226,7 @@ def reviewed_needs(queries: Iterable[Q], reviewed: Mapping[str, Need | None], *,
 
 
 def _need_of(query: Query, aspects: Mapping[str, Query]) -> str:
-    """Id of the need that a query is, or is a part of; else its own."""
+    """Id of the need that a query is or belongs to; for other queries, their own id."""
     parent = aspects.get(query.parent or "")
     return (parent.parent if parent else query.parent) or query.id
 
@@ -238,7 +238,7 @@ def _parts(need: Query, review: Need, aspects: Mapping[str, Query]) -> dict[str,
 
 
 def _after_review(query: Q, need: Q, review: Need, parts: Mapping[str, str]) -> list[Q]:
-    """What becomes of one query of a need that passed; of the need itself, it and its new aspects."""
+    """What becomes of one query of a need that people kept; for the need itself, the need and its new aspects."""
     if query.form == "complex":
         whole = query.model_copy(update={"text": review.text, "parts": tuple(parts)})
         fresh = {"form": "aspect", "parent": need.id, "parts": (), "gold": (), "fields": (), "spans": ()}

@@ -48,7 +48,7 @@ def questions(record: Record) -> Iterator[Question]:
 
 
 def read_records(src: Path) -> Iterator[tuple[Record, str | None]]:
-    """Records in the order of ids, each with its published split (None where there is none).
+    """Records in the order of ids, each with its published split, or None.
 
     Raises:
         InputError: nothing to read, malformed JSON (file and line named), or two records with one id.
@@ -59,13 +59,13 @@ def read_records(src: Path) -> Iterator[tuple[Record, str | None]]:
         if not key:
             raise InputError(f"{place}: a record without an id", hint=HINT)
         if key in seen:
-            raise InputError(f"{place}: the id {key!r} comes twice", hint="Remove one of the two records.")
+            raise InputError(f"{place}: the id {key!r} occurs twice", hint="Remove one of the two records.")
         seen.add(key)
         yield record, split
 
 
 def records_in(src: Path) -> Iterator[tuple[Record, str | None, str]]:
-    """(record, split, where it stands), as the files hold them; what is in a split is not read again from full/.
+    """(record, split, file and line), in the order of the files; a record of a split is not read again from full/.
 
     Raises:
         InputError: nothing to read, or malformed JSON (file and line named).
@@ -85,7 +85,7 @@ def records_in(src: Path) -> Iterator[tuple[Record, str | None, str]]:
             for record, _, place in _file(file):
                 ids.add(str(record.get("id")))
                 yield record, _SPLIT_NAMES[folder], place
-    # full/ and the folder itself hold the same records again, or those that are in no split.
+    # full/ and the folder itself hold the same records again, or those without a split.
     for file in sorted([*(base / "full").glob("*.json"), *base.glob("*.json")]):
         if file.name not in names:
             names.add(file.name)

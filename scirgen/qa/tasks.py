@@ -3,8 +3,8 @@
 ```
 tasks/TASK/queries.jsonl           TaskQuery: a Query with its split
 tasks/TASK/qrels/train|dev|test.tsv  query-id, corpus-id, score: grades settled over the judges, or 1 for gold
-tasks/TASK/grades.jsonl            Grade: what each judge said, where somebody judged
-tasks/TASK/drafts.jsonl            needs of many parts with their aspects, for people to pass (scirgen label)
+tasks/TASK/grades.jsonl            Grade: each judge's grades, if there are any
+tasks/TASK/drafts.jsonl            needs of many parts with their aspects, for people to check (scirgen label)
 corpus/abstracts.jsonl             AbstractRow: papers as documents, for tasks whose documents are papers
 ```
 `Questions` shows a release's own questions in the same shape.
@@ -25,7 +25,7 @@ from scirgen.core.registry import suggest
 from scirgen.qa.release import SPLITS, Release, Split, TaskInfo, read_qrels
 
 QUESTIONS = "questions"
-"""The name that a release's own questions go by where a task is asked for."""
+"""The name under which a release's own questions can be given as a task."""
 
 ADJUDICATED = "adjudicated"
 """The judge's name of a grade that settles a disagreement."""
@@ -38,7 +38,7 @@ class TaskQuery(Query):
 
 
 class AbstractSentence(Record):
-    """A sentence of an abstract with the aspect that it states, where that is known."""
+    """A sentence of an abstract with the aspect that it states, if that is known."""
 
     text: str
     label: str = Field(default="", description="facet or aspect: background, method, result, research_objective, ...")
@@ -92,7 +92,7 @@ class Task:
         return (q for q in found if split is None or q.split == split)
 
     def grades(self) -> Iterator[Grade]:
-        """All grades, judge by judge; nothing where nobody judged."""
+        """All grades, judge by judge; empty if nobody judged."""
         path = self.folder / "grades.jsonl"
         return read_records(path, Grade) if path.is_file() else iter(())
 
@@ -101,7 +101,7 @@ class Task:
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
     def documents(self, setting: str = "with-paper") -> list[TaskDocument]:
-        """What its queries search, in the corpus's order, which is the order of equal scores.
+        """The documents that its queries search, in the corpus's order, which is also the order of documents with equal scores.
 
         Raises:
             InputError: a task over abstracts in a release that has none.
@@ -137,22 +137,22 @@ class Task:
 
 
 class Questions(Task):
-    """The questions of a release as a task over its datasets, so that they are pooled and graded as queries are."""
+    """The questions of a release as a retrieval task over its datasets, so that they can be pooled and graded like queries."""
 
     def __init__(self, release: Release) -> None:
-        """Nothing is read yet."""
+        """Reads nothing yet."""
         self.release, self.name, self.folder = release, QUESTIONS, release.folder
         sizes = {name: count.rows for name, count in release.info.splits.items()}
         self.info = TaskInfo(recipe=QUESTIONS, corpus="datasets", queries=sizes)
 
     def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
-        """The questions; a question's gold is the dataset it was asked about, or the several ones."""
+        """The questions; a question's gold is the dataset, or the datasets, that it was asked about."""
         for row in self.release.rows(split):
             gold = row.dataset_ids or (row.dataset_id,)
             yield TaskQuery(id=row.id, recipe=QUESTIONS, form="sentence", text=row.question, gold=gold, split=row.split)
 
     def grades(self) -> Iterator[Grade]:
-        """None: a release keeps no grades of its questions."""
+        """Empty: a release has no grades of its questions."""
         return iter(())
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
@@ -184,7 +184,7 @@ class PoolInfo(Record):
     failed: int = 0
 
     def identity(self, judge: str) -> str:
-        """Everything that could change a judge's grades: the model with its revision, and its prompts."""
+        """What a judge's grades depend on: the model with its revision, and the prompts."""
         return f"{judge}, prompt {', '.join(self.prompts.get(judge, ()))}"
 
 
@@ -209,7 +209,7 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
 
     Args:
         folders: each with ``pool.json`` and ``grades.jsonl``.
-        known: ids of the queries there are; grades of other queries are left out.
+        known: ids of the queries there are; grades of other queries are ignored.
 
     Raises:
         ConfigError: a folder is not one, or none of its queries is known: it belongs to another release.

@@ -117,7 +117,7 @@ def _funnel(data: ReportData) -> str:
 
 
 def _decades(most: int) -> list[int]:
-    """0, 1, 10, 100 ... up to the largest count: marks that do not run into each other on a logarithmic axis."""
+    """0, 1, 10, 100 ... up to the largest count: marks that do not overlap on a logarithmic axis."""
     return [0, *(10**n for n in range(len(str(most))) if 10**n <= most)]
 
 
@@ -149,7 +149,7 @@ def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> s
 
 
 def binned(rows: Sequence[Row]) -> list[Row]:
-    """Counts of values in at most some 40 steps of 1, 2 or 5 times a power of ten, for each verdict.
+    """Counts of values for each verdict, in at most about 40 steps of 1, 2 or 5 times a power of ten.
 
     They are counted here because drawing 60,000 single values takes Vega twenty seconds and 700 MB.
     """
@@ -157,7 +157,7 @@ def binned(rows: Sequence[Row]) -> list[Row]:
     wide = (max(values) - min(values)) / 40 or 0.01
     power = 10.0 ** math.floor(math.log10(wide))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= wide * 0.999)
-    # A value on a border belongs to the step that begins there, whatever its last digit says.
+    # A value on a border belongs to the step that begins there, even if rounding puts it slightly below.
     counts = Counter((math.floor(v / step + 1e-9), str(r["verdict"])) for v, r in zip(values, rows, strict=True))
     return [
         {"from": round(n * step, 12), "to": round((n + 1) * step, 12), "verdict": verdict, "pairs": count}
@@ -177,7 +177,7 @@ def _svg(chart: Any) -> str:
         .configure_view(stroke=None)
         .configure_legend(labelColor="currentColor", titleColor="currentColor")
     )  # fmt: skip
-    # The description speaks for the whole picture; parts with roles of their own, but without names, confuse screen readers.
+    # The description covers the whole chart; parts that have a role but no name confuse screen readers.
     svg: str = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", vl_convert.vegalite_to_svg(styled.to_json()))
     description = chart.description if isinstance(chart.description, str) else ""
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)

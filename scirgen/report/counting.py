@@ -137,7 +137,7 @@ def histogram(values: Iterable[int]) -> dict[str, int]:
 
 
 def mean(values: Iterable[float]) -> float:
-    """0 for no values."""
+    """The mean; 0 without values."""
     found = list(values)
     return sum(found) / len(found) if found else 0.0
 

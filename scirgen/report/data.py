@@ -77,7 +77,7 @@ class Sides(Frozen):
 
 
 class Highlight(Frozen):
-    """Evidence in its surroundings: text before, the span itself, text after, and where it is."""
+    """Evidence with the text around it: the text before, the span itself, the text after, and its place."""
 
     before: str
     text: str

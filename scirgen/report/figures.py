@@ -38,7 +38,7 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     Args:
         folder: the run's folder.
         sample: largest number of accepted rows, and of rejected ones, in a random sample that is the same for the same
-            run and includes some of every question type and reason.
+            run and includes rows of every question type and reason.
 
     Raises:
         StoreError: the folder is not a run, or its store is damaged.
@@ -202,7 +202,7 @@ def _sample(
 
 
 class _Texts:
-    """Texts of documents and datasets by id, a few held at a time."""
+    """Texts of documents and datasets by id; only a few are in memory at a time."""
 
     def __init__(self, view: StoreView) -> None:
         self._view = view

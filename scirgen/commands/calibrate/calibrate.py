@@ -66,7 +66,7 @@ class Labelled:
     weight: float = field(default=1.0, kw_only=True)
     """Number of answers in the population that it represents; a folder of labels has the weights of its strata."""
     part: str = field(default="", kw_only=True)
-    """dev or test, in a folder of labels: thresholds are fitted on dev and reported on test."""
+    """dev or test, in a folder of labels: thresholds are fitted on dev and measured on test."""
     cluster: str = field(default="", kw_only=True)
     """The dataset it is about, in a folder of labels."""
     evidence: tuple[str, ...] = field(default=(), kw_only=True)
@@ -214,7 +214,7 @@ async def calibrate(
 async def measure_score(
     name: str, rows: Sequence[Labelled], config: Config, resources: Resources, registry: Registry
 ) -> tuple[list[float | None], dict[str, int], str]:
-    """One scorer's values for labelled answers (None where it has none), failures by code, and the model that was asked."""
+    """One scorer's values for labelled answers (None for an answer without one), failures by code, and the model that was asked."""
     config = config.model_copy(update={"filter": config.filter.model_copy(update={"faithfulness": (name,)})})
     measured: dict[str, list[float | None]] = {name: [None] * len(rows)}
     failed: dict[str, dict[str, int]] = {name: {}}
@@ -316,8 +316,8 @@ async def fit_ensemble(
     not fitted on.
 
     Args:
-        rows: of `read_labels`; the ``dataset`` of a line (the cluster) says what is left out together, else its context does.
-        config, resources, registry: as for `calibrate`; with ``rival`` among the scorers the rival's features are used, too.
+        rows: of `read_labels`; lines with the same ``dataset`` (or without one, the same context) are left out together.
+        config, resources, registry: as for `calibrate`; if ``rival`` is among the scorers, its features are used too.
         description: description of the labels.
         precision, rejected: see `ensemble.fit`.
         tell: called with messages about progress and about labels that could not be measured.
@@ -344,7 +344,7 @@ async def fit_ensemble(
 
 
 def _hash_of(rows: Sequence[Labelled]) -> str:
-    """Of the labels themselves: the same whatever scorer measured them."""
+    """Hash of the labels; it does not depend on the scorer that measured them."""
     return digest("labels", [[r.question, r.answer, r.context, list(r.evidence), r.faithful, r.cluster] for r in rows])
 
 

@@ -42,7 +42,7 @@ RIVAL: Final = ("unknown", "uncovered", "in_rival", "over_rival", "absolute", "l
 FEATURES: Final[Mapping[Group, tuple[str, ...]]] = {
     "text": TEXT, "polar": POLAR, "text+rival": RIVAL, "polar+rival": (*POLAR, "agrees"),
 }  # fmt: skip
-"""The features for each group of answers."""
+"""The features that the regression of each group of answers uses."""
 
 STRENGTH: Final = 0.1
 """Inverse of the regression's L2 penalty (scikit-learn's C); 0.02 to 1 give the same figures within their intervals."""
@@ -73,7 +73,8 @@ class Fitted:
     outside: tuple[float | None, ...]
 
     def summary(self, rows: Sequence[Measured]) -> dict[str, object]:
-        """Out-of-sample figures by group and by how false answers were made: AUC with interval, rejected of the true, caught of the false."""
+        """Out-of-sample figures by group and by how false answers were made: AUC with interval, share of the true
+        answers rejected, and share of the false ones caught."""
         found: dict[str, object] = {}
         for group in FEATURES:
             model = self.file.groups.get(group)
@@ -113,7 +114,7 @@ async def measure(
     ctx: StageContext,
     tell: Callable[[str], None] = _log.info,
 ) -> list[Measured | Exception]:
-    """The features of labelled pairs; with those of a rival where a pair has its score.
+    """The features of labelled pairs, with those of a rival if a pair has its score.
 
     Args:
         pairs: with their evidence.
@@ -165,15 +166,15 @@ def fit(
     Args:
         rows: of `measure`.
         identity: of the scorer that measured them.
-        description: what the labels are, in words; stored.
+        description: what the labels are, in words; stored with the ensemble.
         precision: precision that the thresholds must reach on answers of left-out folds; None to reject the share
             ``rejected`` of the true answers.
         rejected: at most this share of the true answers is rejected, on left-out folds.
-        typical: how the true answers that set that threshold were made (`Measured.made`), where others are harder than what will be
-            filtered; empty: all.
-        weights: what answers made in a certain way count in the fit; 1 for all others.
-        prior: ``filter.contrast_prior`` that the scores were measured with.
-        labels_hash: of the labels; empty: of their features.
+        typical: how the true answers that set that threshold were made (`Measured.made`); for labels whose other true
+            answers are harder than those that will be filtered. Empty: all.
+        weights: way of making -> weight of such answers in the fit; 1 for all others.
+        prior: the ``filter.contrast_prior`` with which the scores were measured.
+        labels_hash: hash of the labels; empty: the hash of their features is used.
 
     Raises:
         InputError: no group has enough labels.

@@ -35,11 +35,11 @@ class Judged:
     cluster: str = ""
     """The dataset it is about; if given, the bootstrap resamples whole datasets."""
     part: str = ""
-    """dev or test, where the labels have such parts."""
+    """dev or test, if the labels have such parts."""
 
     @property
     def length(self) -> str:
-        """Its class of `LENGTHS`."""
+        """The class of `LENGTHS` that its answer belongs to."""
         return next(name for name, most in LENGTHS if self.words <= most)
 
 
@@ -82,9 +82,9 @@ def reported(rows: Sequence[Judged]) -> list[Judged]:
 
 
 def roc_auc(rows: Sequence[Judged]) -> float | None:
-    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None with one kind only.
-
-    By hand, as `_quality` is: an interval takes hundreds of them, and scikit-learn's checks take some milliseconds each.
+    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels are
+    equal. It does not use scikit-learn, as `_quality` does not: an interval needs hundreds of values, and
+    scikit-learn's checks take milliseconds each.
     """
     labels, scores, weights = (np.array(column) for column in _columns(rows))
     if not labels.any() or labels.all():
@@ -124,7 +124,7 @@ def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0)
 
 
 def _clusters(rows: Sequence[Judged]) -> list[list[Judged]]:
-    """What is redrawn together: the rows of a cluster where all name theirs, else each row."""
+    """The groups that the bootstrap redraws: the rows of each cluster if all rows name theirs, else single rows."""
     if all(r.cluster for r in rows) and len({r.cluster for r in rows}) > 1:
         return list(grouped(rows, lambda r: r.cluster).values())
     return [[r] for r in rows]
@@ -198,9 +198,9 @@ def _sklearn() -> Any:
 
 
 def _quality(flags: Sequence[tuple[bool, bool, float]]) -> tuple[int, float | None, float | None, float | None]:
-    """Of (kept, faithful, weight): rows kept, and weighted precision, recall and F1.
-
-    By hand, since intervals take thousands of them and scikit-learn's checks take a millisecond each; a test compares the two.
+    """From (kept, faithful, weight): the rows kept, and weighted precision, recall and F1. It does not use
+    scikit-learn, since intervals need thousands of values and scikit-learn's checks take a millisecond each; a test
+    compares the two.
     """
     kept = sum(w for k, _, w in flags if k)
     hits = sum(w for k, good, w in flags if k and good)

@@ -32,20 +32,22 @@ KNOWN_ERROR: Final = (0.9, 1.1)
 
 
 PASSED_LEAST: Final = 0.2
-"""Of what made-up candidates ask of the filter's models and of tag, a weak model's may ask so little: rules reject the rest."""
+"""Share of the made-up candidates' requests to the filter's models and to tag that remains, at least, for a weak model,
+since rules reject most of its pairs."""
 
 PASSED_USUAL: Final = 0.3
-"""And usually at least so much of what they ask when all of them pass."""
+"""The share that usually remains, at least, compared with a rehearsal in which all candidates pass."""
 
 PASSED_KNOWN: Final = (0.5, 1.6)
-"""The same, as a range around what an earlier run shows."""
+"""Range of that share around the value of an earlier run."""
 
 
 SMALL_CALLS_A_PAIR: Final = 2.5
-"""With the small prompt pack: question, answer, and further tries where a rule refuses them. No made-up reply shows how many."""
+"""Calls per pair with the small prompt pack: question, answer, and more tries if a rule refuses them. Made-up replies
+do not show how many."""
 
 LEAST_KNOWN: Final = 10
-"""Calls of a stage in an earlier run, so that their number an item is believed rather than the rehearsal's."""
+"""If an earlier run has at least this many calls of a stage, its calls per item replace the rehearsal's."""
 
 
 @dataclass
@@ -61,7 +63,7 @@ class Known:
 
 
 def estimate(rehearsals: Sequence[Rehearsal], known: Known) -> Estimate:
-    """From rehearsals (sparse, usual, rich) to the whole run's figures."""
+    """The whole run's figures, from three rehearsals (sparse, usual, rich)."""
     stages = tuple(_stage_estimates(rehearsals, known))
     wide = _sampling_error(rehearsals, known.sample)
     calls, prompts, replies = (
@@ -112,7 +114,7 @@ def _learnt(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known
     """Calls an item in the earlier run (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
     history, usual = known.history, _usual(rehearsals)
     calls = [c for c in usual.calls if (c.stage, c.kind) == (stage, kind)]
-    # The standard pack's calls follow from the items alone; the small pack asks again where a rule refuses a reply.
+    # With the standard pack, the items alone decide the calls; the small pack asks again if a rule refuses a reply.
     if history is None or not known.small or stage in ("filter", "tag") or not calls:
         return None
     asked = sum(history.shapes[s].asked for s in {c.shape for c in calls} if s in history.shapes)
@@ -132,7 +134,8 @@ def _around_usual(figure: Figure, factor: float | None) -> Figure:
 
 
 def _passing(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
-    """Of what the richest rehearsal asked of filter's models or of tag, the share that real pairs ask; None: no run has shown it."""
+    """Share of the richest rehearsal's requests to the filter's models, or to tag, that real pairs make; None if no
+    earlier run shows it."""
     rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
     if known.history is None or not rich.pairs:
         return None
@@ -145,7 +148,7 @@ def _passing(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Know
 
 
 def _tries(usual: Rehearsal) -> float:
-    """Factor by which the small pack may exceed the usual calls of generate."""
+    """Largest factor by which the small pack may exceed the usual calls of generate."""
     calls = sum(1 for c in usual.calls if c.stage == "generate")
     return SMALL_CALLS_A_PAIR * usual.pairs / calls if calls else 1.0
 
@@ -158,7 +161,8 @@ def _all_of_them(rehearsals: Sequence[Rehearsal]) -> float:
 
 
 def _as_passed(figure: Figure, stage: str, passing: float | None, rehearsals: Sequence[Rehearsal]) -> Figure:
-    """What filter's models and tag are asked: the figure holds what made-up pairs ask, of which real ones may ask less."""
+    """The requests to the filter's models and to tag: the figure of the made-up pairs, lowered because real pairs may
+    need fewer."""
     if stage not in ("filter", "tag"):
         return figure
     if passing is None:
@@ -189,7 +193,7 @@ def _sums(calls: Sequence[Call], known: Known) -> _Sums:
             exact = call.kind == "score" or call.most_tokens <= call.completion_tokens
             replies += _around(call.completion_tokens, PROMPT_ERROR if exact else REPLY_ERROR, call.most_tokens)
             continue
-        # Repair turns, as often as in the earlier run, repeat the prompt and add a reply.
+        # A repair turn repeats the prompt and adds a reply; repairs are as frequent as in the earlier run.
         times = 1 + measured.repairs
         count += Figure(1, times, times)
         length = call.characters * measured.tokens_per_character
@@ -203,7 +207,7 @@ def _around(value: float, error: tuple[float, float], most: float = math.inf) ->
 
 
 def _spread(by_lean: Mapping[str, Figure]) -> Figure:
-    """From the lowest to the highest of the rehearsals, the usual one between."""
+    """A figure from the lowest to the highest of the rehearsals, with the usual one between."""
     figures = list(by_lean.values())
     usual = by_lean.get("usual", figures[0])
     return Figure(min(f.low for f in figures), usual.usual, max(f.high for f in figures))

@@ -42,10 +42,11 @@ class History:
     Attributes:
         shapes: means over similar replies.
         models: models that answered.
-        units_per_second: written tokens, a read one counted as a tenth; None where not known.
-        scores_per_pair: measured log-probabilities for each requested pair, usable or not. accepted_per_pair: share of
-            requested pairs that the filter accepted. pairs: number of requested pairs. items: stage -> number of
-            processed items.
+        units_per_second: tokens written per second, where a token read counts as a tenth; None if unknown.
+        scores_per_pair: log-probabilities measured per requested pair, usable or not.
+        accepted_per_pair: share of requested pairs that the filter accepted.
+        pairs: number of requested pairs.
+        items: stage -> number of processed items.
     """
 
     shapes: dict[str, Shape]
@@ -95,7 +96,7 @@ def read_history(folder: Path) -> History:
 
 
 def _replies(db: sqlite3.Connection) -> Iterator[tuple[str, str, dict[str, Any], int | None, int | None]]:
-    """Kind, model, request, and tokens of prompt and reply, one reply at a time."""
+    """Kind, model, request, and tokens of prompt and reply, for each stored reply."""
     there = db.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='replies'").fetchone()
     rows = db.execute("SELECT kind, model, request, prompt_tokens, completion_tokens FROM replies") if there else ()
     for kind, model, request, prompt, completion in rows:
@@ -107,7 +108,7 @@ def _name(messages: list[list[str]]) -> int:
 
 
 def _shape_of(kind: str, request: dict[str, Any]) -> tuple[str, int]:
-    """Shape, and characters of the prompt."""
+    """The shape of a request, and the characters of its prompt."""
     if kind == "score":
         prompt = request["prompt"]
         text = prompt if isinstance(prompt, str) else "\n".join(m[1] for m in prompt)

@@ -77,7 +77,7 @@ def chat_shape(schema: Schema | None, max_tokens: int) -> str:
 
 
 def alike(shape: str) -> str:
-    """A coarser shape: all requests with the same cap on new tokens."""
+    """A coarser shape, shared by all requests with the same cap on new tokens."""
     return shape[shape.rfind("@") :] if "@" in shape else shape
 
 
@@ -145,7 +145,7 @@ class StandInChat(_StandIn, ChatModel):
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """What a reply is to be about: turns before the last one with data are worked examples."""
+    """The text that the reply is about: the last turn with data. Earlier turns are worked examples."""
     with_data = [n for n, m in enumerate(messages) if m.role == "user" and "<data-" in m.content]
     first = with_data[-1] if with_data else 0
     return "\n".join(m.content for n, m in enumerate(messages) if n >= first or m.role == "system")

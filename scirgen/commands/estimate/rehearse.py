@@ -126,8 +126,8 @@ async def draw_sample(source: Source, config: Config, size: int) -> Sample:
 
 
 async def model_facts(config: Config, registry: Registry) -> ModelFacts:
-    """Identity and capabilities of the models; it only asks a server for its list of models, and continues without the
-    list if there is no answer."""
+    """Identity and capabilities of the models. It only asks a server for its list of models, and does without the list
+    if there is no answer."""
     notes: list[str] = []
     uri = config.models.generator
     parsed = ModelURI.parse(uri)
@@ -160,8 +160,7 @@ async def rehearse(
 ) -> Rehearsal:
     """Run the plan up to release over the sample. Rehearsals that share ``scratch`` parse each paper once.
 
-    Raises:
-        ScirgenError: a fatal one, as a run would.
+    Raises: ScirgenError: a fatal error, as in a run.
     """
     config = _rehearsal_config(config, registry, sample, lean)
     log = CallLog()
@@ -222,7 +221,7 @@ class _NotingEngine(LocalEngine):
 
 
 class _NoRelease(Stage):
-    """A rehearsal releases nothing."""
+    """Do nothing: a rehearsal has no release."""
 
     name = "release"
 

@@ -45,10 +45,10 @@ class Estimate:
 
     Attributes:
         ceiling_tokens: if every reply ran to its ``max_tokens`` in the high case.
-        cost: by the configured prices; None where one is missing.
-        hours: None where nothing is known of the model's speed.
+        cost: by the configured prices; None if one is missing.
+        hours: None if the model's speed is unknown.
         dearest: papers of the sample that take most calls.
-        own_minutes: work of scirgen's own (fetching, parsing, gates, store), on this machine.
+        own_minutes: time that scirgen itself needs (fetching, parsing, gates, store) on this machine.
     """
 
     datasets: int

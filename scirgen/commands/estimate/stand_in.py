@@ -12,8 +12,8 @@ import re
 from typing import Any, Final, Literal
 
 Lean = Literal["usual", "sparse", "rich"]
-"""How choices are made. ``sparse``: no, false, the shortest lists; ``rich``: the opposite; ``usual``: any option, true,
-three entries."""
+"""The kind of replies. ``sparse``: no, false, the shortest lists; ``rich``: yes, true, the longest lists; ``usual``:
+any option, true, three entries."""
 
 _NO: Final = re.compile(r"no|none|not\b.*|neither|other|irrelevant", re.I)
 
@@ -46,7 +46,7 @@ def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
 
 _EACH_ASKED = frozenset({"answers"})
 _ASKED = re.compile(r"^q(\d+) \(", re.MULTILINE)
-"""Lists of which a reply has one entry for each numbered question of the prompt."""
+"""Names of lists that have one entry for each numbered question of the prompt."""
 
 
 def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

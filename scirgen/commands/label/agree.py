@@ -224,7 +224,7 @@ def _judge_lines(judge: Mapping[str, Any]) -> list[str]:
 
 
 def _anno_gpt_lines(table: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """DORIS-MAE's Table 1, in percent: G the judge, H people, A what the people settled on."""
+    """DORIS-MAE's Table 1, in percent. G is the judge, H the people, A the labels that the people settled on."""
     head = f"  {'':12}{'G&A':>8}{'H&H':>8}{'G&H':>8}{'H&H 95 %':>15}{'G&H 95 %':>15}{'p':>7}"
     return [head, *(_anno_gpt_line(name, row) for name, row in table.items())]
 

@@ -163,7 +163,7 @@ class Allocation:
     population: dict[str, int]
 
     def rows(self) -> list[Stratum]:
-        """For ``sample.json``."""
+        """The strata as ``sample.json`` lists them."""
         return [
             Stratum(name=s, population=self.population[s], dev=len(d["dev"]), test=len(d["test"]))
             for s, d in sorted(self.strata.items())

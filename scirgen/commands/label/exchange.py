@@ -194,7 +194,7 @@ def import_labelled(
         folder: the folder to make.
         file: JSON Lines with ``question``, ``answer`` and ``label`` (faithful, unfaithful or unsure); ``context`` or
             ``context_id``, ``evidence`` (a list of quotes), ``question_type``, ``dataset``, ``reason`` or ``reader_note``,
-            ``stands_alone`` and ``fits_type`` (true, false) are taken in where they are there.
+            ``stands_alone`` and ``fits_type`` (true, false) are read if they are there.
         annotator: name of the annotator.
         guideline: ``label/faithful``; the labels count as made with it.
         contexts: JSON object ``context_id`` -> text.

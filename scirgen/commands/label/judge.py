@@ -41,7 +41,8 @@ class Judged:
     Attributes:
         judge: its name as given.
         identity: everything that can change its labels: model with revision, prompt and guideline hashes, threshold.
-        labels: item id -> label; items without a usable reply are missing. failed: error code -> items.
+        labels: item id -> label; items without a usable reply are missing.
+        failed: error code -> items.
     """
 
     judge: str
@@ -66,7 +67,8 @@ def ask_judges(
             ``grades:FOLDER``, every judge of a pool that ``scirgen benchmark pool`` graded.
         items: what to label.
         config: settings of model and scorer.
-        resources: source of the guideline. registry: registry of scorers and models.
+        resources: source of the guideline.
+        registry: registry of scorers and models.
 
     Raises:
         InputError: the guideline changed since the sample was drawn, a score has no threshold, or a pool holds none of the items.
@@ -109,7 +111,8 @@ def _from_file(labels: LabelSet, judge: str, file: Path, items: Sequence[Item]) 
 def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Facets) -> list[Judged]:
     """The grades that each judge of a pool gave to the items, as labels 0 to 3.
 
-    The four words of a requirement are the four labels in their order, so that two words of one grade stay apart.
+    The four words of a requirement are the four labels in their order, so that two words with the same grade remain
+    different labels.
     """
     if labels.sample.task != "relevance":
         raise InputError(f"{folder} holds grades; {labels.folder} is a sample of the task {labels.sample.task}")
@@ -136,7 +139,8 @@ def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Fa
 async def _by_score(
     labels: LabelSet, name: str, items: Sequence[Item], config: Config, resources: Resources, registry: Registry
 ) -> Judged:
-    """The run's scores against the threshold; what the run did not measure is measured now, from what annotators saw."""
+    """Labels by a run's scores and the threshold. Scores that the run did not measure are measured now, from what
+    annotators saw."""
     if labels.sample.task != "faithful":
         raise InputError(
             f"the score {name} judges faithfulness, not {labels.sample.task}", hint="Name a model instead."

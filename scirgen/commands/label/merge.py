@@ -28,8 +28,8 @@ class Merged:
     Attributes:
         taken: annotator -> finished labels.
         unfinished: annotator -> drafts that lack a label, a reason or a further answer.
-        disputed: items that still need a decision of the third person. page: ``adjudicate.html``, or None if no item is
-            disputed.
+        disputed: items that still need a decision of the third person.
+        page: ``adjudicate.html``, or None if no item is disputed.
     """
 
     taken: dict[str, int]

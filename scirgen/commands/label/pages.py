@@ -60,8 +60,8 @@ def page(
 
     Args:
         labels: the folder.
-        annotator: the annotator's name; it decides the order of items, so annotators tire at different ones. items: the
-            items to show.
+        annotator: the annotator's name; it decides the order of items, so annotators tire at different ones.
+        items: the items to show.
         pictures: ``document:page`` -> picture.
         server: path to which labels are sent; "" if they stay in the browser.
     """

@@ -42,8 +42,9 @@ def plan_text(
     Args:
         source: the population, for the suggested command.
         verdicts: verdict -> candidates.
-        task: the labelling task. margin: the largest acceptable gap between a judge and people. pilot: standard
-            deviation and gap from a pilot; None for DORIS-MAE's, with gaps of 0 and 0.02.
+        task: the labelling task.
+        margin: the largest acceptable gap between a judge and people.
+        pilot: standard deviation and gap from a pilot; None for DORIS-MAE's, with gaps of 0 and 0.02.
 
     Raises:
         InputError: the pilot's gap is not below the margin.

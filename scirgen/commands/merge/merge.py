@@ -95,12 +95,12 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
         given |= leaves({key: value})
     theirs = {p.name: _own_settings(p.view.manifest()) for p in parts}
     if not any(row.get(_TOTAL) for row in [given, *theirs.values()]):
-        # Without a target nothing else that concerns one matters.
+        # Without a target, its other settings do not matter.
         theirs = {n: {k: v for k, v in row.items() if not k.startswith("generate.")} for n, row in theirs.items()}
     open_ = {
         name: {k: v for k, v in row.items() if not any(_covers(g, k) for g in given)} for name, row in theirs.items()
     }
-    # A setting that a part's version did not know yet is the others'.
+    # If a part's version of scirgen does not know a setting, the other parts decide it.
     known = {key: value for row in reversed(open_.values()) for key, value in row.items()}
     if lines := differing({name: {**known, **row} for name, row in open_.items()}):
         raise ConfigError(
@@ -159,7 +159,7 @@ async def release(store: Store, view: MergedView, ctx: StageContext, stage: Stag
     def process(stage: Stage, item: WorkItem, fingerprint: str) -> Awaitable[StageResult]:
         return stage.process(item, ctx.at(stage.name, item.key, fingerprint))
 
-    # The notes are written too; without any the fingerprint is that of one run that did what the parts did.
+    # The notes are part of the release. Without notes, the fingerprint is that of a single run that did the parts' work.
     await write_release(stage, store, ctx, observer, process, view.state_digest(), *view.notes())
     failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in view.funnel().values())
     return Outcome("partial" if failed or view.waiting() else "success", len(view.dataset_ids()), failed)

@@ -116,9 +116,10 @@ def unfinished(part: Part) -> str:
 
 
 def differences(parts: Sequence[Part]) -> list[str]:
-    """Differences in how the parts were made, one line each: "what: value (parts), other value (parts)"; empty for alike ones.
+    """Differences in how the parts were made, one line each: "what: value (parts), other value (parts)"; empty if there are none.
 
-    The fingerprints of the stages decide. What a part read (`collect`) is its own; what the release does is decided again.
+    The fingerprints of the stages decide. What a part collected may differ, and the merge decides the settings of the
+    release itself.
     """
     manifests = {p.name: p.view.manifest() for p in parts}
     made = [(_mapped(m, "stages").get(s), m.get("seed")) for m in manifests.values() for s in _MADE]

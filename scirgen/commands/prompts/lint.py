@@ -74,7 +74,7 @@ def lint(
 
 
 def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
-    """Question types: missing examples, examples that violate their own type's expectations, unknown levels."""
+    """Findings on question types: missing examples, examples that violate their own type's expectations, unknown levels."""
     try:
         kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
         levels = {level.id for level in taxonomies.bloom.levels}
@@ -108,7 +108,8 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
 def lint_prompts(
     prompts: PromptLibrary, taxonomies: Taxonomies | None, domain: str, context_tokens: int | None = None
 ) -> Iterator[Finding]:
-    """Prompts: what does not load or render, unused variables and examples, over-long texts. Without taxonomies: what does not load."""
+    """Findings on prompts: those that do not load or render, unused variables and examples, texts that are too long.
+    Without taxonomies, only those that do not load."""
     built_in = Resources().find("prompts")
     standard = PromptLibrary(Resources())
     for id in prompts.ids():

@@ -217,7 +217,7 @@ async def _run(
 def _shares(
     kinds: Sequence[QuestionType], count: int, papers: bool, together: int
 ) -> Iterator[tuple[Sequence[QuestionType], dict[str, object]]]:
-    """Groups of types with how many pairs of each are about the data and about papers; ``count`` in all."""
+    """Groups of types, each with its numbers of pairs about the data and about papers; ``count`` pairs in all."""
     each, more = divmod(count, len(kinds))
     for wanted, part in ((each + 1, kinds[:more]), (each, kinds[more:])):
         about_data = wanted // 2 if papers else wanted

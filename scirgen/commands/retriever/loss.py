@@ -1,4 +1,4 @@
-"""The loss of retriever training, each question against the documents of the batch, and its evaluator.
+"""The loss of retriever training, which compares each question with the documents of the batch, and the evaluator.
 
 Needs the extra ``train``; `scirgen.commands.retriever.train` imports it where it trains.
 """
@@ -37,13 +37,13 @@ class Example:
 class QuestionLoss(nn.Module):
     """Cross-entropy of each question's document among the documents of the batch (van den Oord et al. 2018, InfoNCE).
 
-    A document is embedded once for several of its questions. The others of the batch are negatives, except those that answer, too.
-    sentence-transformers' MultipleNegativesRankingLoss embeds a document again for each of its questions, and its negatives include other
-    documents that answer.
+    A document is embedded once for several of its questions. The other documents of the batch are negatives, unless
+    they answer the question too. sentence-transformers' MultipleNegativesRankingLoss embeds a document again for each
+    of its questions, and counts other documents that answer as negatives.
 
     Args:
         model: a SentenceTransformer.
-        examples: what the label of a row points at.
+        examples: the label of a row is an index into these.
     """
 
     def __init__(self, model: Any, examples: Sequence[Example]) -> None:
@@ -81,21 +81,21 @@ class QuestionLoss(nn.Module):
 
 
 def autocast(model: Any, bf16: bool) -> torch.autocast:
-    """Compute in bfloat16 inside this context, where that loses little."""
+    """Compute in bfloat16 inside this context, except operations that would lose precision."""
     return torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=bf16)
 
 
 def in_order(dataset: Any, **given: Any) -> DefaultBatchSampler:
-    """Batches of the rows as they come: the examples are in a random order already, with similar documents together."""
+    """Batches of the rows in their order: the examples already are in random order, with similar documents together."""
     return DefaultBatchSampler(SequentialSampler(dataset), **given)
 
 
 class Evaluator(InformationRetrievalEvaluator):
-    """Retrieval metrics of sentence-transformers, computed as the training computes.
+    """Retrieval metrics of sentence-transformers, computed with the training's precision.
 
     Args:
         bf16: embed in bfloat16.
-        given: as InformationRetrievalEvaluator takes it.
+        given: the arguments of InformationRetrievalEvaluator.
     """
 
     def __init__(self, bf16: bool, **given: Any) -> None:

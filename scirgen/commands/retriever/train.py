@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 TrainingTask = Literal["qa", "recommend"]
 _NEIGHBOURS = 3
-"""Each document is in a batch with this many similar ones: hard negatives that learn, too."""
+"""Each document shares its batch with this many similar ones, which are hard negatives and are trained too."""
 _NEAR = 20
-"""They are drawn from so many that BM25 finds by the document's text."""
+"""The similar documents are drawn from this many that BM25 finds by the document's text."""
 SelectedOn = Literal["dev", "train"]
 _HELD_OUT = 20
 """With ``select_on="train"`` one document in this many is kept out of learning, with its questions."""
@@ -48,8 +48,8 @@ class TrainingSettings:
         max_tokens: largest number of tokens of a text during training; the saved model keeps the base model's window.
         frozen_layers: number of the encoder's lowest layers that, with the word embeddings, are not trained.
         evaluate_every: steps between two measurements; the best one is kept.
-        select_on: the measured questions: of ``dev``, or of documents of ``train`` that are held out for it, where dev
-            is what the trained model will be compared on.
+        select_on: the measured questions: of ``dev``, or of documents of ``train`` that are held out for it, for a
+            model that will be compared with others on dev.
         dev_queries: questions that are measured.
         dev_documents: documents they are ranked among (theirs, filled up at random).
         setting: what of a dataset is read.
@@ -218,7 +218,7 @@ def _learned_and_selected(
     held = set(Random(settings.seed).sample(documents, max(1, len(documents) // _HELD_OUT)))
     asked = {
         q for q, d in train.pairs if d in held
-    }  # a question of a held-out document is not learned from another one
+    }  # a question of a held-out document is not trained with another document
     parts = [
         _Split(
             [p for p in train.pairs if (p[0] in asked) is chosen],
@@ -262,7 +262,7 @@ def _examples(train: _Split, texts: Mapping[str, str], settings: TrainingSetting
 
 
 def _neighbours(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each document the ids of those that BM25 finds by its text."""
+    """For each document, the ids of the documents that BM25 finds by its text."""
     ids = sorted(texts)
     model = BM25()
     model.index([texts[d] for d in ids])

@@ -17,7 +17,8 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML 1.2's booleans, true and false: ``no`` is Norwegian, ``on`` a French word and ``y`` a Spanish one."""
+    """YAML 1.2's booleans, true and false. YAML 1.1 also reads ``no`` (Norwegian), ``on`` and ``y`` as booleans, and
+    these are words."""
 
 
 _BOOLEANS = "tag:yaml.org,2002:bool"

@@ -17,7 +17,7 @@ _RENAME_EXCHANGE = 2
 
 
 def is_below(path: Path, root: Path) -> bool:
-    """Whether a path, links followed, lies below a root, links followed."""
+    """Whether a path lies below a root; links in both are followed first."""
     try:
         return path.resolve(strict=True).is_relative_to(root.resolve(strict=True))
     except (OSError, RuntimeError, ValueError):  # a broken link, a circle of links, or a name with a null byte
@@ -41,13 +41,13 @@ def private_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     if path.is_symlink():
         raise OSError(errno.ELOOP, "a link stands in its place", str(path))
-    with contextlib.suppress(PermissionError):  # somebody else's: its owner decides
+    with contextlib.suppress(PermissionError):  # a file of another user: its owner sets the mode
         if path.stat().st_mode & 0o077:
             path.chmod(0o600)
 
 
 def mode_beside(path: Path) -> int:
-    """The mode for a file that tells of another one, as a report does of a run's store: private where that is private."""
+    """The mode for a file that shows what another one holds, such as the report on a run: private if the other one is private."""
     return path.stat().st_mode & 0o644 if path.is_file() else 0o644
 
 
@@ -85,7 +85,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's own entries to the disk: after a rename."""
+    """Flush a folder's list of entries to the disk, as is needed after a rename."""
     _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 

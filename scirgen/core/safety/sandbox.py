@@ -303,7 +303,7 @@ class _Bare:
         return any(".".join(parts[: n + 1]) in self._trusted for n in range(len(parts)))
 
     def _roots(self, node: nodes.Node, scope: dict[str, frozenset[str]]) -> frozenset[str]:
-        """The paths (``name`` or ``name.field``) that the value of an expression is made of."""
+        """The paths (``name`` or ``name.field``) of the variables in an expression."""
         if isinstance(node, nodes.Name):
             return scope.get(node.name, frozenset({node.name}))
         if isinstance(node, nodes.Getattr):

@@ -1,4 +1,4 @@
-"""Which facets each sentence of an abstract belongs to: by its aspects where a model sorted them, otherwise by rules."""
+"""Sorts the sentences of an abstract into facets: by the paper's aspects if a model chose them, otherwise by rules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from scirgen.core.text.textmatch import normalise
 _USUAL = {"background": 0.0, "method": 0.55, "result": 1.0}
 """Where in an abstract a facet usually stands: 0 is its first sentence, 1 its last."""
 _PULL, _FREE = 3.0, 0.1
-"""Cues that the whole length of an abstract outweighs, and the distance from the usual place that costs nothing."""
+"""How many cues the distance of a whole abstract outweighs, and the distance from the usual place that costs nothing."""
 _MOST_CUES = 2
 _CERTAIN = 100.0
-"""Weight of a heading: it decides."""
+"""Weight of a heading, more than all cues together."""
 _FORWARD, _BACK, _UNSAID = 0.2, 1.5, 1.0
-"""Costs of a change to a later facet than the sentence before has, and to an earlier one; and of one without a cue of the new facet."""
+"""What a change of facet costs: to a later one, to an earlier one, and what is added if the sentence has no cue of the
+new facet."""
 
 
 _LANGUAGE = "en"
@@ -66,7 +67,8 @@ class FacetLabels:
         self._headings = [_heading("|".join(f.headings)) for f in facets.facets]
 
     def label(self, sentences: Sequence[str]) -> list[str]:
-        """The facet of each sentence; empty where only its place speaks for it: the facet, not the first, has no cue in the abstract."""
+        """The facet of each sentence. It is empty if the facet has no cue in the whole abstract and is not the first
+        one: then only the sentence's place would decide."""
         hits = [self._hits(sentence) for sentence in sentences]
         best: list[float] = []
         ways: list[list[int]] = []
@@ -88,11 +90,11 @@ class FacetLabels:
         return [self._ids[i] if i in sure else "" for i in path]
 
     def _hits(self, sentence: str) -> list[int]:
-        """Cues of each facet in the sentence, two at most."""
+        """Number of cues of each facet in the sentence, at most two."""
         return [min(_MOST_CUES, sum(bool(c.search(sentence)) for c in cues)) for cues in self._cues]
 
     def _headed(self, sentences: Sequence[str]) -> list[int | None]:
-        """For each sentence the facet whose heading stands over it; headings count where an abstract has those of two facets."""
+        """The facet whose heading stands before each sentence. Headings count only if the abstract has those of two facets."""
         found: list[int | None] = []
         for sentence in sentences:
             before = found[-1] if found else None
@@ -114,7 +116,7 @@ def _heading(names: str) -> re.Pattern[str] | None:
 
 
 def _back(best: Sequence[float], ways: Sequence[Sequence[int]]) -> list[int]:
-    """The best path to its end."""
+    """The best path to the last sentence."""
     if not best:
         return []
     path = [max(range(len(best)), key=best.__getitem__)]
@@ -124,7 +126,7 @@ def _back(best: Sequence[float], ways: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _best_before(best: Sequence[float], facet: int, unsaid: float) -> int:
-    """The facet of the sentence before, for the best path that goes on with ``facet``."""
+    """The facet of the sentence before, on the best path that continues with ``facet``."""
     return max(range(len(best)), key=lambda before: best[before] - _cost(before, facet, unsaid))
 
 

@@ -1,4 +1,5 @@
-"""Which of some texts speak most like a query: BM25 (Robertson & Zaragoza 2009) by bm25s, over words that the caller has cut."""
+"""Ranks texts by the words they share with a query: BM25 (Robertson & Zaragoza 2009), computed by bm25s. The caller
+splits texts into words."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ class BM25:
             self._index.index(bm25s.tokenization.Tokenized(ids=ids, vocab=self._known), show_progress=False)
 
     def ranked(self, query: Sequence[str]) -> list[tuple[int, float]]:
-        """(index, score) of all texts, best first; a text without a word of the query scores 0, equal ones keep their order."""
+        """(index, score) of all texts, best first. A text without a word of the query scores 0; texts with equal scores
+        keep their order."""
         known = [w for w in query if w in self._known]
         scores = self._index.get_scores(known).tolist() if known else [0.0] * self._count
         return sorted(enumerate(scores), key=lambda found: (-found[1], found[0]))

@@ -10,11 +10,11 @@ _DOI = re.compile(r"10\.\d{4,9}/[^\s\"'<>\\^`{|}]+", re.I)
 _IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120
-_MOST_TAILS = 5_000  # a paper cites some hundred
+_MOST_TAILS = 5_000  # a paper cites about a hundred DOIs
 
 
 def find_doi(text: str | None) -> str | None:
-    """The first DOI in a text, lower-cased, without a resolver or trailing punctuation; None where there is none."""
+    """The first DOI in a text, lower-cased, without a resolver or trailing punctuation; None if there is no DOI."""
     found = _DOI.search(text or "")
     return _trimmed(found.group()) if found else None
 
@@ -25,7 +25,7 @@ def find_dois(text: str) -> list[str]:
 
 
 def doi_in_file_name(stem: str) -> str | None:
-    """The DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None where it is not."""
+    """The DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None if its name holds no DOI."""
     found = _IN_NAME.search(unquote(stem))
     if not found:
         return None
@@ -34,7 +34,7 @@ def doi_in_file_name(stem: str) -> str | None:
 
 
 def doi_tails(text: str) -> list[str]:
-    """What follows each ``10.NNNN/`` in running text, white space kept, so that a DOI broken over lines can be found."""
+    """What follows each ``10.NNNN/`` in running text, white space kept, so that a DOI that is broken over lines can be found."""
     found = islice(re.finditer(r"10\.\d{4,9}\s*/", text), _MOST_TAILS)
     return [text[m.start() : m.start() + _TAIL] for m in found]
 

@@ -1,4 +1,4 @@
-"""Languages: detects that of a text (py3langid), and translates between names and codes (python-iso639)."""
+"""Detects the language of a text (py3langid), and translates between names and codes of languages (python-iso639)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 TELLABLE: Final = frozenset({"de", "en", "es", "fr", "pt", "zh"})
-"""Languages that `detect_language` tells apart: those that scirgen has rules for."""
+"""Languages that `detect_language` recognises: those that scirgen has rules for."""
 _SAMPLE = 20_000
 _HAN = re.compile(r"[一-鿿]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def detect_language(text: str, default: str = "en") -> str:
-    """``de``, ``en``, ``es``, ``fr``, ``pt`` or ``zh``; ``default`` for fewer than five words without Chinese characters."""
+    """``de``, ``en``, ``es``, ``fr``, ``pt`` or ``zh``; ``default`` if the text has fewer than five words and no
+    Chinese characters."""
     sample = text[:_SAMPLE]
     if len(_WORD.findall(sample)) < 5 and not _HAN.search(sample):
         return default
@@ -29,14 +30,14 @@ def _identifier() -> LanguageIdentifier:
     # Imported on first use: loading the model takes 0.4 s.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    # An instance of its own: the package's functions share one, whose languages another library may change.
+    # The package's functions share an instance, and another library may change its languages; so this module makes one.
     made = LanguageIdentifier.from_model_file(MODEL_FILE)
     made.set_languages(TELLABLE)
     return made
 
 
 def language_code(said: str, default: str = "en") -> str:
-    """The ISO 639 code of a language as catalogues give it: "ger", "de-DE" and "German" are "de"; ``default`` for none.
+    """The ISO 639 code of a language as catalogues give it: "ger", "de-DE" and "German" are "de". ``default`` if they give none.
 
     Two letters where the language has such a code, else three.
     """

@@ -33,7 +33,7 @@ def windows(
         text: the text to cut. White space between two runs belongs to neither.
         most: largest length of a run. Runs do not overlap: the splitter's start index is exact only then.
         pieces: cuts the text into pieces that stay whole; together they are the text, and each has more than white space.
-        length: the length of a piece; that of a run is their sum, and "" has none.
+        length: the length of a piece; that of a run is their sum, and that of "" is 0.
     """
     if not text.strip():
         return []
@@ -47,7 +47,7 @@ def _splitter() -> type:
     # Imported on first use, because it takes 0.4 s.
     from langchain_text_splitters import TextSplitter
 
-    # A piece longer than a run is nothing to warn about here.
+    # The splitter would warn of a piece that is longer than a run; here that is allowed.
     logging.getLogger("langchain_text_splitters.base").setLevel(logging.ERROR)
 
     class PieceSplitter(TextSplitter):

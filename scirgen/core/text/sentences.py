@@ -30,14 +30,15 @@ _MARK: Final = re.compile(
     r"|(?<=[a-zà-ÿ]{3}|[a-z]{2}[)\]])\.(?=(?:The|This|These|However|It|We|In|Here|For|As|To|Our|There)\s)"
     r"|(?=[•▪◦‣●■□]\s)"
 )
-"""Where a sentence may end: marks with what closes and what is cited behind them, stops whose blank was lost, list marks."""
+"""Where a sentence may end: an end mark with the brackets and citations behind it, a full stop whose blank was lost, or
+a list mark."""
 _NEVER_LAST: Final = re.compile(
     r"\b(?:figs?|eqs?|eqns?|refs?|tabs?|secs?|sects?|chs?|chaps?|vols?|pp|approx|ca|cf|viz|vs|[ie]\.\s?[eg]|subsp|var|ssp|dr|prof|mrs?|ms|mt|st"
     r"|resp|aprox|núms?|n[º°]|p[áa]gs?|abb|bzw|bspw|vgl|ggf|usw|sog|z\.\s?b|d\.\s?h|u\.\s?a|p\.\s?ex|p\.\s?ej|incl|excl|est|ed|eds|art|suppl|fide)\.$",
     re.I,
 )
 _NUMBERED: Final = re.compile(r"\b(?:nos?|nrs?|c|p|op|lot|cat|max|min|wt|at|vol|mol|log|bull|nat)\.$", re.I)
-"""Abbreviations only before a number, a sign or another one: "No. 6", "c. 1953", "at. %"."""
+"""Abbreviations only if a number, a sign or another abbreviation follows: "No. 6", "c. 1953", "at. %"."""
 _JOURNAL: Final = re.compile(
     r"\b(?:Sci|Rep|Proc|Natl|Acad|Geophys|Res|Lett|Env|Environ|Ecol|Biol|Chem|Phys|Meteorol|Hydrol|Atmos|Oceanogr|Clim|Soc|Trans|Int|Rev|Eng|Comput|Univ|Assoc"
     r"|Dept|Dep|Inst|Lab|Appl|Am|Surv)\.$"
@@ -57,7 +58,7 @@ _STARTER: Final = re.compile(
     r"|El|La|Los|Las|En|Un|Una|Por|Para|Con|Se|Este|Esta|Estos|Estas|Sin|Al|O|Os|As|Um|Uma|No|Na|Nos|Nas|Em|Com|Le|Les|L['’]|Un|Une|Des|Dans|Ce|Cette|Ces|Pour|Sur"
     r"|Il|Elle|On|Nous|Der|Die|Das|Den|Dem|Ein|Eine|Im|Bei|Mit|Für|Wir|Es|Sie|Auf|Zu)(?![\w.])"
 )
-"""A word that begins sentences and no name."""
+"""A word that begins sentences but not names."""
 _PROSE_BEGINS: Final = re.compile(rf"[{_UPPER}][a-zà-ÿ]{{2,}} [a-zà-ÿ]")
 """A capitalised word before a small one, as at a sentence's beginning."""
 _LABEL: Final = re.compile(
@@ -119,7 +120,7 @@ def document_sentences(
 
 
 def _interrupted(document: Document, blocks: Sequence[Block], before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether only displayed equations lie between two blocks, and the sentence before them goes on after them."""
+    """Whether only displayed equations lie between two blocks, so that the sentence before them continues after them."""
     if len(blocks) < 3 or any(block.kind is not BlockKind.EQUATION for block in blocks[1:-1]):
         return False
     text = document.text
@@ -161,7 +162,7 @@ def _cuts(text: str, language: str) -> tuple[int, ...]:
 
 
 def _ends(text: str, at: int, end: int, likely: bool) -> bool:
-    """Whether the mark in [at, end) ends a sentence; ``likely``: sentencex says so."""
+    """Whether the mark in [at, end) ends a sentence; ``likely``: sentencex says that it does."""
     before, after = text[max(0, at - 30) : at + 1], text[end : end + 60].lstrip()
     if _LOWER.match(after) or _GOES_ON.match(after):
         return False

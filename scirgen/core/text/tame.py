@@ -53,7 +53,7 @@ def tame_blanks(text: str) -> str:
     """Shorten only blanks and line ends, for values that may be addresses or keys."""
     try:
         blanks = _BLANKS.search(text)
-    except UnicodeEncodeError:  # half a character (a lone surrogate): the reader of the record sets it aside
+    except UnicodeEncodeError:  # half a character (a lone surrogate): the reader of the record rejects it
         return text
     if blanks:
         text = _BLANKS.sub(lambda m: m.group()[:MOST_BLANKS], text)

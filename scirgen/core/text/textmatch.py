@@ -18,7 +18,7 @@ _SPACES = re.compile(r"\s+")
 _ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
 
 
-@lru_cache(maxsize=2048)  # several gates look at the same question
+@lru_cache(maxsize=2048)  # cached: several gates look at the same question
 def normalise(text: str) -> str:
     """NFKC, lower case, straight quotes and hyphens, single spaces."""
     if text.isascii():
@@ -53,7 +53,7 @@ def content_words(text: str, stop_words: frozenset[str] = frozenset()) -> tuple[
 
 
 def unspaced_without(text: str, phrases: Collection[str]) -> str:
-    """The text; where its language puts no spaces between words, without the phrases, longest first."""
+    """The text; in a language without spaces between words, the phrases are removed from it, longest first."""
     if not _UNSPACED.search(text):
         return text
     for phrase in sorted(phrases, key=len, reverse=True):

@@ -155,7 +155,8 @@ _of_model: tuple[str, ...] = ()
 
 
 def know_special_tokens(tokens: Iterable[str]) -> None:
-    """Break these up too, from now on, in place of those named before: the special tokens of the model that is asked."""
+    """From now on, break up these tokens too: the special tokens of the model that is asked. They replace those of an
+    earlier call."""
     global _of_model
     _of_model = tuple(tokens)
     _control_tokens.cache_clear()

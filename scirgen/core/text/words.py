@@ -1,5 +1,5 @@
 """Words that distinguish one dataset from another, for rules that compare metadata with papers. The lists are English;
-other words count as distinctive."""
+a word of another language counts as distinctive."""
 
 from __future__ import annotations
 

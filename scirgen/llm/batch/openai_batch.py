@@ -44,10 +44,10 @@ class BatchChat(OpenAIChat):
     """A `ChatModel` whose replies come in batches. It answers as ``openai:NAME`` does, so both share replies and fingerprints.
 
     Attributes:
-        IN_FLIGHT: number of requests that may wait at a time; a batch fills only if many do. DATASETS: datasets in
-            flight, unless ``limits.datasets_in_flight`` is set. OUTLIVES: calls in flight continue without this
-            process, so a stop does not wait for them. LOCAL_ONLY: the journal is in the run's folder; actors on other
-            machines have none.
+        IN_FLIGHT: number of requests that may wait at a time; a batch fills only if many do.
+        DATASETS: datasets in flight, unless ``limits.datasets_in_flight`` is set.
+        OUTLIVES: calls in flight continue without this process, so a stop does not wait for them.
+        LOCAL_ONLY: the journal is in the run's folder; actors on other machines have none.
     """
 
     IN_FLIGHT: ClassVar[int | None] = 200_000

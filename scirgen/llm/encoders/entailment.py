@@ -67,8 +67,8 @@ def open_entailment(
         uri: see `FORMS`.
         registry: where the scheme is looked up.
         options: ``config.models.options``.
-        scorer: the run's scorer, for models that use it. prompt: the prompt of such models; its variables are
-            ``premise`` and ``hypothesis``.
+        scorer: the run's scorer, for models that use it.
+        prompt: the prompt of such models; its variables are ``premise`` and ``hypothesis``.
 
     Raises:
         ConfigError: no URI, or an unknown scheme.

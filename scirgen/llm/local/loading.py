@@ -38,7 +38,10 @@ class LoadedModel:
     Attributes:
         model: in eval mode, gradients off.
         tokenizer: with a pad token.
-        identity: the revision is a commit or a hash of the weights, then "+" and the dtype: scores depend on it. The name of a local file or folder is its last part, since paths differ between machines. context_tokens: the window, or None if unknown. lock: held around every use of the model; torch's CPU kernels use all threads anyway.
+        identity: the revision is a commit or a hash of the weights, then "+" and the dtype: scores depend on it. The
+            name of a local file or folder is its last part, since paths differ between machines.
+        context_tokens: the window, or None if unknown.
+        lock: held around every use of the model; torch's CPU kernels use all threads anyway.
     """
 
     model: PreTrainedModel

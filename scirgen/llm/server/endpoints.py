@@ -130,8 +130,8 @@ class EndpointPool(Generic[C]):
 
         Args:
             call: one attempt; raises our errors.
-            tokens: estimate of the tokens of an attempt; only called with a cap on tokens. used: the tokens that it
-                actually used, or None.
+            tokens: estimate of the tokens of an attempt; only called with a cap on tokens.
+            used: the tokens that it actually used, or None.
 
         Raises:
             ServerGoneError: no server has answered for `GIVE_UP_S`.

@@ -26,14 +26,14 @@ from scirgen.llm.open import Sessions, open_sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in
 
 ON_DRIVER = frozenset({"release"})
-"""Stages that need resources of the driver: the source, the store, the run's folder."""
+"""Stages that run in the driver's process, since they need its source, its store or the run's folder."""
 
 CONNECT_S = 5.0
 """How long the head node may take to accept a connection."""
 
 
 class FerryCache(ReplyCache):
-    """Reads the run's replies if the file is visible, and keeps new ones until they are handed over."""
+    """Reads the run's replies if this actor can see the file, and keeps new ones until the driver takes them."""
 
     def __init__(self, run_db: Path) -> None:
         super().__init__(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), owned=True)
@@ -45,7 +45,7 @@ class FerryCache(ReplyCache):
                 self._base = ReplyCache(shared, owned=True)
 
     def peek(self, key: str) -> CachedReply | None:
-        """A reply of this actor, or of the run."""
+        """A stored reply, of this actor or of the run."""
         found = super().peek(key)
         if found is None and self._base is not None:
             with suppress(StoreError):
@@ -191,7 +191,7 @@ class RayEngine:
             self._sessions.meter.add("generator" if b.kind == "chat" else "scorer", b.usage)
 
     async def aclose(self) -> None:
-        """Release the actors; shut Ray down if it was started here."""
+        """Release the actors; shut Ray down if this engine started it."""
         for actor in self._actors:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.kill(actor)

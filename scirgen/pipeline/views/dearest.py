@@ -1,4 +1,4 @@
-"""The papers of a run that cost most model calls, so that a reader sees where the money goes, or who takes it."""
+"""Finds the papers of a run that cost most model calls, so that a reader sees where the money goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_PAPERS: dict[str, type[SectionLabel | Link | Aspect]] = {
     "extract": Aspect,
     "verify": Aspect,
 }
-"""Stages that ask about one paper, and what they make of it."""
+"""Stages whose model calls concern one paper, and the records that they make."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class DearPaper:
 
     @property
     def total(self) -> int:
-        """Of all stages."""
+        """Calls of all stages."""
         return sum(self.calls.values())
 
 
 def dearest_papers(view: StoreView, most: int = 5) -> tuple[DearPaper, ...]:
-    """The dearest papers first. Calls that left no record (nothing was found in a section) are not known."""
+    """Papers in falling order of their calls. A call that made no record (it found nothing in a section) is not counted."""
     calls: dict[str, Counter[str]] = defaultdict(Counter)
     for stage, kind in _OF_PAPERS.items():
         for result in view.results(stage):

@@ -1,4 +1,4 @@
-"""Gates and scorers of a run that judged nothing, so that nobody counts on them."""
+"""Finds the gates and scorers of a run that judged nothing, so that the report can warn of them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Idle:
 
 
 def filter_in_force(ctx: StageContext) -> dict[str, object]:
-    """What the filter of a run consists of, for its manifest: gates in order, those without patterns for the language, the configured
-    scorers, and what they stand for."""
+    """The parts of a run's filter, for its manifest: gates in order, gates without patterns for the language, the configured
+    scorers, and the scorers that these stand for."""
     config = ctx.config
     return {
         "gates": [g.code for g in select_gates(config, ctx.registry) if g.in_force(config)],
@@ -44,15 +44,14 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
 
 
 def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
-    """The gates and scorers of a run that judged no pair; none before it has candidates.
-
-    Reads every pair of the filter: `write_manifest` calls it once, and others read the manifest.
+    """The gates and scorers of a run that judged no pair; empty before the run has candidates. This reads every pair of
+    the filter, so only `write_manifest` calls it; others read the manifest.
     """
     used = manifest.get("filter")
     row = view.funnel()["filter"]
     left = row["outputs"] + row["rejected"]
     if not left or not isinstance(used, Mapping) or not set(used) >= _FACTS:
-        return ()  # a merged run whose parts were filtered differently
+        return ()  # in a merged run, the parts may have been filtered differently
     found: list[Idle] = []
     scored = sum(row.get(f"rejected:{name}", 0) for name in used["scorers"])
     for code in used["gates"]:
@@ -74,12 +73,12 @@ def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, 
 
 
 def recorded_idle(manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
-    """What a manifest says of them."""
+    """The same as a manifest states it."""
     return tuple(Idle(**one) for one in manifest.get("judged_nothing", ()))
 
 
 def _scored(view: StoreView) -> tuple[Counter[str], Counter[str]]:
-    """Scorer -> pairs that have its score; and those where the score is a verdict."""
+    """Scorer -> number of pairs with its score, and scorer -> number of pairs for which its score is a verdict."""
     measured: Counter[str] = Counter()
     decided: Counter[str] = Counter()
     rejected = (rejected_pair(r) for r in view.rejections("filter") if r.score is not None)

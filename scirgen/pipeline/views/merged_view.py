@@ -1,6 +1,6 @@
 """View of a merged run, which presents several runs as one. It reads the parts where they are and copies nothing.
 
-A dataset belongs to one part. Results of several parts for a shared paper count once. `scirgen.commands.merge.parts`
+A dataset belongs to one part. If several parts have results for a shared paper, these count once. `scirgen.commands.merge.parts`
 checks parts, and `scirgen.commands.merge.merge` releases them.
 """
 
@@ -39,9 +39,9 @@ class PartNote(BaseModel):
     Attributes:
         name: the folder's name, made unique among the parts.
         path: the folder, absolute.
-        relative: the folder, relative to the merged run's. state: the part's `PartView.finished` at the merge, for
-            detecting later changes. elsewhere: datasets of the part that an earlier part also has, and that are taken
-            from there.
+        relative: the folder, relative to the merged run's.
+        state: the part's `PartView.finished` at the merge, for detecting later changes.
+        elsewhere: datasets of the part that an earlier part also has, and that are taken from there.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -104,9 +104,8 @@ class MergedView(StoreView):
 
     @cached_property
     def _pages(self) -> dict[tuple[int, int], StoredResult]:
-        """Rejections of catalogue pages, by part and result; a record that several parts rejected counts once.
-
-        Pages all of whose rejections an earlier part has are marked as repeated.
+        """Rejections of catalogue pages, by part and result; a record that several parts rejected counts once. A page
+        is marked as repeated if an earlier part has all its rejections.
         """
         found: dict[tuple[int, int], StoredResult] = {}
         seen: set[str] = set()
@@ -138,7 +137,7 @@ class MergedView(StoreView):
         return self._notes
 
     def part_names(self) -> tuple[str, ...]:
-        """In the order in which they were merged."""
+        """The parts, in the order in which they were merged."""
         return tuple(part.name for part in self.parts)
 
     def part_of(self, dataset_id: str) -> str:
@@ -190,7 +189,7 @@ class MergedView(StoreView):
                 yield found, self.parts[number].folder
 
     def funnel(self) -> dict[str, dict[str, int]]:
-        """The parts' funnels added up, and the merged release's own line."""
+        """The sum of the parts' funnels, with a line for the merged release."""
         self._mark()
         table = super().funnel()
         for part in self.parts:

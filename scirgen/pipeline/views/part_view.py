@@ -47,7 +47,7 @@ class PartView(StoreView):
             self._store.db.executemany("INSERT OR IGNORE INTO temp.repeated VALUES(?)", ((i,) for i in result_ids))
 
     def dataset_ids(self) -> list[str]:
-        """Ids of the datasets that are this part's, sorted."""
+        """Ids of the datasets that are taken from this part, sorted."""
         with self._store.guarded():
             left_out = {row[0] for row in self._store.db.execute("SELECT id FROM temp.elsewhere")}
         return [i for i in super().dataset_ids() if i not in left_out]

@@ -86,15 +86,13 @@ class StoreView:
             yield from (pairs[i] for i in sorted(pairs))
 
     def released_rows(self) -> dict[str, int]:
-        """Rows of the release by split; empty before the first release."""
+        """Number of rows of the release by split; empty before the first release."""
         rows = {f.path: f.rows or 0 for f in self.records("release", ReleaseFile)}
         return {split: rows[path] for split in SPLITS if (path := f"release/{split}.jsonl") in rows}
 
     def tokens_per_released_row(self) -> dict[str, float]:
-        """The generator's tokens for each row of the release: ``prompt``, of which ``cached`` came from servers'
-        caches, and ``reply``.
-
-        Empty before the first release, and if the backend counts no tokens.
+        """The generator's tokens per row of the release: ``prompt``, of which ``cached`` came from servers' caches, and
+        ``reply``. Empty before the first release, or if the backend counts no tokens.
         """
         rows = sum(self.released_rows().values())
         usage = self.manifest().get("usage")

@@ -1,1 +1,2 @@
-"""Questions that say the same: near-duplicates by words, the join of similar sets under them, one fact asked twice."""
+"""Finds questions that repeat others: near-duplicates by words, two questions about one fact, and the search for
+similar sets behind both."""

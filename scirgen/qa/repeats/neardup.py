@@ -1,7 +1,7 @@
 """Near-duplicate questions: within a dataset and over a whole run. Pure functions of their input, whatever its order.
 
-The share of common content words decides; which questions have one at all is found by `setjoin`. What is done with a group is
-decided here too, and carried out by release.
+The share of common content words decides; `setjoin` finds the pairs that can reach it. This module also decides what
+becomes of a group; the release stage carries it out.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Embed = Callable[[Sequence[str]], "numpy.ndarray"]
 """Texts -> one row of floats each, shape (n, d)."""
 
 ANSWER_THRESHOLD = 0.8
-"""Cosine from which two answers to one question mean the same; read off conflicts of ScIRGen-Geo (docs/gates.md)."""
+"""From this cosine on, two answers to one question mean the same; measured on conflicts in ScIRGen-Geo (docs/gates.md)."""
 
 
 _SAME_ANSWER = 0.6
-"""Share of the shorter answer's words in the longer from which two questions that differ in one word mean the same."""
+"""Two questions that differ in one word mean the same if this share of the shorter answer's words is in the longer."""
 
 _PRINTS = 8192
-"""Wordprints held at a time: of questions from one template, which are compared with one another, and 10 MB."""
+"""How many wordprints are kept in memory (10 MB): enough for the questions of one template, which are all compared."""
 
 
 @dataclass(frozen=True)
 class Wordprint:
-    """What two questions are compared by: content words, numbers, proper names, and their type."""
+    """The features by which questions are compared: content words, numbers, proper names, and the type."""
 
     id: str
     text: str
@@ -51,16 +51,15 @@ class Wordprint:
     said: str = ""
 
     def similarity(self, other: Wordprint) -> float:
-        """Share of content words in common (Jaccard); 1 for equal texts.
-
-        0 where they cannot be the same question: another type (a researcher may ask why after having asked whether),
-        other numbers, a proper name or another word exchanged, or the other direction.
+        """Share of content words in common (Jaccard); 1 for equal texts. 0 if they cannot be the same question: their
+        type differs (a researcher may ask why after asking whether), a number differs, a proper name or another word is
+        exchanged, or the direction is reversed.
         """
         return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
 
     def comparable(self, other: Wordprint) -> bool:
-        """Whether the two can be the same question at all."""
-        # An abbreviation may be spelt like a stop word ("AT"), so that it is among the names and not among the words.
+        """Whether the two can be the same question; see `similarity`."""
+        # An abbreviation that is spelt like a stop word ("AT") is among the names and not among the words.
         mine, theirs = self.words | self.names, other.words | other.names
         exchanged = bool(self.names - theirs) and bool(other.names - mine)
         if self.kind != other.kind or self.numbers != other.numbers or exchanged:
@@ -79,7 +78,7 @@ class Wordprint:
     def _exchanged(self, other: Wordprint) -> bool:
         """Whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and graminoids".
 
-        With the same answer it is rather another word for the same thing. "Yes" and "No" do not show that.
+        If the answers are equal, the two words probably mean the same; "Yes" and "No" do not show that.
         """
         mine, theirs = self.words - other.words, other.words - self.words
         if self.answer is None or other.answer is None or not mine or not theirs:
@@ -129,13 +128,13 @@ def wordprint(
     directed: Collection[str] = (),
     answer: str = "",
 ) -> Wordprint:
-    """The wordprint of a question; all of its words count where none carries content.
+    """The wordprint of a question; all of its words count if none carries content.
 
     Args:
         id, text, kind: the question, and its type.
         stop_words: words that do not count.
         directed: words after which the second of two compared things stands.
-        answer: where known: tells another word for a thing from another thing.
+        answer: if known, it shows whether two words name one thing or two things.
     """
     found = frozenset(content_words(text, stop_words) or content_words(text))
     plain = normalise(text).rstrip(" ?.!？。")
@@ -223,7 +222,7 @@ def near_duplicates(
         stop_words: words that do not count.
         directed: words after which the second of two compared things stands (`LanguageWording.directed`).
         threshold: least share of content words in common (`Wordprint.similarity`).
-        embed: where given, comparable questions with a cosine of ``embed_threshold`` belong together too.
+        embed: if given, comparable questions with a cosine of at least ``embed_threshold`` belong together too.
         embed_threshold: least cosine similarity.
 
     Returns:
@@ -291,7 +290,7 @@ def resolve(
 def _alike(
     groups: Sequence[Group], known: dict[str, Asked], wording: LanguageWording, embed: Embed, threshold: float
 ) -> frozenset[str]:
-    """Members whose answer means the leader's in other words, by cosine; all such answers are embedded in one go."""
+    """Members whose answer means the leader's in other words, by cosine; all such answers are embedded in one batch."""
     open_ = [
         (known[group.leader], known[id])
         for group in groups
@@ -332,10 +331,9 @@ def _decide(
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
-    """Whether two answers say the same, as far as words can tell.
-
-    The same yes or no; no number in the one that says less that the other lacks; and at least ``threshold`` of its content
-    words in the other. Two answers that are little more than a number agree by the number.
+    """Whether two answers say the same, as far as their words show. Yes or no must be equal. All numbers of the shorter
+    answer, and at least ``threshold`` of its content words, must be in the other one. For two answers that are little
+    more than a number, the number decides.
     """
     sides = polarity(first, wording), polarity(second, wording)
     if any(sides) and sides[0] != sides[1]:
@@ -353,10 +351,9 @@ def answers_agree(first: str, second: str, wording: LanguageWording, threshold: 
 
 
 def contradict(first: str, second: str, wording: LanguageWording) -> bool:
-    """Whether two answers cannot mean the same, however near a model puts them.
-
-    Another yes or no; other numbers; a proper name exchanged for another one; a word on one side only whose opposite is
-    on the other ("increases", "decreases").
+    """Whether two answers cannot mean the same, however similar an embedding finds them: another yes or no; other
+    numbers; a proper name exchanged for another one; a word on one side only whose opposite is on the other
+    ("increases", "decreases").
     """
     sides = polarity(first, wording), polarity(second, wording)
     figures = numbers(first), numbers(second)
@@ -383,7 +380,7 @@ def _lexical(
 ) -> dict[int, dict[int, float]]:
     """index -> {smaller index: similarity} of the pairs that reach the threshold.
 
-    Of each question only the numbers of its words are held; wordprints are made again for those that have a like one.
+    For each question, only the numbers of its words are kept; its wordprint is made again if it has a similar question.
     """
 
     @lru_cache(maxsize=_PRINTS)
@@ -397,12 +394,12 @@ def _lexical(
         found = sorted(vocabulary.setdefault(w, len(vocabulary)) for w in _wordprint_of(one, stop_words, ()).words)
         alike.setdefault(tuple(found), []).append(index)
     similar: dict[int, dict[int, float]] = {}
-    # The same words: also of another type, where the very text is the same.
+    # Questions with the same words; those of another type only if their texts are equal.
     for group in alike.values():
         for low, high in combinations(group, 2):
             if (score := print_of(low).similarity(print_of(high))) >= threshold:
                 similar.setdefault(high, {})[low] = score
-    # Other words: only what can be the same question at all (`Wordprint.comparable`) is looked at.
+    # Questions with other words, if they can be the same question (`Wordprint.comparable`).
     sets, classes, members = _by_kind(asked, alike)
     for a, b, score in similar_sets(sets, classes, threshold):
         stop_here()

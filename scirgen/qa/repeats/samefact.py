@@ -1,6 +1,6 @@
-"""Do two pairs ask for one fact? Compares the pairs of one dataset across question types. Pure functions.
+"""Decides whether two pairs ask for one fact, by comparing the pairs of one dataset across question types. Pure functions.
 
-`neardup` compares questions of one type; here a "which", a "why" and an "is it true" meet that one sentence answers alike.
+`neardup` compares questions of one type; this module compares, for example, a "which" and a "why" that one sentence answers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from scirgen.qa.conformance import polarity
 from scirgen.qa.repeats.neardup import Wordprint, wordprint
 
 _SAME_ANSWER = 0.5
-"""Share of content words that two answers to one fact have in common; read off pairs of a strong writer (docs/gates.md)."""
+"""Share of content words that two pairs about one fact have in common; measured on pairs of a strong model (docs/gates.md)."""
 
 _OTHER_ANSWER = 0.15
-"""How much larger a share it takes where the answers differ."""
+"""How much larger the share must be if the answers differ."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What a pair asserts: the words of its question and its answer together.
+    """What a pair says: the words of its question and its answer together.
 
     Attributes:
         asked: the question's wordprint, without its type.
@@ -46,11 +46,11 @@ class Fact:
         return self.asked.words | self.answer
 
     def similarity(self, other: Fact) -> float:
-        """Share of the words of both pairs in common (Jaccard), where they can be one fact; 0 where they cannot.
-
-        They cannot without common evidence, where a name, a number or a direction is exchanged, or where each question names
-        something of the evidence that the other pair does not. A No says what is not the case. Pairs with different answers, such
-        as a cause and its effect, need a larger share and no thing of the evidence on both sides alone.
+        """Share of the words of both pairs in common (Jaccard), if they can state one fact, otherwise 0. They cannot if
+        they share no evidence, if a name, a number or a direction is exchanged, or if each question names something of
+        the evidence that the other pair does not. A No states the opposite of its question. Pairs with different
+        answers, such as a cause and its effect, need a larger share, and only one of them may name things of the
+        evidence that the other lacks.
         """
         if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side) or self._differs(other):
             return 0.0

@@ -1,4 +1,4 @@
-"""All pairs of sets that are similar, exactly and without comparing all with all. The caller decides what the sets hold.
+"""Finds all pairs of similar sets, exactly and without comparing all with all. The caller decides what the sets hold.
 
 Prefix filtering (Chaudhuri et al. 2006; Bayardo et al. 2007; bounds as in Xiao et al. 2008, PPJoin): of two sets that share much, the
 rarest members of each overlap, so that only sets with a rare member in common are compared.
@@ -25,7 +25,7 @@ def similar_sets(
         (a, b, similarity), indices with a < b; each pair once, in no particular order.
     """
     frequency = Counter(member for members in sets for member in members)
-    # Rarest first; smaller sets before larger ones, so that those looked at later are at least as large.
+    # Members are sorted from rare to common, and sets from small to large, so each set meets only sets of its size or smaller.
     ordered = [sorted(members, key=lambda m: (frequency[m], m)) for members in sets]
     postings: dict[tuple[int, int], list[int]] = {}
     numbers: dict[Hashable, int] = {}
@@ -45,11 +45,11 @@ def similar_sets(
             similarity = shared / (size + len(ordered[other]) - shared)
             if similarity >= threshold:
                 yield min(index, other), max(index, other), similarity
-        # Later sets are no smaller than this one, so that they share more of it: fewer members need to be found.
+        # Later sets are at least as large as this one and so must share more of it: fewer members need to be indexed.
         for member in own[: size - _ceil(2 * threshold / (1 + threshold) * size) + 1] if size else ():
             postings.setdefault((member, kind), []).append(index)
 
 
 def _ceil(value: float) -> int:
-    # A product such as 0.8 * 35 may come out a hair above the whole number that it is.
+    # Rounding may put a product such as 0.8 * 35 slightly above the whole number.
     return math.ceil(value - 1e-9)
