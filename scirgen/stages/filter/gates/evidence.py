@@ -55,7 +55,8 @@ class NotSupportedGate(PairGate):
     code: ClassVar[str] = "not_supported"
     explanation: ClassVar[str] = (
         "A number of the answer, or an abbreviation in an inferred one, is neither in its evidence nor in its question, or has the other sign there; or fewer of its "
-        "content words are than the threshold (inference types, and answers that are a number: words are not compared)."
+        "content words are than the threshold (Yes and No: of the question's words, half the threshold; inference types, and answers that are a "
+        "number: words are not compared)."
     )
     order: ClassVar[int] = 95
     version: ClassVar[int] = 7
@@ -86,8 +87,11 @@ class NotSupportedGate(PairGate):
         if inferred:
             return ACCEPT
         said = list(dict.fromkeys(content(worded(pair.answer), wording.stop)))
+        least = self.threshold(ctx.config)
         if _is_polar(pair, ctx):
-            # "Yes": what is claimed stands in the question.
+            # "Yes": what is claimed stands in the question, which also names the dataset and the place. Of labelled rows 5 of 89 right and 5 of 99
+            # turned ones are below 0.4: words only tell claims about something else.
+            least /= 2
             share = share_known(
                 content(pair.question, wording.stop), frozenset(content("\n".join(evidence), wording.stop))
             )
@@ -101,7 +105,7 @@ class NotSupportedGate(PairGate):
             many, found = added(pair.answer, pair.question, evidence, wording) if pair.evidence else (0, 1.0)
             if many >= _MANY_ADDED and found < _ADDED_SHARE:
                 return Verdict(False, f"only {found:.0%} of the words the answer adds are in its evidence", found)
-        if share < self.threshold(ctx.config):
+        if share < least:
             return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
         return ACCEPT
 

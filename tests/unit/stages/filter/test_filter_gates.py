@@ -186,6 +186,11 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
     (NotSupportedGate, "yes", pair("Are gauges merged with satellites?", "Yes", "verification")),
     (
         NotSupportedGate,
+        "no that names its dataset",
+        pair("Does Qilian Weather Watch of Rhode Island merge gauges every month?", "No", "verification"),
+    ),
+    (
+        NotSupportedGate,
         "spelled out",
         pair("What is habitat?", "Where sea surface temperature rises.", evidence=(SHORT,)),
     ),
