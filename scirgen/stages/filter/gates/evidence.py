@@ -59,7 +59,7 @@ class NotSupportedGate(PairGate):
         "number: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     # 0.4 rejects none of 89 right answers of a strong writer and one of 47 written by hand (docs/gates.md).
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
