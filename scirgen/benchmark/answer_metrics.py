@@ -12,7 +12,7 @@ from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
 
 THRESHOLD: Final = 0.5
-"""An answer is right that entails its reference with more than this probability (ScIRGen, section 4.2)."""
+"""An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.2)."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 _ARTICLES = {"a", "an", "the"}
@@ -28,12 +28,12 @@ def rouge_l(answer: str, reference: str) -> float:
 
 
 def exact_match(answer: str, reference: str) -> float:
-    """1 where both have the same words in the same order, without case, punctuation and articles; else 0."""
+    """1 if both have the same words in the same order, ignoring case, punctuation and articles; otherwise 0."""
     return float(_words(answer) == _words(reference))
 
 
 def number_match(answer: str, reference: str) -> float | None:
-    """Whether all of the reference's numbers are in the answer and no other; None where the reference has none."""
+    """Whether the answer has exactly the reference's numbers; None if the reference has no number."""
     wanted = _numbers(reference)
     return float(_numbers(answer) == wanted) if wanted else None
 

@@ -17,11 +17,11 @@ _POOL = 100
 
 
 class Dense:
-    """Cosine of sentence embeddings. Texts longer than the model's window are cut there.
+    """Cosine of sentence embeddings. The model cuts texts that are longer than its window.
 
     Args:
         model: embeds documents, and queries too.
-        query_model: embeds queries instead, where a pair of encoders was trained together (as DPR's are).
+        query_model: embeds the queries, if two encoders were trained together (as DPR's are).
         bf16: embed in bfloat16.
     """
 
@@ -33,7 +33,7 @@ class Dense:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model (or both) and its window in tokens."""
+        """The model, or both models, and the window in tokens."""
         two = {"query_model": self._asking.name} if self._asking is not self._embedder else {}
         how = {"bf16": True} if self._bf16 else {}
         return {"model": self._embedder.name, "window": self._embedder.window, **two, **how}
@@ -67,7 +67,7 @@ class MaxSim:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model, and how texts are compared."""
+        """The model, and the way in which texts are compared."""
         return {"model": self._embedder.name, "compared": "sentences, maximum"}
 
     def index(self, documents: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ class MaxSim:
 
 
 def _sentences(text: str) -> list[str]:
-    """At least one, so that an empty text has a place."""
+    """The sentences of a text; one, even if the text is empty, so that every document has a row."""
     return [text[start:end] for start, end in sentence_spans(text)] or [text]
 
 
@@ -109,7 +109,7 @@ class Hybrid:
         return any(_wants_tuning(r) for r in self._retrievers)
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
-        """Tune each fused retriever that wants it, by itself."""
+        """Tune each fused retriever that can be tuned, separately."""
         for retriever in self._retrievers:
             if isinstance(retriever, Tunable) and retriever.wants_tuning:
                 retriever.tune(queries, gold)
@@ -136,7 +136,7 @@ class Hybrid:
 
 
 class Rerank:
-    """A cross-encoder over the first 100 documents of another retriever; the rest keep their order below."""
+    """A cross-encoder that reranks the first 100 documents of another retriever; the others follow in their order."""
 
     def __init__(self, model: str, first: Retriever) -> None:
         self._name = model
@@ -146,7 +146,7 @@ class Rerank:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model, and what it reranks."""
+        """The model, and the retriever whose documents it reranks."""
         return {"model": self._name, "first": self._first.parameters, "pool": _POOL}
 
     def index(self, documents: Sequence[str]) -> None:

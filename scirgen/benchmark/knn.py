@@ -15,7 +15,7 @@ _NEIGHBOURS = 50
 class NearestQueries:
     """Ranks documents by the training queries that they answer: the nearest query's documents first.
 
-    A document's score is the similarity of the nearest training query that it answers; one that answers none is not found.
+    A document's score is the similarity of the nearest training query that it answers. A document that answers none is not found.
     """
 
     def __init__(self, similar: Retriever, name: str) -> None:
@@ -25,11 +25,11 @@ class NearestQueries:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """How queries are compared, and how many neighbours count."""
+        """The way in which queries are compared, and the number of neighbours."""
         return {"similarity": self._name, "neighbours": _NEIGHBOURS, "training_queries": len(self._gold)}
 
     def index(self, documents: Sequence[str]) -> None:
-        """Note the number of documents; they are found through queries."""
+        """Note the number of documents. Their texts are not indexed, since they are found through training queries."""
         self._size = len(documents)
 
     def learn(self, queries: Sequence[str], gold: Sequence[Sequence[int]]) -> None:

@@ -27,7 +27,7 @@ _RANKED_BY = {"retrieval": "MRR@100", "qa": "entailed"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One line: who, in which runs (files), and the values in the order of the table's metrics; None: not measured."""
+    """One line: the system, the runs (files) it is in, and its values in the order of the table's metrics; None: not measured."""
 
     system: str
     runs: tuple[str, ...]
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Board:
-    """What was measured on the same questions in the same way, best first."""
+    """Results on the same questions, measured in the same way; best first."""
 
     kind: str
     title: str
@@ -46,13 +46,13 @@ class Board:
     entries: tuple[Entry, ...]
 
     def best(self, column: int) -> float | None:
-        """The highest value of a metric; none where all are equal, so that nothing is marked."""
+        """The highest value of a metric, which is marked; None if all values are equal."""
         values = [v for e in self.entries if (v := e.values[column]) is not None]
         return max(values) if len(set(values)) > 1 else None
 
 
 def boards(results: Sequence[Path]) -> list[Board]:
-    """Read results and put together what can be compared.
+    """Read results, and group those that can be compared.
 
     Raises:
         InputError: a file is missing or holds no benchmark result.
@@ -153,7 +153,7 @@ def _qa(report: QAReport, run: str) -> Iterator[tuple[str, Entry]]:
 
 
 def _add(entries: list[Entry], entry: Entry) -> None:
-    """Baselines come out the same in every run: they get one line that names all runs."""
+    """Baselines have the same result in every run, so they get one line that names all runs."""
     for i, known in enumerate(entries):
         if (known.system, known.values, known.failed) == (entry.system, entry.values, entry.failed):
             entries[i] = Entry(known.system, (*known.runs, *entry.runs), known.values, known.failed)

@@ -21,9 +21,9 @@ _TUNING_QUERIES = 1000
 class BM25:
     """Okapi BM25 as Lucene computes it: sum over query terms of idf * tf / (tf + k1 (1 - b + b dl/avgdl)).
 
-    ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``; N and avgdl count documents with a term. The default ``k1=0.9, b=0.4`` is
-    Pyserini's. With ``norms="byte"`` a document's length is what Lucene's one byte keeps of it, and scores are Lucene's to the
-    last digits of a float.
+    ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``; N and avgdl count documents with a term. The default ``k1=0.9, b=0.4``
+    is Pyserini's. With ``norms="byte"``, a document's length is rounded as Lucene does to store it in one byte, and
+    scores equal Lucene's to the last digits of a float.
     """
 
     def __init__(self, k1: float = 0.9, b: float = 0.4, *, tuned: bool = False, norms: str = "exact") -> None:
@@ -42,7 +42,7 @@ class BM25:
 
     @property
     def wants_tuning(self) -> bool:
-        """Whether it was asked for as ``bm25:tuned``."""
+        """Whether the user gave ``bm25:tuned``."""
         return self._tuned
 
     def index(self, documents: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class BM25:
         rows = np.fromiter((term for terms in found for term in terms), dtype=np.int32, count=int(self._lengths.sum()))
         columns = np.repeat(np.arange(len(found), dtype=np.int32), self._lengths)
         ones = np.ones(len(rows), dtype=np.float32)
-        # One row a term; adding up repeated places gives the term frequencies.
+        # One row per term; adding up repeated entries gives the term frequencies.
         self._counts = csr_matrix((ones, (rows, columns)), shape=(len(vocabulary), len(found)))
         self._weigh()
 
@@ -71,11 +71,11 @@ class BM25:
         idf = np.log(1 + (filled - holding + 0.5) / (holding + 0.5)).astype(np.float32)
         weight = np.repeat(idf, holding)
         frequency = self._counts.data
-        with np.errstate(divide="ignore"):  # k1 = 0: a frequency says nothing, the weight is the idf
+        with np.errstate(divide="ignore"):  # k1 = 0: the frequency does not matter, so the weight is the idf
             inverse = (single(1) / norms)[self._counts.indices]
         scores = weight - weight / (single(1) + frequency * inverse)
         self._weights = self._counts.copy()
-        self._weights.data = scores.astype(np.float64)  # Lucene adds them up in double precision, too
+        self._weights.data = scores.astype(np.float64)  # Lucene too adds them up in double precision
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Rank; a term counts as often as the query repeats it."""
@@ -130,7 +130,7 @@ def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
 
 
 def byte_length(length: int) -> int:
-    """A document's length as Lucene keeps it in one byte: exact below 40, then four significant bits of what exceeds 24.
+    """A document's length as Lucene stores it in one byte: exact below 40, then four significant bits of what exceeds 24.
 
     ``SmallFloat.intToByte4`` and back (Lucene 7 and later).
     """
@@ -151,7 +151,7 @@ class TfIdf:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Empty: it has none."""
+        """Empty: it has no parameters."""
         return {}
 
     def index(self, documents: Sequence[str]) -> None:
@@ -182,8 +182,8 @@ STOP_WORDS: frozenset[str] = frozenset([
 ])  # fmt: skip
 """``EnglishAnalyzer.ENGLISH_STOP_WORDS_SET`` of Lucene."""
 
-# Word boundaries of UAX #29 as Lucene's StandardTokenizer has them; a mark or format character goes with the sign before it.
-# Ideographs and Hiragana are terms of their own, and so is a pictograph; the colon is a letter's neighbour there.
+# Word boundaries of UAX #29, as in Lucene's StandardTokenizer. A mark or format character belongs to the character before it.
+# Each ideograph, Hiragana sign and pictograph is a term. A colon between letters does not end a word.
 _WITH = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
 _LETTER = r"[\p{WB=ALetter}\p{WB=Hebrew_Letter}]" + _WITH
 _NUMBER = r"\p{WB=Numeric}" + _WITH
@@ -200,13 +200,13 @@ _TOKEN = (
     r"|[\p{Han}\p{Hiragana}]|\p{Line_Break=Complex_Context}+|\p{Extended_Pictographic}" + _WITH
 )
 _MEASURED = re.compile("(?:[aeiou]|(?<=[^aeiou])y)[^aeiou]")
-"""A vowel and a consonant after it: what Porter's rules call a measure above 0."""
+"""A vowel followed by a consonant: in Porter's rules, a measure above 0."""
 _POSSESSIVE = ("'s", "\u2019s", "\uff07s", "'S", "\u2019S", "\uff07S")
 _MAX_TOKEN = 255
 
 
 class EnglishAnalyzer:
-    """Callable: text -> terms. Remembers each word's term; one instance per thread."""
+    """Callable: text -> terms. It remembers the term of each word. Each thread needs its own instance."""
 
     def __init__(self) -> None:
         """Load the stemmer.
@@ -234,7 +234,7 @@ class EnglishAnalyzer:
         return found
 
     def _term(self, word: str) -> str:
-        # Lucene splits a longer token; such tokens are not words, and no query matches their pieces.
+        # Lucene splits longer tokens. They are not words, and no query matches their pieces, so they are dropped.
         word = word[:_MAX_TOKEN]
         if word.endswith(_POSSESSIVE):
             word = word[:-2]

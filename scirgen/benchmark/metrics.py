@@ -20,7 +20,7 @@ MEASURES: dict[str, str] = {
 
 
 RELEVANT = 2
-"""Grades from here up count as relevant in the binary metrics."""
+"""From this grade on, a document counts as relevant in the binary metrics."""
 
 
 def _with_level(measure: str) -> str:
@@ -35,7 +35,7 @@ POOL_NDCG = f"NDCG%{POOL_SHARE}"
 PerQuery = dict[str, NDArray[np.float64]]
 
 
-# The same with graded judgements: relevant is a grade of 2 or 3, and NDCG uses the grades.
+# The same with graded judgements: grades 2 and 3 are relevant, and NDCG uses the grades.
 _GRADED = {
     ours: theirs if theirs.startswith(("nDCG", "Judged")) else _with_level(theirs) for ours, theirs in MEASURES.items()
 }
@@ -51,14 +51,15 @@ def per_query(
 ) -> PerQuery:
     """Measure each query with ir-measures.
 
-    The order of the ranking decides; equal scores keep it (trec_eval would sort them by document id).
+    The order of the ranking decides, also between equal scores (trec_eval would sort these by document id).
 
     Args:
-        ranking: positions in ``documents``, one row a query.
+        ranking: positions in ``documents``, one row per query.
         queries: ids, in the order of the ranking's rows.
         documents: ids by position.
         qrels: query id -> document id -> grade; every query must be in it.
-        graded: grades go from 0 to 3 and 2 is relevant; otherwise 1 is. `POOL_NDCG` is then among the metrics.
+        graded: whether grades go from 0 to 3, so that grades from 2 on are relevant and `POOL_NDCG` is measured too.
+            Otherwise grades from 1 on are relevant.
 
     Returns:
         Metric -> array (queries,) of fractions from 0 to 1. A query without a relevant document has 0.
@@ -72,7 +73,7 @@ def per_query(
     run = {
         query: {documents[d]: float(depth - rank) for rank, d in enumerate(row) if d >= 0}
         for query, row in zip(queries, ranking.documents.tolist(), strict=True)
-        if row and row[0] >= 0  # a query that found nothing keeps its zeros; Judged would divide by its length
+        if row and row[0] >= 0  # a query without results keeps its zeros; Judged would divide by their number
     }
     position = {query: i for i, query in enumerate(queries)}
     table: PerQuery = {name: np.zeros(len(queries)) for name in MEASURES}
@@ -87,18 +88,19 @@ def per_query(
 def ndcg_of_pool(found: Sequence[str], pool: Mapping[str, int], percent: float = POOL_SHARE) -> float:
     """NDCG%p of one query: NDCG cut at p percent of the query's judged pool, since pools differ in size.
 
-    Mysore et al. 2021, CSFCube (arXiv:2103.12906): only the pool is ranked and DCG is summed over its first floor(p/100 * size)
-    documents. Unjudged documents are therefore taken out of the ranking first; of a pool with fewer than 100/p documents
-    the first one counts. Gains are the grades, discounted by log2(rank + 1) as in trec_eval and in our other NDCGs (Jarvelin &
-    Kekalainen 2002); CSFCube's own script takes its DCG from another package, so figures need not match its to the digit.
+    Mysore et al. 2021, CSFCube (arXiv:2103.12906): only the pool is ranked and DCG is summed over its first floor(p/100
+    * size) documents. Unjudged documents are therefore removed from the ranking first. Of a pool with fewer than 100/p
+    documents, the first one counts. Gains are the grades, discounted by log2(rank + 1) as in trec_eval and in our other
+    NDCGs (Jarvelin & Kekalainen 2002); CSFCube's own script computes DCG with another package, so the last digits may
+    differ from its figures.
 
     Args:
         found: document ids, best first.
-        pool: document id -> grade of all that was judged for the query.
+        pool: document id -> grade, for all documents that were judged for the query.
         percent: p, over 0 and at most 100.
 
     Returns:
-        0 to 1; 0 where nothing in the pool has a grade above 0.
+        0 to 1; 0 if no document of the pool has a grade above 0.
     """
     cut = max(1, int(percent * len(pool) / 100))
     ideal = _dcg(sorted(pool.values(), reverse=True)[:cut])
@@ -122,7 +124,7 @@ class Clusters:
     """Intervals and tests that redraw groups of queries, since the results of one dataset's queries are correlated.
 
     Args:
-        of: one cluster name a query.
+        of: the cluster name of each query.
         seed: of all draws.
         draws: number of bootstrap or randomisation draws.
     """
@@ -137,7 +139,7 @@ class Clusters:
         return np.bincount(self._of, weights=values, minlength=self._n).astype(np.float64)
 
     def interval(self, values: Values, level: float = 0.95) -> tuple[float, float]:
-        """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), clusters redrawn."""
+        """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), which redraws clusters."""
         sums = self._sums(values)
         drawn = drawn_clusters(self._n, self._draws, self._seed)
         found = percentile_interval((float(sums[d].sum() / self._sizes[d].sum()) for d in drawn), level)
@@ -145,7 +147,7 @@ class Clusters:
         return round(low, 6), round(high, 6)
 
     def paired_p(self, left: Values, right: Values) -> float:
-        """Two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007), signs flipped by cluster."""
+        """Two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007), which flips signs by cluster."""
         random = np.random.default_rng(self._seed)
         sums = self._sums(left - right)
         observed = abs(sums.sum())

@@ -1,4 +1,4 @@
-"""Question answering on a release: closed-book (k = 0) and with the k best passages, beside two trivial baselines.
+"""Question answering on a release: closed-book (k = 0) and with the k best passages, together with two trivial baselines.
 
 Accuracy is entailment between answer and reference (ScIRGen, section 4.2); ROUGE-L for long types, exact and number match for
 short ones.
@@ -52,10 +52,10 @@ class Answered(BaseModel):
 
 
 class SystemRow(BaseModel):
-    """One line of the table: means over the questions a metric applies to; None where it applies to none.
-
-    ``failed`` answers were never given; ``unjudged`` ones the entailment model could not read (too long for its window), and
-    accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy, datasets redrawn.
+    """One line of the table: the mean of each metric over the questions that it applies to; None if it applies to none.
+    ``failed`` counts questions without an answer. ``unjudged`` counts answers that the entailment model could not read
+    (too long for its window); accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy; it
+    redraws datasets.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -98,7 +98,7 @@ class QAReport(BaseModel):
 
 @dataclass(frozen=True)
 class Question:
-    """A row, whether its type has short answers, and the passages found for it, best first."""
+    """A row of the release, whether its type has short answers, and the passages that were found for it, best first."""
 
     row: ReleaseRow
     short: bool
@@ -108,7 +108,8 @@ class Question:
 def questions_of(
     release: Release, split: str, limit: int | None, forms: Mapping[str, str], spec: str, registry: Registry, depth: int
 ) -> list[Question]:
-    """Answered questions of a split (spread over it when limited), with the passages that a retriever finds.
+    """Questions of a split that have an answer, with the passages that a retriever finds. A limited number is spread
+    over the split.
 
     Args:
         forms: question type -> "short" or "long".
@@ -137,7 +138,7 @@ async def answers(
     concurrency: int = 8,
     progress: Callable[[], None] = lambda: None,
 ) -> list[str | None]:
-    """The model's answers with k passages; None where it gave none. Replies are cached."""
+    """The model's answers with k passages; None if it gave no answer. Replies are cached."""
     gate = asyncio.Semaphore(concurrency)
 
     async def one(question: Question) -> str | None:
@@ -163,7 +164,8 @@ async def answers(
 async def score(
     system: str, k: int, questions: Sequence[Question], given: Sequence[str | None], entailment: EntailmentModel
 ) -> tuple[SystemRow, list[Answered]]:
-    """Measure a system's answers with the metrics for Hugging Face `evaluate`; one is right that entails the reference with more than 0.5."""
+    """Measure a system's answers with the metrics for Hugging Face `evaluate`; an answer is right if it entails the
+    reference with more than 0.5."""
     from scirgen.benchmark.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL, pair_values
 
     usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
@@ -218,7 +220,7 @@ BREAKDOWNS: Mapping[str, Callable[[Question], str]] = {
     "bloom": lambda q: q.row.bloom or "not tagged",
     "question_type": lambda q: q.row.question_type,
 }
-"""What answers can be broken down by: ScIRGen's tables 5 (short and long answers), 6 (levels) and 7 (types)."""
+"""The breakdowns of ScIRGen's tables 5 (short and long answers), 6 (levels) and 7 (types)."""
 
 
 def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> list[Cell]:
@@ -257,10 +259,10 @@ class QASettings:
 
     Attributes:
         model: URI of the model that answers.
-        retriever: finds the passages.
-        ks: numbers of passages that an answer is given with; 0 is closed-book.
-        split: of the release.
-        limit: questions at most, spread over the split; None: all.
+        retriever: the retriever that finds the passages.
+        ks: numbers of passages that the model is given; 0 is closed-book.
+        split: the split of the release whose questions are asked.
+        limit: largest number of questions, spread over the split; None: all.
         entailment: URI of the model that decides whether an answer entails the reference.
     """
 
@@ -283,12 +285,12 @@ async def run_qa(
 ) -> QAReport:
     """Answer a split's questions with each number of passages; replies are kept in ``out/replies.db``.
 
-    ``started`` gets the number of answers that will be asked for, ``progress`` how many there are.
+    ``started`` is called with the number of answers that will be requested, ``progress`` with the number so far.
 
     Raises:
         InputError: the split has no answered questions.
         ConfigError: an unknown model, retriever or entailment model.
-        ModelAccessError: the entailment model cannot be loaded; nothing was asked then.
+        ModelAccessError: the entailment model cannot be loaded; in this case nothing was asked.
     """
     resources = Resources()
     prompts = PromptLibrary(resources)
@@ -297,7 +299,7 @@ async def run_qa(
     judge = open_entailment(
         settings.entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard")
     )
-    # Loads it: one that cannot be loaded should not be found out after the answers were paid for.
+    # This loads the model now, so that a failure to load it is known before answers are paid for.
     await question_entails([("Is it so?", "Yes", "Yes")], judge)
     questions = questions_of(
         release, settings.split, settings.limit, forms, settings.retriever, registry, max(*settings.ks, 1)

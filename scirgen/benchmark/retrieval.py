@@ -37,7 +37,7 @@ _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
 
 
 class BreakdownRow(BaseModel):
-    """Metrics of one retriever on the questions of one kind."""
+    """The metrics of one retriever on one group of questions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -115,8 +115,8 @@ def evaluate(
         split: ``train``, ``dev`` or ``test``.
         runs: a folder for TREC run files, one for each retriever and setting.
         qrels: pooled judgements with grades 0 to 3, instead of the one gold dataset; only judged questions are asked.
-        limit: only the first so many questions (by a stride over the split, so that all datasets are touched).
-        progress: gets one line a step.
+        limit: at most this many questions, evenly spaced over the split so that they cover the datasets.
+        progress: called with a line for each step.
 
     Returns:
         Metrics as fractions of 1, with 95 % bootstrap intervals over datasets, Holm-corrected paired tests of R@20 and MRR@100, and breakdowns.
@@ -127,7 +127,7 @@ def evaluate(
         ModelAccessError: a retriever's model cannot be loaded.
     """
     questions = _load(release, split, limit, qrels)
-    # All of them before any work: a misspelt one should not be found out an hour later.
+    # All retrievers are looked up before any work, so that a misspelt name is an error at once.
     made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
     clusters = Clusters([r.dataset_id for r in questions.rows])
     rows: list[dict[str, object]] = []
@@ -176,8 +176,8 @@ def evaluate(
 
 
 JSON_SETTING = "with-paper-json"
-"""The with-paper corpus with the extracts as the JSON that ScIRGen-Geo's records hold: its brackets, commas and the names of
-the six aspects are part of the text, and so of the lengths that BM25 counts."""
+"""The with-paper corpus, with the extracts as JSON, as in ScIRGen-Geo's records. Brackets, commas and the names of the
+six aspects are then part of the text, and so count in BM25's lengths."""
 
 
 def indexed(release: Release, setting: str) -> list[CorpusDocument]:
@@ -226,7 +226,7 @@ def _rank(
     retriever.index(texts)
     parameters = dict(retriever.parameters)
     if isinstance(retriever, Tunable) and retriever.wants_tuning:
-        # Never on what is measured: dev is for tuning, and train when dev itself is measured.
+        # Never on the measured split: dev is for tuning, or train if dev is measured.
         on = "train" if split == "dev" else "dev"
         known = _known(release, on, spec)
         progress(f"{spec}: tuning on {on}")
@@ -274,7 +274,7 @@ def paired_tests(
 
     Args:
         setting: named in each row.
-        values: retriever -> metric -> one value a query, shape (queries,).
+        values: retriever -> metric -> one value per query, shape (queries,).
         metrics: those that are tested.
         clusters: of the queries; whole clusters are redrawn.
     """
@@ -339,5 +339,5 @@ def write_run(file: Path, name: str, queries: Sequence[str], found: Iterable[Seq
 
 
 def file_name(spec: str) -> str:
-    """A retriever's name as a file's."""
+    """A retriever's name as a file name."""
     return "".join(c if c.isalnum() or c in "-_.=," else "_" for c in spec)

@@ -18,8 +18,8 @@ class Ranking:
     """The best documents of each query, best first.
 
     Attributes:
-        documents: int array (queries, depth) of positions in the corpus; -1 where fewer documents were found.
-        scores: float array of the same shape, descending along a row; 0 where no document was found. Only their order counts, since
+        documents: int array (queries, depth) of positions in the corpus; -1 if fewer documents were found.
+        scores: float array of the same shape, descending along a row; 0 if no document was found. Only their order counts, since
             scales differ between retrievers.
     """
 
@@ -52,7 +52,7 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A retriever that chooses its parameters on questions with known answers, never on those it is measured on."""
+    """A retriever that chooses its parameters on questions with known answers, never on those that it is measured on."""
 
     @property
     def wants_tuning(self) -> bool: ...
@@ -67,7 +67,8 @@ class Identified(Protocol):
     """A retriever that needs the ids of queries and documents, not only their texts (a replayed run)."""
 
     def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
-        """Before `index`: ids of the queries in the order they are asked, all ids there are, ids of the documents by position."""
+        """Called before `index`, with the ids of the queries in the order in which they are asked, all ids of queries,
+        and the ids of the documents by position."""
         ...
 
 
@@ -76,7 +77,7 @@ class Learner(Protocol):
     """A retriever that learns from queries of the train split; it is never measured on them."""
 
     def learn(self, queries: Sequence[str], gold: Sequence[Sequence[int]]) -> None:
-        """After `index`: training queries, and the positions of the documents that answer each."""
+        """Called after `index`, with training queries and the positions of the documents that answer each."""
         ...
 
 

@@ -30,7 +30,7 @@ class RunFile:
 
         Args:
             queries: ids that are asked.
-            known: ids that the file may hold; those of other splits are passed over.
+            known: ids that the file may hold; queries of other splits are skipped.
             documents: ids in the order of positions.
 
         Raises:
@@ -64,7 +64,7 @@ class RunFile:
         """Do nothing: the file has the ranking."""
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """The file's ranking of the queries given to `identify`; a query that it lacks finds nothing."""
+        """The file's ranking of the queries given to `identify`; for a query that it lacks, nothing is found."""
         if len(queries) != len(self._queries):
             raise PluginError("run:FILE replays a ranking by query ids and cannot search new texts")
         documents = np.full((len(queries), depth), -1, dtype=np.int32)

@@ -36,7 +36,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """One line a retriever and setting, with the interval of MRR@100."""
+    """One line for each retriever and setting, with the interval of MRR@100."""
     shown = [*SHOWN, *([POOL_NDCG] if rows and all(POOL_NDCG in r for r in rows) else [])]
     body = []
     for row in rows:
@@ -55,7 +55,7 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
-    """One line a setting, retriever and value of ``by``."""
+    """One line for each setting, retriever and value of ``by``."""
     body = [
         [r.setting, shown_spec(r.retriever), r.value, r.queries, *(r.metrics[m] for m in SHOWN)]
         for r in rows
@@ -65,7 +65,7 @@ def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
 
 
 def task_table(rows: Sequence[TaskRow]) -> str:
-    """One line a retriever and group of queries; percent with four decimals, so that published figures compare."""
+    """One line for each retriever and group of queries; percent with four decimals, as in published tables."""
     if not rows:
         return ""
     body = [
@@ -75,12 +75,12 @@ def task_table(rows: Sequence[TaskRow]) -> str:
 
 
 def shown_spec(spec: str) -> str:
-    """A retriever as a table shows it: of a folder's path, the last two parts."""
+    """A retriever's name in a table: only the last two parts of a folder's path."""
     return _PATH.sub(lambda found: "…/" + "/".join(found[0].rstrip("/").split("/")[-2:]), spec)
 
 
 def qa_table(rows: Sequence[SystemRow]) -> str:
-    """One line a system and number of passages; a dash where a metric applies to no question."""
+    """One line for each system and number of passages; a dash if a metric applies to no question."""
     body = []
     for r in rows:
         low, high = r.interval or (0.0, 0.0)
@@ -94,7 +94,7 @@ def qa_table(rows: Sequence[SystemRow]) -> str:
 
 
 def qa_cells_table(cells: Sequence[Cell], by: str) -> str:
-    """One line a value of ``by``, system and number of passages."""
+    """One line for each value of ``by``, system and number of passages."""
     body = []
     for cell in (c for c in cells if c.by == by):
         r = cell.row

@@ -16,8 +16,8 @@ _HITS = 500
 class TriplesFormat:
     """``TASK.SPLIT.jsonl`` for each retrieval task over datasets: query, form, positives, negatives (ids).
 
-    Negatives are the first seven different documents among BM25's 500 hits (k1 0.9, b 0.4, lengths as in Lucene) that are not gold; a query with
-    fewer has fewer. A query without gold in the corpus is left out.
+    Negatives are the first seven different documents among BM25's 500 hits (k1 0.9, b 0.4, lengths as in Lucene) that
+    are not gold; if there are fewer, all are taken. A query without gold in the corpus is left out.
     """
 
     def write(self, release: Release, folder: Path) -> None:

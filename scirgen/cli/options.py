@@ -1,4 +1,4 @@
-"""Options that several commands share, among them those of `generate` and `estimate` that say what a run reads and makes."""
+"""Options that several commands share. Those of `generate` and `estimate` say what a run reads and makes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settings_option(example: str = "") -> Callable[[F], F]:
 
 
 def write_json(file: Path | None, text: str) -> None:
-    """Write what ``--json FILE`` asks for, if it was given; its folder is made."""
+    """Write the figures to the file of ``--json``, if one was given; its folder is made."""
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n", encoding="utf-8")

@@ -51,7 +51,7 @@ class ExactMatch(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
 
 
 class NumberMatch(evaluate.Metric):  # type: ignore[misc]
-    """``{"number_match": share or None, "counted": n}`` over the references that have a number."""
+    """``{"number_match": share or None, "counted": n}`` over the pairs whose reference has a number."""
 
     def _info(self) -> evaluate.MetricInfo:
         return _info("Share of answers with all of the reference's numbers and no other.", _TEXT_PAIR)
@@ -83,7 +83,7 @@ class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
         entailment: an opened model, or ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or ``lexical:words``, which counts shared words.
         registry: where the scheme is looked up; scirgen's own schemes by default.
         options: ``models.options`` of a configuration.
-        settings: what `evaluate.Metric` takes (``keep_in_memory``, ``cache_dir``, ...).
+        settings: arguments of `evaluate.Metric` (``keep_in_memory``, ``cache_dir``, ...).
 
     Raises:
         ConfigError: an unknown scheme.
@@ -115,7 +115,7 @@ class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
         def work() -> list[Entailment | None]:
             return asyncio.run(question_entails(asked, self._judge))
 
-        # In a thread of its own: a notebook has a running loop already, where asyncio.run is refused.
+        # In a separate thread, since a notebook already runs an event loop, in which asyncio.run fails.
         with ThreadPoolExecutor(1) as pool:
             judged = pool.submit(work).result()
         known = [float(e.entailment > THRESHOLD) for e in judged if e is not None]
@@ -126,7 +126,7 @@ class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
 def pair_values(
     metric: evaluate.Metric, predictions: Sequence[str], references: Sequence[str], **more: Sequence[str]
 ) -> list[float | None]:
-    """A metric's value of each pair; None where it does not apply."""
+    """A metric's value for each pair; None if it does not apply to the pair."""
     if not predictions:
         return []
     found: list[float | None] = metric.compute(predictions=predictions, references=references, **more)["values"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from scirgen.core.errors import InputError, MissingExtraError
 
 _REGISTERED: dict[str, Path] = {}
-"""Id -> folder, of this process: ir_datasets keeps the first data that an id was given."""
+"""Id -> folder, in this process: ir_datasets keeps the data that an id was first registered with."""
 
 
 def register(folder: str | Path) -> list[str]:
@@ -22,7 +22,7 @@ def register(folder: str | Path) -> list[str]:
         The ids, sorted.
 
     Raises:
-        InputError: no such index, or one of its ids belongs to another release already.
+        InputError: the folder has no such index, or another release already has one of its ids.
         MissingExtraError: ir_datasets is not installed.
     """
     places = (Path(folder), Path(folder) / "ir_datasets", Path(folder) / "release" / "ir_datasets")

@@ -19,12 +19,11 @@ _FEWEST = 50
 
 
 class Labeller:
-    """Logistic regression over words and word pairs of the question; stop words stay in, they carry the type."""
+    """Logistic regression over words and word pairs of the question. Stop words count, since they show the type."""
 
     def __init__(self, labelled: QuestionSet) -> None:
-        """Learn from one half and measure on the other half's questions.
-
-        A release's own train and dev splits are used when both have questions; else every fifth question is held out.
+        """Learn from one part of the questions and measure on the rest: train and dev of a release, if both have
+        questions; otherwise every fifth question is held out.
 
         Raises:
             InputError: too few labelled questions.
@@ -49,7 +48,7 @@ class Labeller:
         return round(sum(str(p) == r for p, r in zip(predicted, right, strict=True)) / len(held), 4)
 
     def label(self, questions: QuestionSet) -> QuestionSet:
-        """The set with what it lacks filled in; labels that are there stay."""
+        """The set with predicted types and levels where it has none; existing labels stay."""
         texts = [a.question for a in questions.questions]
         types, levels = self._type.predict(texts), self._bloom.predict(texts)
         asked = [
@@ -59,7 +58,7 @@ class Labeller:
         return replace(questions, questions=asked)
 
     def description(self) -> str:
-        """For the report."""
+        """The classifier's source and accuracy, for the report."""
         return (
             f"predicted by a classifier learnt from {self.name} (held-out accuracy: level {self.bloom_accuracy:.2f}, "
             f"type {self.type_accuracy:.2f})"

@@ -63,7 +63,7 @@ class LevelRow(_Row):
 
 
 class Diversity(_Row):
-    """Evenness and Simpson's index over types, levels and the cells of both."""
+    """Evenness and Simpson's index of types, of levels, and of (type, level)."""
 
     types: float | None
     bloom: float | None
@@ -190,7 +190,7 @@ def simpson(counts: Iterable[int]) -> float:
 
 
 def shares_side_by_side(profiles: Sequence[Profile]) -> list[list[object]]:
-    """Figure 4 as rows: level, then each set's share (a dash where the set has no levels)."""
+    """Figure 4 as rows: level, then each set's share (a dash if the set has no levels)."""
     table: list[Mapping[str, float]] = [{r.level: r.share for r in p.bloom} for p in profiles]
     return [[level, *(t.get(level, "-") for t in table)] for level in LEVELS]
 

@@ -12,7 +12,7 @@ from scirgen.qa.release import Release
 
 @dataclass(frozen=True)
 class Asked:
-    """One question; what the set does not say is empty."""
+    """One question; a field that the set does not have is empty."""
 
     question: str
     answer: str = ""
@@ -23,7 +23,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A set by name and kind; ``release`` is there when it is one of ours, for papers and aspects."""
+    """A set with its name and kind. ``release`` is set if it is a scirgen release, whose papers and aspects can be compared."""
 
     name: str
     kind: str
@@ -35,7 +35,7 @@ def read_question_set(path: Path) -> QuestionSet:
     """Read a set: a release or run, ScIRGen-Geo, a BEIR folder, or JSON Lines.
 
     Raises:
-        InputError: nothing there that can be read, or a row without a question; a malformed line is named.
+        InputError: the path holds no readable set, or a row has no question; a malformed line is named.
     """
     file = open_qa(path)
     release = Release(path) if file.kind == "scirgen" else None

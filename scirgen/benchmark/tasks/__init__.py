@@ -1,1 +1,2 @@
-"""Retrieval tasks of a release beside its questions: datasets for a need, papers for a facet, papers for a need of many parts."""
+"""Retrieval tasks of a release other than its questions: datasets for a need, papers for a facet, papers for a need of
+many parts."""

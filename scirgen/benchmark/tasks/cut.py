@@ -12,13 +12,14 @@ from scirgen.qa.tasks import TaskDocument
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a list ends.
+    """The place at which a list is cut.
 
     Attributes:
-        most: measured documents at most.
-        hits: documents that are searched for.
-        published: as DataFinder's script cuts: the list ends after raw rank ``most`` only if the hit of that rank was kept, and runs to
-            its end otherwise. The script means to stop after ``most`` documents, but its published figures need this.
+        most: largest number of measured documents.
+        hits: number of documents that are searched for.
+        published: whether to cut as DataFinder's script does: after raw rank ``most`` if the hit of that rank was kept,
+            and otherwise not at all. The script means to stop after ``most`` documents, but its published figures come
+            from this rule.
     """
 
     most: int
@@ -30,7 +31,7 @@ def parse_cut(text: str, depth: int) -> Cut:
     """``5``: the first five that remain; ``datafinder`` (of 20 hits, stop after rank 4) or ``datafinder:5`` (of 25, rank 5).
 
     Raises:
-        ConfigError: something else.
+        ConfigError: the text has another form.
     """
     name, _, number = text.partition(":")
     count = number or "4" if name == "datafinder" else text
@@ -49,7 +50,7 @@ def listed(
     not_after: int | None = None,
     cut: Cut | None = None,
 ) -> list[tuple[str, float]]:
-    """The hits that are measured, under the ids that count.
+    """The hits that are measured, with the ids under which they count.
 
     Args:
         hits: (document id, score), best first.

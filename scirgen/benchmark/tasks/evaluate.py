@@ -28,10 +28,10 @@ from scirgen.core.registry import Registry
 from scirgen.qa.tasks import Task, TaskDocument, TaskQuery, requirements
 
 DEPTH = 1000
-"""Documents that are ranked for a query where the profile ranks more than the judged pool."""
+"""Number of documents that are ranked for a query if the profile ranks more than the judged pool."""
 
 EVALUATED = ("sentence", "keyphrases", "complex", "sub_query", "facet")
-"""Forms of queries that are asked by themselves; aspects are parts of others."""
+"""Forms of queries that are asked on their own; aspects are parts of other queries."""
 
 
 class TaskRow(BaseModel):
@@ -70,7 +70,7 @@ class TaskSettings:
     Attributes:
         split: whose queries are asked.
         profile: a name of `profiles`; None: the one that the release states for the task.
-        setting: which corpus of datasets, where the task searches datasets.
+        setting: the corpus of datasets, if the task searches datasets.
         form: only queries of this form.
         query_text: ``facet``: the query's own text; ``abstract``: its paper's title and whole abstract.
         not_after_query: leave out documents that are younger than the query's paper; undated ones stay.
@@ -95,7 +95,7 @@ def evaluate_task(
     registry: Registry,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TaskReport:
-    """Ask a task's queries of each retriever and measure.
+    """Search a task's queries with each retriever, and measure.
 
     Raises:
         InputError: no query of the split has a grade or gold, or the corpus is missing.
@@ -192,7 +192,7 @@ class _Asked:
         if self._profile.whole_pool:
             pool = self.judged[query.id].grades
             found = [hit for hit in hits if hit[0] in pool]
-            if whole:  # what a lexical retriever leaves out shares no word with the query: it comes last
+            if whole:  # a lexical retriever leaves out documents that share no word with the query; they come last
                 seen = {d for d, _ in found}
                 found += [(d, 0.0) for d in ids if d in pool and d not in seen]
             return found
@@ -201,7 +201,7 @@ class _Asked:
         return listed(hits, self.place, own=own, not_after=year, cut=self._settings.cut)
 
     def _learn(self, spec: str, retriever: Retriever) -> None:
-        """Let it learn from, or set its parameters on, queries of another split with known answers."""
+        """Train the retriever, or tune it, on queries of another split with known answers."""
         wants = isinstance(retriever, Learner) or (isinstance(retriever, Tunable) and retriever.wants_tuning)
         if not wants:
             return

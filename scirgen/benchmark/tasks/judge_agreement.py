@@ -29,10 +29,10 @@ class AgreementRow:
     """One facet, form or all queries.
 
     Attributes:
-        group: which.
-        queries: with two judges.
-        before: statistic -> median over queries; a query where it is not defined is left out.
-        after: the same against the adjudicated grades; empty where nobody adjudicated.
+        group: the facet, the form, or "all".
+        queries: number of queries with two judges.
+        before: statistic -> median over the queries for which it is defined.
+        after: the same against the adjudicated grades; empty if there are none.
         exact_pooled: share of equal grades over all pairs.
         overruled: mean over queries of the share of pairs whose adjudicated grade neither judge gave.
     """
@@ -56,7 +56,8 @@ class _Query:
 
 
 def judge_agreement(grades: Iterable[Grade], queries: Iterable[TaskQuery]) -> list[AgreementRow]:
-    """A row a facet (or form, where there are no facets), then one for all. Queries with fewer than two judges do not count."""
+    """A row for each facet (or form, if there are no facets), then one for all queries. Queries with fewer than two
+    judges do not count."""
     group_of = {q.id: q.facet or q.form for q in queries}
     by_query: dict[str, list[Grade]] = defaultdict(list)
     for grade in grades:
@@ -83,7 +84,7 @@ def _measured(group: str, grades: Sequence[Grade]) -> _Query | None:
     after: dict[str, float] = {}
     overruled = 0.0
     if settled:
-        # A pair that only one rater graded counts where that rater is compared with the settled grade.
+        # A pair that only one rater graded counts only in comparing that rater with the settled grade.
         everything = sorted({d for r in raters[:2] for d in columns[r]} | settled.keys())
         final: Column = [settled.get(d, columns[raters[0]].get(d)) for d in everything]
         given = [[columns[r].get(d) for d in everything] for r in raters[:2]]

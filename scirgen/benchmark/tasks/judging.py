@@ -1,6 +1,7 @@
-"""Grades for a pool: one or more model judges, and an adjudicator where two differ. All grades are kept.
+"""Grades a pool with one or more model judges, and an adjudicator for pairs on which two differ. All grades are kept.
 
-As in CSFCube (NeurIPS 2021) and DORIS-MAE (NeurIPS 2023); a judge is a model here, and its name is kept with every grade. A reply that does not hold exactly one answer is a failure; there is no default grade.
+As in CSFCube (NeurIPS 2021) and DORIS-MAE (NeurIPS 2023); but judges are models, and each grade has its judge's name. A
+reply that does not hold exactly one answer is a failure; there is no default grade.
 """
 
 from __future__ import annotations
@@ -36,9 +37,8 @@ class GradeReply(BaseModel):
 
 
 class ShortReply(GradeReply):
-    """The reply of a small model, which would go on about its reason until the reply is cut.
-
-    Not for every judge: some servers refuse schemas that limit the length of a text.
+    """The reply of a small model, with a limit on its reason, since such a model may write until the reply is cut.
+    Other judges do not get the limit: some servers refuse schemas that limit the length of a text.
     """
 
     reason: str = Field(max_length=200)
@@ -55,14 +55,14 @@ class Asked:
 
 @dataclass
 class Graded:
-    """Grades, and what could not be graded: (query, document, judge, why)."""
+    """Grades, and the pairs that could not be graded: (query, document, judge, why)."""
 
     grades: list[Grade] = field(default_factory=list)
     failed: list[tuple[str, str, str, str]] = field(default_factory=list)
 
 
 def to_grade(everything: Sequence[TaskQuery], queries: Sequence[TaskQuery], pool: Pool) -> list[Asked]:
-    """Every pooled pair of the ``queries``; of a need of many parts, every different requirement with every document.
+    """Every pooled pair of the ``queries``. For a need of many parts, every different requirement with every document.
 
     Args:
         everything: all queries of the task with their parts.
@@ -105,15 +105,15 @@ class Judging:
         )
 
     def prompt_tokens(self, asked: Sequence[Asked], pack: str = "standard") -> int:
-        """Tokens of all prompts of one judge, at four characters each; nothing is asked."""
+        """Estimated tokens of all prompts of one judge, at four characters each. No model is called."""
         return sum(len(text) for a in asked for _, text in self._rendered(a, pack).messages) // 4
 
     async def judge(self, asked: Sequence[Asked], name: str, chat: ChatSession) -> Graded:
-        """One judge over all of them. Replies are cached, so a second call asks only what is new."""
+        """Have one judge grade all pairs. Replies are cached, so a second call asks only about new pairs."""
         return _gathered(await asyncio.gather(*(self._one(a, name, chat) for a in asked)))
 
     async def settle(self, asked: Sequence[Asked], grades: Iterable[Grade], name: str, chat: ChatSession) -> Graded:
-        """An adjudicator reads the facet pairs on which the judges differ, with what each of them said."""
+        """Have an adjudicator grade the facet pairs on which the judges differ; it sees what each of them said."""
         by: dict[tuple[str, str], list[Grade]] = defaultdict(list)
         for grade in grades:
             by[grade.query_id, grade.document_id].append(grade)
@@ -200,11 +200,11 @@ class Judging:
 
 
 class AmbiguousReply(Exception):
-    """A reply with none of the words, or with more than one."""
+    """A reply holds none of the words, or more than one."""
 
 
 def word_in(text: str, words: Sequence[str]) -> str:
-    """The one of the words that a reply holds in capitals, as a word of its own (AGREE is not in DISAGREE).
+    """The word that a reply holds in capitals, as a whole word (AGREE is not in DISAGREE).
 
     Raises:
         AmbiguousReply: none of them, or more than one.
@@ -216,7 +216,7 @@ def word_in(text: str, words: Sequence[str]) -> str:
 
 
 def differ(grades: Sequence[Grade]) -> bool:
-    """Whether judges disagree and nobody has settled it."""
+    """Whether judges disagree and the pair is not settled."""
     return len({g.grade for g in grades}) > 1 and not any(g.judge == ADJUDICATED for g in grades)
 
 
@@ -225,7 +225,7 @@ def _gathered(found: Sequence[Grade | tuple[str, str, str, str]]) -> Graded:
 
 
 def bill(asked: Sequence[Asked], judges: int) -> Mapping[str, int]:
-    """Calls by form of what is graded, before anything is asked."""
+    """Number of calls by the form of query, before anything is asked."""
     counts: dict[str, int] = defaultdict(int)
     for item in asked:
         counts[item.query.form] += judges

@@ -26,13 +26,13 @@ from scirgen.qa.tasks import PoolInfo, Task, TaskQuery, added_up, requirements, 
 
 @dataclass(frozen=True)
 class PoolResult:
-    """What pooling a task gave.
+    """The result of pooling a task.
 
     Attributes:
-        queries: that were pooled.
-        graded: all grades, and what could not be graded.
-        open: pairs on which judges differ and that nobody settled.
-        info: who graded by which prompts, and which of them are unvalidated.
+        queries: the queries that were pooled.
+        graded: all grades, and the pairs that could not be graded.
+        open: number of pairs on which judges differ and that are not settled.
+        info: the judges with their prompts, and which judges are unvalidated.
     """
 
     queries: list[TaskQuery]
@@ -55,7 +55,7 @@ async def run_task_pool(
     started: Callable[[int, dict[str, int], int], None] = lambda queries, calls, tokens: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> PoolResult:
-    """Pool a task's queries and grade them; replies are kept in ``out/replies.db``, so a second run asks only what is new.
+    """Pool a task's queries and grade them; replies are kept in ``out/replies.db``, so a second run asks only about new pairs.
 
     Args:
         task: of an opened release.
@@ -63,12 +63,12 @@ async def run_task_pool(
         settings: how the pool is made.
         registry: where retrievers and models are looked up.
         out: folder that gets ``grades.jsonl``, ``qrels.tsv``, ``pool.json``, ``failed.tsv`` and the replies.
-        adjudicator: a model that settles facet pairs on which judges differ; None: they stay open for a person.
-        only: (query, document) pairs; no others of the pool are graded. None: all.
+        adjudicator: a model that settles facet pairs on which judges differ; None: a person must settle them.
+        only: the (query, document) pairs of the pool that are graded; None: all.
         validated: identities of judges that have passed the labels test (`PoolInfo.identity`).
         dry_run: count the calls, ask nothing and write nothing.
         started: gets the number of queries, the calls by form and the tokens of all prompts before anything is asked.
-        progress: gets the number of grades so far of the judge at work.
+        progress: called with the current judge's number of grades so far.
 
     Raises:
         InputError: there is nothing to pool, the corpus is missing, or none of the pairs in ``only`` is in the pool.
@@ -122,7 +122,7 @@ async def run_task_pool(
 
 
 def gold_seen(grades: Sequence[Grade]) -> dict[str, float]:
-    """Mean grade of gold and of other documents, by judge and kind: does a judge see the gold?"""
+    """Mean grade of gold and of other documents, by judge and kind: it shows whether a judge recognises the gold."""
     groups: dict[str, list[int]] = {}
     for grade in grades:
         kind = "gold" if GOLD in grade.found_by else "other"

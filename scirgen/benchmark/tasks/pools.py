@@ -1,7 +1,8 @@
-"""Selects the documents to grade for a task's queries: what several retrievers find in turn, gold, and cited papers.
+"""Selects the documents to grade for a task's queries: those that several retrievers find in turn, gold documents, and
+cited papers.
 
-CSFCube (section 3.2) draws from its methods in turn, going further down a list when a candidate is in the pool already;
-DORIS-MAE (section 4.1) asks by sentence and by paragraph, and adds the citation neighbours of the source.
+CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool already;
+DORIS-MAE (section 4.1) searches by sentence and by paragraph, and adds the papers that the source cites or is cited by.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ GOLD, CITED = "gold", "cited"
 _FURTHER = 10
 
 Pool = dict[str, dict[str, list[str]]]
-"""query id -> document id -> what put it there."""
+"""query id -> document id -> the retriever or rule that put it into the pool."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,15 @@ class PoolSettings:
     """How a pool is made.
 
     Attributes:
-        split: whose queries.
+        split: the split whose queries are pooled.
         pool_with: retrievers.
         depth: new documents that each way of searching adds for a query.
         exclude_sources: leave out the papers that a query was written from.
         limit: at most this many queries, spread over the split.
-        reviewed: what people made of the drafted needs (`reviewed_drafts`); only those that they kept are graded. None: all
-            are, as they were drafted.
+        reviewed: people's reviews of the drafted needs (`reviewed_drafts`); only needs that they kept are graded. None:
+            all needs are graded, as drafted.
         setting: which corpus of datasets.
-        seed: orders the retrievers, query by query.
+        seed: decides the order of the retrievers for each query.
     """
 
     split: str = "test"
@@ -55,7 +56,7 @@ class PoolSettings:
 
 
 def queries_to_grade(task: Task, settings: PoolSettings) -> list[TaskQuery]:
-    """All queries of the task with their parts, needs as people left them."""
+    """All queries of the task with their parts; needs in people's wording."""
     found = list(task.queries())
     return found if settings.reviewed is None else reviewed_needs(found, settings.reviewed, drafts=False)
 
@@ -64,7 +65,7 @@ def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
     """The queries that are pooled.
 
     Raises:
-        InputError: there are none; it says why.
+        InputError: there are none; the message says why.
     """
     found = [q for q in task.queries(settings.split) if q.form in POOLED]
     if not found:

@@ -1,7 +1,8 @@
 """The metrics of published retrieval datasets, computed as their own scripts do, so that figures agree to the digit.
 
-``trec`` is trec_eval's, ``csfcube`` is rank_eval.py of CSFCube (Mysore et al. 2021, arXiv:2103.12906), ``doris`` the metric
-function of DORIS-MAE (Wang et al. 2023, arXiv:2310.04678). They differ in what is relevant, in the discount and in what is ignored.
+``trec`` is trec_eval's, ``csfcube`` is rank_eval.py of CSFCube (Mysore et al. 2021, arXiv:2103.12906), ``doris`` the
+metric function of DORIS-MAE (Wang et al. 2023, arXiv:2310.04678). They differ in the grades that are relevant, in the
+discount, and in the documents that are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Scored = tuple[str, float]
 """A document's id and its score."""
 
 Values = dict[str, float | None]
-"""Metric -> value of one query; None: the query does not count for this metric."""
+"""Metric -> value of one query; None if the query does not count for this metric."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Judged:
 
     Attributes:
         grades: document id -> grade.
-        parts: for a query of many parts: how many different requirements its grades are added up over; else 1.
+        parts: number of different requirements over which the grades are added up, for a query of many parts; otherwise 1.
     """
 
     grades: Mapping[str, int]
@@ -44,9 +45,9 @@ class Profile:
         name: as on the command line.
         metrics: in the order of its tables.
         tested: those with intervals and paired tests.
-        measure: (ranking, best first, and grades) of one query -> one value a metric.
-        per_facet: tables have a row for each facet, too.
-        whole_pool: the judged pool is what is ranked; a document without a grade is left out of the ranking first.
+        measure: computes the value of each metric for one query, from its ranking (best first) and its grades.
+        per_facet: whether tables also have a row for each facet.
+        whole_pool: whether only the judged pool is ranked, so that documents without a grade are removed first.
     """
 
     name: str
@@ -61,7 +62,8 @@ class Profile:
 
 
 def _trec(found: Sequence[Scored], judged: Judged) -> Values:
-    """trec_eval's: relevant from grade 1; equal scores by document id, downwards; P@5 divides by 5 whatever was found."""
+    """trec_eval's convention: grades from 1 on are relevant; equal scores are sorted by falling document id; P@5 always
+    divides by 5."""
     ordered = sorted(found, key=lambda hit: (hit[1], hit[0]), reverse=True)
     gains = np.asarray([max(0, judged.grades.get(d, 0)) for d, _ in ordered], dtype=np.float64)
     hits, relevant = gains >= 1, sum(g >= 1 for g in judged.grades.values())
@@ -89,10 +91,11 @@ _CSFCUBE: Final = (
 
 
 def _csfcube(found: Sequence[Scored], judged: Judged) -> Values:
-    """rank_eval.py's: relevant from grade 2; only what is ranked counts, as recall's base and in the ideal ranking too.
+    """rank_eval.py's convention: grades from 2 on are relevant; only ranked documents count, also as the base of recall
+    and in the ideal ranking.
 
-    "R-Precision" is the precision at the last relevant rank; the usual one is "true R-Precision". NDCG discounts rank i by
-    log2 i, so that ranks 1 and 2 count whole; NDCG%20 is cut at int(20 % of the ranked list).
+    "R-Precision" is the precision at the last relevant rank; the usual one is "true R-Precision". NDCG discounts rank i
+    by log2 i, so ranks 1 and 2 are not discounted; NDCG%20 is cut at int(20 % of the ranked list).
     """
     grades = [judged.grades[d] for d, _ in found]
     hits = np.asarray(grades) >= 2
@@ -131,9 +134,10 @@ _DORIS: Final = ("R@5", "R@20", "RP", "NDCG10%", "NDCG10%exp", "MRR@10", "MAP")
 
 
 def _doris(found: Sequence[Scored], judged: Judged) -> Values:
-    """DORIS-MAE's: relevant from one point a requirement on; MRR@10 looks for the documents tied for the best sum.
+    """DORIS-MAE's convention: a document is relevant with at least one point per requirement; MRR@10 looks for the
+    documents with the best sum.
 
-    NDCG is cut at int(10 % of the ranked list); its gain is the sum of points, or 2 to its power (without - 1).
+    NDCG is cut at int(10 % of the ranked list); its gain is the sum s of points, or 2^s (not 2^s - 1).
     A query without a relevant document counts for NDCG and MRR only.
     """
     sums = np.asarray([judged.grades[d] for d, _ in found], dtype=np.float64)
@@ -201,7 +205,7 @@ def profile(name: str) -> Profile:
 
 
 def average(rows: Sequence[Values]) -> dict[str, float]:
-    """Metric -> mean over the queries that count for it, unrounded; 0 where none does."""
+    """Metric -> mean over the queries that count for it, unrounded; 0 if none does."""
     names = dict.fromkeys(name for row in rows for name in row)
     means: dict[str, float] = {}
     for name in names:

@@ -243,7 +243,7 @@ def _show_tried(tried: object) -> None:
 
 
 def _said(record: Record) -> str:
-    """A stage's record in a line."""
+    """A stage's record as one line."""
     if isinstance(record, Link):
         return f"{record.paper_id}: {'used' if record.used else 'not used'}. {record.explanation}"
     if isinstance(record, SectionLabel):

@@ -89,7 +89,7 @@ _POOLING = (
     click.option("--of", help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is the release."),
     click.option("--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."),
     click.option("--depth", default=10, show_default=True, help="relevance: documents of each retriever for a query."),
-    click.option("--limit", default=50, show_default=True, help="relevance, --of: queries, spread over the split."),
+    click.option("--limit", default=50, show_default=True, help="relevance, --of: number of queries, spread over the split."),
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class PoolOptions:
 
 
 class Count:
-    """Says on stderr how far a long job is, some twenty times."""
+    """Reports the progress of a long job on stderr, about twenty times."""
 
     def __init__(self, what: str) -> None:
         self._what, self._total, self._step = what, 0, 1
@@ -89,7 +89,7 @@ def measure(
 
 
 def grade(release: Path, task: str | None, options: PoolOptions) -> None:
-    """Pool and grade a task, and say what came of it. Exit code 3: some pairs could not be graded."""
+    """Pool and grade a task, and print the result. Exit code 3: some pairs could not be graded."""
     from scirgen.benchmark.retriever import split_specs
     from scirgen.benchmark.tasks.pool_run import run_task_pool
     from scirgen.benchmark.tasks.pools import PoolSettings

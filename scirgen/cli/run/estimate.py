@@ -50,7 +50,7 @@ def estimate(
 
 
 def as_text(found: Estimate) -> str:
-    """The table."""
+    """The estimate as a table."""
     lines = [f"{found.datasets} datasets; rehearsed on {found.sampled} of them. low .. usual .. high"]
     lines.append(f"{'stage':10}{'items':>22}{'calls':>26}{'prompt tokens':>28}{'reply tokens':>28}")
     for s in found.stages:
