@@ -143,7 +143,7 @@ class ReplyCache:
         finish_reason: str = "stop",
         usage: Usage | None = None,
     ) -> None:
-        """As `keep`, for the parts of a reply."""
+        """Like `keep`, with the parts of the reply as arguments."""
         self.keep(NewReply(key, kind, model, request, text, finish_reason, usage or Usage()))
 
     def keep(self, new: NewReply) -> None:

@@ -53,7 +53,7 @@ async def _reset_after_body(faults: Faults, request: web.Request, good: Body) ->
     data = json.dumps(good).encode()
     response = await _partial(request, data, len(data))
     await response.write_eof()
-    # Closed cleanly once all is sent: the client has its reply, and a connection it may still believe to be alive.
+    # The connection is closed after the whole reply is sent, so the client may believe that it can be used again.
     if request.transport is not None:
         request.transport.close()
     return response

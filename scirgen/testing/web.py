@@ -66,7 +66,7 @@ class LoopbackServer:
         self._server.server_close()
 
     def paths(self) -> list[str]:
-        """The paths asked for, in order."""
+        """The requested paths, in order."""
         return [a.path for a in self.asked]
 
     def answer(self, asked: Asked) -> Answer:
@@ -94,6 +94,6 @@ def _request_class(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:
-            """Quiet: tests print what matters."""
+            """Log nothing: tests print what matters."""
 
     return Request

@@ -36,7 +36,7 @@ class Embedder:
 
     Args:
         name: a folder, or a model id of the Hugging Face Hub.
-        bf16: compute in bfloat16 where that loses little: several times as fast on a processor that has it.
+        bf16: compute in bfloat16, except operations that would lose precision; several times as fast on a processor that has it.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.

@@ -160,7 +160,7 @@ class ClassifierEntailment(_Entailment):
 
 
 class ScorerEntailment(_Entailment):
-    """The run's scorer, asked whether the one follows from the other: p(yes) / (p(yes) + p(no)) for the next words."""
+    """The run's scorer, asked whether the hypothesis follows from the premise: p(yes) / (p(yes) + p(no)) for the next words."""
 
     @property
     def identity(self) -> str:

@@ -287,7 +287,7 @@ async def ask_each(pool: EndpointPool[C], limits: LimitsConfig, ask: Callable[[C
     This never waits long: a server that asks for a long wait counts as down.
 
     Raises:
-        ModelError: that of the first server, where all are down; any other than a fault of the transport at once.
+        ModelError: that of the first server, if all are down; an error that is not a transport error is raised at once.
     """
     few = limits.model_copy(update={"retries": min(limits.retries, START_RETRIES)})
 

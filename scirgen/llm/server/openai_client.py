@@ -55,7 +55,7 @@ _NO_LIMIT: Final = 10**6
 """Number of connections; None would mean 100 to the aiohttp transport, and 0 would mean none to the other."""
 
 _ABOUT_THIS_MACHINE: Final = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async")
-"""The client's own headers X-Stainless-...; they take time in each request and are no server's business, so they are left out."""
+"""The client's own headers X-Stainless-...; they are left out, since they take time in each request and no server needs them."""
 
 _REQUEST_IDS: Final = ("x-request-id", "apim-request-id", "x-ms-request-id")
 _SECRET_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "proxy-authorization", "cookie"})

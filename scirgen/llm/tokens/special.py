@@ -1,4 +1,4 @@
-"""Special tokens of a tokenizer, read from its files: nothing is loaded, no code of the model runs."""
+"""Special tokens of a tokenizer, read from its files. It loads nothing and runs no code of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_BYTES = 200_000_000
 
 
 def special_tokens(folder: Path) -> tuple[str, ...]:
-    """The tokens that a model reads as control, of a folder in the form of Hugging Face, sorted.
+    """The tokens that a model reads as control, sorted, from a folder in the form of Hugging Face.
 
     Raises:
         ConfigError: the folder holds none of a tokenizer's files, or a damaged one.
