@@ -12,7 +12,7 @@ from scirgen.stages.collect.validated_source import candidates_of, fetched_by
 
 
 class CombinedSource:
-    """Datasets of a source; papers of it and of the services, in their order, each paper once."""
+    """Datasets of a source, and papers of the source and then of the services, each paper once."""
 
     def __init__(self, source: Source, services: Sequence[PaperService]) -> None:
         self.name = source.name
@@ -20,21 +20,21 @@ class CombinedSource:
         self._services = tuple(services)
 
     def revision(self, cursor: str | None) -> str | None:
-        """That of the source."""
+        """The revision of the source."""
         return self._source.revision(cursor)
 
     def count(self) -> int | None:
-        """That of the source, if it knows."""
+        """The source's number of datasets, if it knows it."""
         counted = getattr(self._source, "count", lambda: None)()
         return counted if isinstance(counted, int) else None
 
     async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
-        """That of the source."""
+        """The datasets of the source."""
         async for entry in iterate(self._source.datasets, cursor):
             yield entry
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-        """Papers with the same DOI or id come once, as first found."""
+        """Candidates of all of them; a paper that several find (the same DOI or id) comes once, as first found."""
         seen: set[str] = set()
         for finder in (self._source, *self._services):
             async for candidate in candidates_of(finder, dataset):
@@ -44,10 +44,10 @@ class CombinedSource:
                     yield candidate
 
     async def fetch(self, paper: Paper) -> Fetched:
-        """The first file that one of them gives; else the most informative reason why none does.
+        """The first file that one of them has; otherwise the most informative reason why none has one.
 
         Raises:
-            SourceError: none gave a file, but a retry may help.
+            SourceError: none has a file, but a retry may help.
         """
         reasons: list[Fetched] = []
         failed: SourceError | None = None

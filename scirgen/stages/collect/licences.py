@@ -23,9 +23,8 @@ _NAMED = (
 
 
 def normalise_licence(stated: str | None) -> str:
-    """The short name of a licence: ``cc-by-4.0``, ``cc0-1.0``, ``mit``...; ``unknown`` when nothing is stated.
-
-    What is stated and not recognised is kept, in lower case and at most 200 characters, so that the card can show it.
+    """The short name of a licence: ``cc-by-4.0``, ``cc0-1.0``, ``mit``...; ``unknown`` if no licence is stated. A
+    licence that is not recognised is kept, in lower case and with at most 200 characters, so that the card can show it.
     """
     text = " ".join((stated or "").split())
     if not text or text.lower() in {"unknown", "none", "null", "n/a", "notspecified", "other"}:
@@ -54,8 +53,8 @@ def normalise_licence(stated: str | None) -> str:
 def licence_allowed(licence: str, wanted: Iterable[str]) -> bool:
     """Whether a licence is among the wanted ones.
 
-    A wanted name without a version takes all versions (``cc-by`` takes ``cc-by-4.0``, not ``cc-by-nc-4.0``); ``unknown``
-    is taken only when it is wanted by that name.
+    A wanted name without a version includes all versions (``cc-by`` includes ``cc-by-4.0``, but not ``cc-by-nc-4.0``).
+    ``unknown`` must be wanted by that name.
     """
     name = re.sub(r"-\d+(\.\d+)*$", "", normalise_licence(licence))
     full = normalise_licence(licence)

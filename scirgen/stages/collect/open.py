@@ -18,12 +18,12 @@ AUTO = "auto"
 
 
 def open_source(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Source:
-    """The source that ``collect.source`` names, made with the run's input.
+    """Open the source that ``collect.source`` names, with the run's input.
 
     Args:
         config: ``input``, ``papers`` and ``collect`` are read.
         registry: where sources and paper services are looked up.
-        domain: its sample is the input when none is given.
+        domain: its sample is the input if none is given.
         folder: the run's folder; downloads go below it.
 
     Raises:
@@ -109,6 +109,6 @@ def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> s
 
 
 def _is_service(registry: Registry, name: str) -> bool:
-    """Whether a source is one over the network, which has no use for files."""
+    """Whether a source reads a service over the network and takes no files."""
     target = registry.get("source", name)
     return isinstance(target, type) and issubclass(target, WebService)

@@ -1,7 +1,7 @@
 """Reads a source page by page. Only this module handles sync and async sources, limits and duplicate ids.
 
-A page is all datasets between two cursors. Never more than one is held in memory. Where files live and how they are
-fetched is up to the source; the runner stores pages and skips those it has.
+A page is all datasets between two cursors; at most one is in memory. The source decides where files are and how they
+are fetched. The runner stores pages and skips those it has.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 START = "start"
-"""The key of the first page; the keys of the others are the cursors they begin at."""
+"""The key of the first page; the key of any other page is the cursor at which it begins."""
 
 MOST_BARREN = 1000
-"""Pages in a row without a dataset that was not seen before, after which a catalogue counts as one that never ends."""
+"""After this many pages in a row without a new dataset, a catalogue counts as endless."""
 
 IN_FLIGHT = 8
-"""Datasets of a page whose papers are looked up at the same time; a source's own rate limit comes on top."""
+"""Number of datasets of a page whose papers are looked up at the same time; the source's rate limit applies too."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """One dataset with what was found for it. ``failures`` are look-ups to try again on the next run."""
+    """One dataset with its candidate papers. ``failures`` are look-ups that the next run tries again."""
 
     dataset: Dataset
     papers: tuple[Paper, ...] = ()
@@ -57,14 +57,14 @@ class Collected:
 
 @dataclass(frozen=True)
 class CollectedPage:
-    """What one page of a catalogue gave.
+    """The content of one page of a catalogue.
 
     Attributes:
         key: the work item's key: ``page_key(cursor, limit)``.
-        revision: hash of what the page was read from, None where the source cannot tell.
-        cursor_next: where the next page begins; None after the last one, or when the limit was reached.
+        revision: hash of what the page was read from; None if the source has none.
+        cursor_next: where the next page begins; None after the last page, or if the limit is reached.
         items: the page's datasets, in the catalogue's order.
-        rejections: records that became no dataset (malformed, duplicate, licence not wanted).
+        rejections: records that are not used (malformed, duplicate, unwanted licence).
     """
 
     key: str
@@ -75,10 +75,9 @@ class CollectedPage:
 
 
 def page_key(cursor: str | None, limit: int | None = None) -> str:
-    """The key of the page at ``cursor`` when at most ``limit`` more datasets are wanted.
-
-    The limit is part of the key and not of the fingerprint: a page cut short is another item than the whole page, and
-    raising the limit leaves all else that was done as it is.
+    """The key of the page at ``cursor`` if at most ``limit`` more datasets are wanted. The limit is part of the key,
+    not of the fingerprint: a page that is cut short is another item than the whole page, and a higher limit does not
+    redo other work.
     """
     key = START if cursor is None else cursor
     return key if limit is None else f"{key}#first{limit}"
@@ -92,18 +91,17 @@ async def pages(
     limit: int | None = None,
     seen: set[str] | None = None,
 ) -> AsyncGenerator[CollectedPage, None]:
-    """Walk a source from a cursor on, one page at a time.
+    """Read a source from a cursor on, one page at a time.
 
     Args:
         source: plain or async, see `Source`.
         config: ``papers_per_dataset``, ``ids``, ``licences`` are applied here.
-        start: the cursor to begin at; None for the beginning.
-        limit: at most this many datasets in all; the walk ends there.
-        seen: ids of datasets collected before ``start``, so that a repeated id is set aside (`duplicate_id`). It is
-            added to.
+        start: the cursor at which to begin; None: at the beginning.
+        limit: stop after this many datasets.
+        seen: ids of datasets collected before ``start``, so that a repeated id is rejected (`duplicate_id`); new ids are added.
 
     Raises:
-        SourceError: the catalogue cannot be read; the pages yielded so far are whole.
+        SourceError: the catalogue cannot be read; the pages yielded so far are complete.
         InputError: what the source reads does not exist.
     """
     known: set[int] = {_short(i) for i in seen} if seen else set()
@@ -159,17 +157,17 @@ def _endless(source: Source, cursor: str, barren: int) -> SourceError:
 
 
 def _short(id: str) -> int:
-    # 64 bits of the id: a catalogue of a million datasets stays within a few tens of megabytes.
+    # 64 bits of each id, so that a catalogue of a million datasets needs a few tens of megabytes.
     return int(digest(id)[:16], 16)
 
 
 def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> Rejection | None:
-    """Why a dataset is not collected: ``not_asked_for``, ``duplicate_id``, ``licence``; None when it is.
+    """The rejection of a dataset that is not collected (``not_asked_for``, ``duplicate_id``, ``licence``); None if it is collected.
 
     Args:
         dataset: a record of the source.
         config: ``ids`` and ``licences`` are read.
-        known: short hashes of the ids collected so far; this one is added when it is kept.
+        known: short hashes of the ids collected so far; the dataset's is added if it is collected.
     """
     names = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
     if config.ids and not names & {i.lower() for i in config.ids}:
@@ -183,7 +181,7 @@ def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> R
 
 
 def rejected(record: Dataset | Paper, code: str, reason: str, dataset_id: str | None = None) -> Rejection:
-    """A record set aside while collecting, with why."""
+    """The rejection of a record that is not collected."""
     text = record.model_dump_json(exclude={"file"}, exclude_defaults=True)
     return Rejection.of("collect", code, reason, record, dataset_id=dataset_id, record=text)
 
@@ -244,7 +242,7 @@ async def _with_file(
 
 
 def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
-    """The paper with its file: its id is its DOI, or the file's content hash, so that it is the same on every machine."""
+    """The paper with its file. Its id is its DOI or the file's content hash, so that it is the same on every machine."""
     listed = file.stat()
     sha256 = _sha256(file, listed.st_size, listed.st_mtime_ns)
     return paper.model_copy(
@@ -259,12 +257,12 @@ def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
 
 @lru_cache(maxsize=4096)
 def _sha256(file: Path, size: int, changed: int) -> str:
-    # A folder's papers may be candidates of every dataset; each is read once while it does not change.
+    # A folder's papers may be candidates for every dataset; each file is hashed once while it does not change.
     return file_sha256(file)
 
 
 async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -> list[T]:
-    """Await coroutines, at most ``limit`` at a time; results in the order of the work."""
+    """Await coroutines, at most ``limit`` at a time; the results are in the order of the coroutines."""
     gate = asyncio.Semaphore(limit)
 
     async def one(item: Coroutine[object, object, T]) -> T:
@@ -275,14 +273,14 @@ async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -
 
 
 async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argument: A) -> AsyncGenerator[T, None]:
-    """An async view of what a plain or async method yields. A plain one works in a thread: it may read files or sockets."""
+    """An async view of what a plain or async method yields. A plain method runs in a thread, since it may read files or sockets."""
     entries = await _called(method, argument)
     if isinstance(entries, AsyncIterable):
         async for entry in entries:
             yield entry
         return
     if not isinstance(entries, Iterable):
-        raise TypeError(f"it gave a {type(entries).__name__}; yield what there is, or give a list")
+        raise TypeError(f"it returned a {type(entries).__name__}; yield the entries, or return a list")
     iterator: Iterator[T] = iter(entries)
 
     def advance() -> tuple[T, ...]:
@@ -296,7 +294,7 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
 
 
 async def value_of(method: Callable[[A], object], argument: A) -> object:
-    """What a plain or async method gives; a plain one works in a thread."""
+    """The result of a plain or async method; a plain one runs in a thread."""
     return await _called(method, argument)
 
 

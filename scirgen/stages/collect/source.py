@@ -13,7 +13,7 @@ from scirgen.core.records import Dataset, Link, Paper, Rejection
 
 @dataclass(frozen=True)
 class Cursor:
-    """Yielded between datasets: everything before it is complete, and ``datasets(value)`` goes on right after it."""
+    """Yielded between datasets: all datasets before it are complete, and ``datasets(value)`` continues after it."""
 
     value: str
 
@@ -38,15 +38,15 @@ class Fetched:
 
 @dataclass(frozen=True)
 class SourceSetup:
-    """What a source is made with: a registered source is called as ``Target(setup)``.
+    """The argument with which a registered source is made: ``Target(setup)``.
 
     Attributes:
         input: folder or file of records given by the user, or the domain's sample.
-        papers: folder of papers, when it is not inside the input.
+        papers: folder of papers, if it is not inside the input.
         domain: the domain's name.
         cache: a folder for what the source downloads; it survives a resumed run.
         options: ``collect.options`` of the configuration (``collect.paper_options.NAME`` for a paper service).
-        http: how services are talked to; made use of by `open_http`.
+        http: settings of HTTP requests, which `open_http` uses.
     """
 
     input: Path | None = None
@@ -61,12 +61,12 @@ class SourceSetup:
 class Source(Protocol):
     """A source adapter, made with a `SourceSetup`.
 
-    A class that reads files may also have a class method ``claims(path: Path) -> bool``: with ``collect.source: auto``, the
-    sources of the domain's own plugin are asked in the order of their names, and ``local`` reads what none of them claims.
-    Methods may be plain or async (return an iterable or an async iterator; a value or an awaitable).
+    A class that reads files may also have a class method ``claims(path: Path) -> bool``: with ``collect.source: auto``,
+    the sources of the domain's own plugin are asked in the order of their names, and ``local`` reads an input that none
+    of them claims. Methods may be plain or async (return an iterable or an async iterator; a value or an awaitable).
 
-    Raise `SourceError` for errors that a retry may fix; yield a `Rejection` for a record that is broken, so that it is set
-    aside with its reason while the others go on.
+    Raise `SourceError` for errors that a retry may fix; yield a `Rejection` for a broken record, so that it is reported
+    with its reason and the other records are read.
     """
 
     name: str
@@ -74,14 +74,14 @@ class Source(Protocol):
     def revision(self, cursor: str | None) -> str | None:
         """A hash of what the page at ``cursor`` is read from, if it is cheap to compute (local files).
 
-        None: the page is taken as unchanged once read, until the user asks for a refresh (network catalogues).
+        None: a page that was read counts as unchanged until the user asks for a refresh (network catalogues).
         """
         ...
 
     def datasets(
         self, cursor: str | None = None
     ) -> Iterable[Dataset | Cursor | Rejection] | AsyncIterator[Dataset | Cursor | Rejection]:
-        """Datasets, lazily, from the cursor on; a `Cursor` now and then (at least every 500 datasets)."""
+        """Datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
         ...
 
     def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
@@ -95,19 +95,18 @@ class Source(Protocol):
 
 @runtime_checkable
 class PaperService(Protocol):
-    """Finds papers of datasets, or their files, beside any source (plugin kind ``papers``); made with a `SourceSetup`.
-
-    Methods may be plain or async, as those of `Source`.
+    """Finds papers of datasets, or their files, in addition to any source (plugin kind ``papers``). It is made with a
+    `SourceSetup`. Methods may be plain or async, like those of `Source`.
     """
 
     name: str
 
     def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
-        """Candidate papers of one dataset; none where the service only knows files."""
+        """Candidate papers of one dataset; none if the service only has files."""
         ...
 
     def fetch(self, paper: Paper) -> object:
-        """`Fetched`, or an awaitable of it, for a paper found by anybody; code ``no_open_copy`` when it knows no file."""
+        """`Fetched`, or an awaitable of it, for a paper from any source; code ``no_open_copy`` if it has no file."""
         ...
 
 

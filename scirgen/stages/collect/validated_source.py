@@ -1,6 +1,5 @@
-"""A source as the run sees it: the boundary at which an adapter's own mistakes and exceptions become `SourceError`.
-
-`source` says what an adapter must do; `scirgen.testing.check_source` checks one thoroughly before it is used.
+"""Wraps a source, so that the mistakes and exceptions of an adapter become `SourceError`. `source` says what an adapter
+must do; `scirgen.testing.check_source` tests one thoroughly before it is used.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ _NETWORK = "Raise scirgen.SourceError for errors that a retry may fix; requests 
 _DATES = frozenset(
     {"published", "publication year", "publicationyear", "year", "issued", "date published", "datepublished"}
 )
-"""Labels of fields, in lower case, that hold when a dataset was published."""
+"""Labels of fields, in lower case, with a dataset's date of publication."""
 
 
 def checked(source: object) -> CheckedSource:
-    """A source of one's own, wrapped.
+    """Check and wrap a source object of the user.
 
     Raises:
-        PluginError: it is not a source: a class instead of an object, a member is missing, or it has no name.
+        PluginError: it is a class instead of an object, lacks a member, or has no name.
     """
     if isinstance(source, CheckedSource):
         return source
@@ -64,13 +63,13 @@ def checked(source: object) -> CheckedSource:
 
 
 def lacking(made: object, contract: type) -> str:
-    """The members of the contract (`Source` or `PaperService`) that an object has not."""
+    """The members of the contract (`Source` or `PaperService`) that an object lacks."""
     wanted = ("name", "papers", "fetch") + (("revision", "datasets") if contract is Source else ())
     return ", ".join(m for m in wanted if not hasattr(made, m))
 
 
 class CheckedSource:
-    """Any source, with each of its faults as a `SourceError` that names the member and the adapter's line."""
+    """A source whose faults become `SourceError`s that name the member and the adapter's line."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -78,7 +77,7 @@ class CheckedSource:
         self.name = source.name
 
     def revision(self, cursor: str | None) -> str | None:
-        """The source's, with a hash of the adapter's own code: an adapter that was edited is read again.
+        """The source's revision, with a hash of the adapter's own code, so that the pages of an edited adapter are read again.
 
         Raises:
             SourceError: it fails, or is not text.
@@ -92,16 +91,16 @@ class CheckedSource:
         raise _wrong(self._source, f"revision() gave a {type(found).__name__}, not a text or None")
 
     def count(self) -> int | None:
-        """How many records the catalogue holds, where the source can tell."""
+        """Number of records in the catalogue; None if the source does not know."""
         with blamed(self._source, "count()"):
             counted = getattr(self._source, "count", lambda: None)()
         return counted if isinstance(counted, int) else None
 
     async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
-        """The source's, each of a class that the contract allows.
+        """The source's datasets, cursors and rejections.
 
         Raises:
-            SourceError: it fails on the way, or yields something else.
+            SourceError: it fails while it is read, or yields something else.
         """
         with blamed(self._source, "datasets()"):
             async for entry in iterate(self._source.datasets, cursor):
@@ -123,26 +122,26 @@ class CheckedSource:
                     yield _orders(entry, orders)
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-        """The source's.
+        """The source's candidates for a dataset.
 
         Raises:
-            SourceError: it fails before its end, or yields something other than a `Candidate`.
+            SourceError: it fails while it is read, or yields something other than a `Candidate`.
         """
         async for candidate in candidates_of(self._source, dataset):
             yield candidate
 
     async def fetch(self, paper: Paper) -> Fetched:
-        """The source's.
+        """The file that the source fetches for a paper, or why there is none.
 
         Raises:
-            SourceError: it fails, gives no `Fetched`, or a file that is not there.
-            PaperError: the source says so.
+            SourceError: it fails, returns no `Fetched`, or names a file that does not exist.
+            PaperError: the source raised it.
         """
         return await fetched_by(self._source, paper)
 
 
 async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-    """Candidates that a source or a paper service yields for a dataset; faults as in `CheckedSource.papers`."""
+    """Candidates that a source or a paper service yields for a dataset; it raises the errors of `CheckedSource.papers`."""
     with blamed(finder, f"papers() of dataset {dataset.id!r}"):
         async for candidate in iterate(finder.papers, dataset):
             if not isinstance(candidate, Candidate):
@@ -155,7 +154,7 @@ async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> Asyn
 
 
 async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
-    """What a source or a paper service fetched; faults as in `CheckedSource.fetch`."""
+    """The file that a source or a paper service fetched; it raises the errors of `CheckedSource.fetch`."""
     with blamed(finder, f"fetch() of paper {paper.id!r}"):
         fetched = await value_of(finder.fetch, paper)
     if not isinstance(fetched, Fetched):
@@ -178,10 +177,10 @@ _MOST_FILES = 500
 
 
 def adapter_code(adapter: type) -> str:
-    """A hash of the code that an adapter is made of, empty for scirgen's own.
+    """A hash of an adapter's code; empty for scirgen's own adapters.
 
-    It covers the modules of the adapter's class and its bases and, where such a module lies in a package, all of that package.
-    A class without a file (of a notebook) is hashed by the byte code of its methods.
+    It covers the modules of the adapter's class and its bases and, if such a module is in a package, the whole package.
+    A class without a file (in a notebook) is hashed by the byte code of its methods.
     """
     found: set[str] = set()
     for kind in adapter.__mro__:
@@ -216,10 +215,10 @@ def _code(method: object) -> str:
 
 
 def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
-    """The dataset with texts that can be used anywhere, or why its id cannot stand in a release's tables.
+    """The dataset with cleaned texts, or the reason why its id cannot be written into a release's tables.
 
-    Its texts lose control characters, endless runs of one sign and sentences that address a machine, which are returned; its
-    addresses lose user names and passwords.
+    Control characters, endless runs of one sign and sentences that address a machine are removed from its texts, and
+    the sentences are returned. User names and passwords are removed from its addresses.
     """
     if unusable_id(dataset.id):
         problem = "is too long, or contains white space or control characters, which would break qrels files"
@@ -260,7 +259,7 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
 
 
 def _stated_year(dataset: Dataset) -> int | None:
-    """The year of publication, from the first field that is called so; a time filter leaves undated datasets in."""
+    """The year of publication, from the first field with such a label. A time filter keeps datasets without a year."""
     for label, value in dataset.fields:
         if label.casefold() in _DATES and (found := re.search(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)", value)):
             return int(found.group())
@@ -268,7 +267,7 @@ def _stated_year(dataset: Dataset) -> int | None:
 
 
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
-    """What was taken out of a record, so that the run says so."""
+    """The rejection that reports what was removed from a record."""
     reason = (
         f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them: "
         f"{sentences[0][:120]!r}"
@@ -288,18 +287,18 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u
 
 
 def visible(text: str) -> str:
-    """A text without control characters (a terminal would obey them) and marks that turn the direction of reading."""
+    """A text without control characters (a terminal would obey them) and marks that change the direction of reading."""
     return _UNSEEN.sub("", text)
 
 
 def unusable_id(id: str) -> bool:
-    """Whether an id cannot stand in files whose columns white space parts (TREC's) or lines end (qrels)."""
+    """Whether an id would break files whose cells end at white space (TREC) or at a line's end (qrels)."""
     return len(id) > _LONGEST_ID or bool(re.search(r"\s", id) or _UNSEEN.search(id))
 
 
 @contextmanager
 def blamed(source: object, member: str, name: str = "") -> Iterator[None]:
-    """Turn what an adapter raises, other than scirgen's own errors, into a `SourceError` with its place in the adapter."""
+    """Turn an adapter's exceptions, except scirgen's own errors, into a `SourceError` with the place in the adapter."""
     try:
         yield
     except (ScirgenError, asyncio.CancelledError):
@@ -319,7 +318,7 @@ def _wrong(source: object, problem: str) -> SourceError:
 
 
 def place(source: object, error: Exception) -> str:
-    """``(file.py, line 12)``: the innermost line of the adapter's own file; nothing where it was not entered."""
+    """``(file.py, line 12)``: the innermost line of the adapter's own file; "" if the traceback has none."""
     try:
         own = inspect.getfile(source if inspect.isclass(source) else type(source))
     except (TypeError, OSError):

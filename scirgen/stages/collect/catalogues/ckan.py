@@ -19,7 +19,7 @@ from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_d
 
 
 class CkanOptions(ServiceOptions):
-    """Which packages; ``fq`` is a Solr filter query such as ``organization:geology``."""
+    """Selects the packages; ``fq`` is a Solr filter query such as ``organization:geology``."""
 
     query: str | None = None
     fq: str | None = None
@@ -27,7 +27,7 @@ class CkanOptions(ServiceOptions):
 
 
 class CkanSource(WebService[CkanOptions]):
-    """Packages in the order of their ids, so that a package added or changed during the run does not move the others."""
+    """Packages in the order of their ids, so that one that is added or changed during the run does not move the others."""
 
     name = "ckan"
     options_type = CkanOptions
@@ -70,7 +70,8 @@ class CkanSource(WebService[CkanOptions]):
 
 
 def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Rejection:
-    """The dataset that a CKAN package describes, or the reason why it cannot be used; ``portal`` is the address its page lies below."""
+    """The dataset that a CKAN package describes, or the reason why it cannot be used; ``portal`` is the address below
+    which its page is."""
     extras = {as_text(as_dict(e).get("key")): as_text(as_dict(e).get("value")) for e in as_list(item.get("extras"))}
     identity = as_text(item.get("id")) or as_text(item.get("name"))
     title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))

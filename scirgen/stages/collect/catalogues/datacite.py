@@ -25,7 +25,7 @@ _NO_PAPERS = frozenset(
 
 
 class DataCiteOptions(ServiceOptions):
-    """Which DOIs: any combination of a query, a repository and a prefix."""
+    """Selects the DOIs, by any combination of a query, a repository and a prefix."""
 
     base_url: str = "https://api.datacite.org"
     query: str | None = None

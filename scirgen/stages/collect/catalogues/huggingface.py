@@ -29,7 +29,7 @@ _NEXT = re.compile(r'<([^<>]{1,4000})>\s{0,16};\s{0,16}rel="?next"?')
 
 
 class HuggingFaceOptions(ServiceOptions):
-    """Which datasets. The token in ``token_env``, if set, opens gated ones."""
+    """Selects the datasets. The token in ``token_env``, if set, opens gated ones."""
 
     base_url: str = "https://huggingface.co"
     query: str | None = None
@@ -46,12 +46,12 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
     options_type = HuggingFaceOptions
 
     def headers(self) -> Mapping[str, str]:
-        """The token, if one is set."""
+        """The header with the token, if one is set."""
         token = secret_from_environment(self.options.token_env)
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All that match; the cursor is the address of the next page, which must be on the same host."""
+        """All datasets that match; the cursor is the address of the next page, which must be on the same host."""
         url, params = f"{self.base}/api/datasets", self._params()
         if cursor:
             url, params = self._own(cursor), {}

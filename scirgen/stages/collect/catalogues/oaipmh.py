@@ -38,7 +38,7 @@ class OaiOptions(ServiceOptions):
 
 
 class OaiSource(WebService[OaiOptions]):
-    """Records of a repository; a page is what the repository sends at once, its cursor the resumption token."""
+    """Records of a repository. A page is one reply of the repository, and its cursor is the resumption token."""
 
     name = "oaipmh"
     options_type = OaiOptions
@@ -153,7 +153,7 @@ class _Page:
 
 
 def _scythe(endpoint: str, http: Http) -> Scythe:
-    """A scythe client whose requests go through ours: with checked addresses, rate limits, cache and retries."""
+    """A scythe client that sends its requests through scirgen's client, with checked addresses, rate limits, cache and retries."""
     with require("sources", "the source oaipmh"):
         from oaipmh_scythe import Scythe
 

@@ -10,24 +10,24 @@ _NAMED = ("dataset", "datasets", "records", "items", "results", "entries", "data
 _GRAPHS = ("@graph", "dataset", "dcat:dataset", "schema:dataset", "http://www.w3.org/ns/dcat#dataset")
 _TITLES = frozenset({"title", "titles", "name", "titleen", "datasettitle", "properties", "attributes", "metadata"})
 _SINGLE = ("data", "result", "dataset", "record")
-"""Where services put a single record."""
+"""Keys under which services put a single record."""
 _DEEPEST = 4
 
 
 def records_in(document: object, path: str = "") -> object:
-    """The list of records of a parsed JSON file, or the document itself where it is one record.
+    """The list of records of a parsed JSON file, or the document itself if it is one record.
 
-    The rule, in this order: the list at ``path``, where one is given; a list of a linked-data graph (``@graph``,
-    ``dataset``); the document itself, where it has a title or an id and no list named ``datasets``, ``records``, ``items``,
+    The rule, in this order: the list at ``path``, if it is given; a list of a linked-data graph (``@graph``,
+    ``dataset``); the document itself, if it has a title or an id and no list named ``datasets``, ``records``, ``items``,
     ``results`` or the like; a single record at ``data`` or ``result``; the longest list, at most four levels deep, whose
     objects have a title or name; the document.
 
     Args:
-        document: what a JSON file holds.
+        document: the value of a JSON file.
         path: dotted keys, such as ``data.items`` (``collect.records``).
 
     Raises:
-        InputError: there is nothing at ``path``; the lists there are, are named.
+        InputError: nothing is at ``path``; the message names the lists of the document.
     """
     if path:
         found = at_path(document, path)
@@ -53,9 +53,9 @@ def records_in(document: object, path: str = "") -> object:
 
 
 def at_path(value: object, path: str) -> object:
-    """The value at dotted keys; numbers count into lists, other keys are looked up in each of a list's objects.
+    """The value at dotted keys. A number is an index into a list; any other key is looked up in each of a list's objects.
 
-    ``{"titles": [{"title": "Ice"}]}`` has "Ice" at ``titles.0.title`` and ["Ice"] at ``titles.title``; None where nothing is.
+    ``{"titles": [{"title": "Ice"}]}`` has "Ice" at ``titles.0.title`` and ["Ice"] at ``titles.title``; None if there is nothing.
     """
     for key in path.split("."):
         if isinstance(value, Mapping):
@@ -71,19 +71,19 @@ def at_path(value: object, path: str) -> object:
 
 
 def _titled(value: object) -> bool:
-    """Whether an object looks like a record: it has a title, or a place where services keep one."""
+    """Whether an object looks like a record: it has a title, or a key under which services put a record."""
     if not isinstance(value, Mapping):
         return False
     return any(k.rpartition(":")[2].replace("_", "").lower() in _TITLES and v for k, v in value.items())
 
 
 def _identified(document: Mapping[str, object]) -> bool:
-    """Whether an object has an id of its own, as records have and envelopes do not."""
+    """Whether an object has an id of its own; records have one, envelopes do not."""
     return any(isinstance(document.get(key), (str, int)) for key in ("id", "_id", "identifier", "doi"))
 
 
 def _lists(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, list[object]]]:
-    """Lists of objects with their dotted names, outer ones first; lists inside a list's objects belong to these."""
+    """Lists of objects with their dotted names, outer ones first; lists inside a list's objects do not count."""
     if not isinstance(value, Mapping) or depth == _DEEPEST:
         return
     for key, inner in value.items():

@@ -1,5 +1,4 @@
-"""A source over files of records and a folder of papers; for your own format, write a subclass that overrides
-`dataset`."""
+"""A source that reads files of records and a folder of papers. For your own format, write a subclass that overrides `dataset`."""
 
 from __future__ import annotations
 
@@ -53,11 +52,11 @@ class FolderOptions(Frozen):
 class FolderSource:
     """Records from a folder or a file, papers from a folder.
 
-    Datasets come file by file in the order of their paths, and in a file in its own order; with ``order: papers_first``
-    (the default) datasets come first for which a paper was found by column, DOI, file name or a mention in its text.
+    Datasets come in the order of the files' paths, and within a file in its order. With ``order: papers_first`` (the
+    default), datasets come first if a paper was found for them by column, DOI, file name or a mention in its text.
 
     Raises:
-        InputError: there is no input, or it holds no file of records; or the folder of papers given holds no paper.
+        InputError: there is no input, it holds no file of records, or the given folder of papers holds no paper.
         ResourceError: an option is unknown or wrong.
     """
 
@@ -92,7 +91,7 @@ class FolderSource:
         return self._mapping.dataset(record, where)
 
     def named_papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
-        """File names and DOIs of papers in the folder that the record names as its own."""
+        """File names and DOIs of the papers in the folder that belong to the dataset, according to its record."""
         return self._mapping.papers(record)
 
     # -- the contract ----------------------------------------------------------------------------------------------
@@ -135,13 +134,13 @@ class FolderSource:
         return kept + self._papers.missing(dataset, named)
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file itself; nothing is copied."""
+        """The file at its place; it is not copied."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _read(self, entry: RawRecord) -> Dataset | Rejection:
-        """What `dataset` makes of a record. One that it cannot read (a key is missing, text that is not Unicode) is set aside."""
+        """What `dataset` returns for a record. A record that it cannot read (a key is missing, text is not Unicode) is rejected."""
         try:
             return self.dataset(entry.value, entry.where)
         except ScirgenError:
@@ -155,7 +154,7 @@ class FolderSource:
             return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
 
     def _in_phase(self, entry: RawRecord | Rejection, phase: int, *, alone: bool) -> Dataset | Rejection | None:
-        """The entry, when it belongs into this pass: first pass what papers were found for, last pass the rest."""
+        """The entry, if it belongs into this pass: datasets with papers come in the first pass, the others in the last one."""
         if isinstance(entry, RawRecord):
             found = self._read(entry)
             named = self.named_papers(entry.value) if isinstance(found, Dataset) else ()
@@ -169,7 +168,8 @@ class FolderSource:
 
     @cached_property
     def _survey(self) -> tuple[frozenset[str], frozenset[str]]:
-        """One pass before the others: files that belong to certain datasets, and ids of datasets that a paper was found for."""
+        """Reads all records once before the passes: the files that belong to certain datasets, and the ids of datasets
+        with a paper."""
         claimed: set[str] = set()
         matched: set[str] = set()
         if self._papers is None:
@@ -228,7 +228,7 @@ class FolderSource:
 
     @classmethod
     def first_record(cls, path: Path) -> Mapping[str, object] | None:
-        """The first readable record of a folder or file, for ``claims``; None when there is none in its first files."""
+        """The first readable record of a folder or file, for ``claims``; None if its first files have none."""
         files = [path] if path.is_file() else sorted(p for p in path.glob("*") if kind_of(p) and p.is_file())
         for file in files[:5]:
             for entry in read_records(file, file.name):

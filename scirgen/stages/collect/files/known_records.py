@@ -15,7 +15,7 @@ from scirgen.stages.collect.web.json_api import as_dict, as_list, as_text
 
 
 def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
-    """The dataset of a record whose shape is DataCite's or CKAN's; None for any other, which `plain` may still know."""
+    """The dataset of a record in the form of DataCite or CKAN; None for any other, which `plain` may know."""
     if as_dict(record.get("attributes")).get("titles"):
         return datacite.dataset_of(record)
     if isinstance(record.get("titles"), list) and record.get("doi") and (record.get("types") or record.get("creators")):
@@ -26,7 +26,8 @@ def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
 
 
 def plain(record: Mapping[str, object]) -> Mapping[str, object]:
-    """The record with plain keys (title, description, ...), where its shape is Zenodo's, Dataverse's or STAC's; else itself."""
+    """The record with plain keys (title, description, ...), if it has the form of Zenodo, Dataverse or STAC; otherwise
+    unchanged."""
     metadata = as_dict(record.get("metadata"))
     if metadata.get("title") and ("doi" in record or "links" in record or "pids" in record or "creators" in metadata):
         return _zenodo(record, metadata)
@@ -104,7 +105,7 @@ def _inner(fields: Mapping[str, object], group: str, name: str) -> Iterator[str]
 
 
 def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
-    """A dataset as Dataverse's search gives it."""
+    """A dataset as Dataverse's search returns it."""
     return _kept({
         "id": record.get("global_id"),
         "title": record.get("name"),
@@ -121,7 +122,7 @@ def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
 
 
 def _stac(record: Mapping[str, object]) -> dict[str, object]:
-    """A STAC collection, or an item (a GeoJSON feature), whose description stands in its properties."""
+    """A STAC collection, or an item (a GeoJSON feature), whose description is in its properties."""
     said = {**as_dict(record.get("properties")), **{k: v for k, v in record.items() if k != "properties"}}
     links = [as_dict(link) for link in as_list(record.get("links"))]
     interval = as_list(at_path(record, "extent.temporal.interval.0"))

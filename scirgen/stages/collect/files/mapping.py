@@ -35,7 +35,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "language": ("language", "lang", "sprache", "langue", "idioma", "语言"),
     "papers": ("papers", "paper", "paper_files", "paper_dois"),
 }  # fmt: skip
-"""Field of `Dataset` -> keys it is read from, the first present wins. ``papers`` names papers of this dataset."""
+"""Field of `Dataset` -> keys from which it is read; the first that is present counts. ``papers`` names papers of this dataset."""
 
 _UNSEEN = {"@context", "@type", "@graph", "type"}
 _LONGEST_FIELD = 4000
@@ -48,7 +48,7 @@ def squeezed(key: str) -> str:
 
 
 def in_english(value: object) -> object:
-    """Of values marked with languages (``@language``): the English ones, else those of the first language given."""
+    """Of values with a language (``@language``), the English ones; without English, those of the first language."""
     if not isinstance(value, list) or not any(isinstance(v, dict) and "@language" in v for v in value):
         return value
     said = [str(v.get("@language", "")).lower()[:2] if isinstance(v, dict) else "" for v in value]
@@ -74,7 +74,7 @@ def texts(value: object) -> list[str]:
 
 
 def _cited(value: object) -> list[str]:
-    """As `texts`; of an object that has a DOI somewhere (``sameAs``, ``@id``, ``identifier``), the DOI."""
+    """Like `texts`, but for an object with a DOI (in ``sameAs``, ``@id`` or ``identifier``), the DOI."""
     if isinstance(value, Mapping):
         doi = next((d for v in value.values() if isinstance(v, str) and (d := find_doi(v))), None)
         return [doi] if doi else texts(value)
@@ -88,7 +88,7 @@ def _listed(record: Mapping[str, object]) -> str:
 
 
 def keywords(value: object) -> list[str]:
-    """As `texts`; a plain string without ``;`` is split at its commas."""
+    """Like `texts`, but a plain string without ``;`` is split at its commas."""
     if isinstance(value, str) and not re.search(r"[;|]", value):
         return [k for k in re.split(r"\s*,\s*", value.strip()) if k]
     return texts(value)
@@ -115,12 +115,12 @@ class RecordMapping:
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
         """The dataset a mapping describes, or the reason why it cannot be used.
 
-        Keys of no known meaning become ``fields`` when their value is a plain text, number or list of such.
+        Other keys become ``fields`` if their value is a text, a number or a list of these.
         """
         by_key = self._by_key(record)
         title = self._text(by_key, "title")
         doi = find_doi(self._text(by_key, "doi")) or find_doi(self._text(by_key, "id"))
-        # An id stands in tables whose columns are parted by white space.
+        # Ids are written into tables whose columns are separated by white space.
         identity = re.sub(r"[\s\x00-\x1f\x7f]+", "_", self._text(by_key, "id"))
         if not title:
             about, raw = ("Dataset", identity or where), json.dumps(record, ensure_ascii=False, default=str)[:2000]
@@ -146,11 +146,11 @@ class RecordMapping:
         )
 
     def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
-        """File names and DOIs of papers that the record names as its own."""
+        """File names and DOIs of the dataset's papers, according to its record."""
         return tuple(texts(self._value(self._by_key(record), "papers")))
 
     def _by_key(self, record: Mapping[str, object]) -> dict[str, object]:
-        """The record by squeezed keys, with what the user's dotted columns lead to."""
+        """The record by squeezed keys, with the values of the user's dotted columns."""
         found = {squeezed(k): v for k, v in record.items()}
         return found | {key: v for key, path in self._paths.items() if (v := at_path(record, path)) is not None}
 

@@ -1,6 +1,6 @@
 """Reads a folder of papers, and finds the datasets of each file without a model.
 
-A file that matches no dataset is a candidate for every dataset if there are few such files; stage `match` then decides.
+If few files match no dataset, each of them is a candidate for every dataset; stage `match` then decides.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ PAPER_TYPES = {
     ".pdf": "application/pdf", ".xml": "application/xml", ".nxml": "application/xml", ".md": "text/markdown",
     ".markdown": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".htm": "text/html", ".tex": "text/x-tex",
 }  # fmt: skip
-"""Files taken for papers, by suffix. Stage `parse` checks that they are what their names say."""
+"""Suffixes of files that count as papers. Stage `parse` checks whether a file has the format that its name says."""
 
 _OUTSIDE = "outside:"
 
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
 
-_SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") turn up by chance
+_SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") occur by chance
 
 
 @dataclass(frozen=True)
 class PaperFile:
-    """A file of the folder; ``dataset_ids`` are ids or DOIs of datasets that the folder's table gives it to."""
+    """A file of the folder; ``dataset_ids`` are the ids or DOIs of datasets that the folder's table names for it."""
 
     path: Path
     name: str
@@ -48,7 +48,7 @@ class PaperFile:
     dataset_ids: tuple[str, ...] = ()
 
     def paper(self) -> Paper:
-        """The paper, known by its DOI or, until its file is read, by its name."""
+        """The paper. Its id is its DOI or, until the file is read, its name."""
         return Paper(
             id=self.doi or f"file:{self.name}",
             title=self.title,
@@ -62,7 +62,8 @@ class PaperFile:
 
 @dataclass(frozen=True)
 class _Text:
-    """The parts of a paper's text that are searched: DOI tails of all and of the beginning, and its letters and digits."""
+    """The parts of a paper's text that are searched: the DOI tails of the whole text and of its beginning, and its
+    letters and digits."""
 
     tails: list[str]
     head_tails: list[str]
@@ -71,7 +72,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Keys:
-    """What identifies a dataset in a text; computed once, and compared with every file."""
+    """The texts that identify a dataset; computed once and compared with every file."""
 
     id: str
     doi: str
@@ -109,8 +110,8 @@ class PaperFolder:
 
     Args:
         root: the folder.
-        everyone_up_to: files that match no dataset are candidates of all when there are at most this many.
-        scan_up_to: the files' texts are searched for DOIs and titles when there are at most this many files.
+        everyone_up_to: files that match no dataset are candidates for all datasets if there are at most this many.
+        scan_up_to: the files' texts are searched for DOIs and titles if there are at most this many files.
     """
 
     def __init__(self, root: Path, *, everyone_up_to: int = 50, scan_up_to: int = 500) -> None:
@@ -127,7 +128,7 @@ class PaperFolder:
 
     @cached_property
     def outside(self) -> frozenset[str]:
-        """Names of links in the folder that lead out of it: they are never opened, only named."""
+        """Names of links in the folder that lead out of it. They are reported and never opened."""
         found = (p for p in sorted(self.root.rglob("*")) if p.is_symlink() and not is_below(p, self.root))
         return frozenset(_relative(p, self.root) for p in found if p.suffix.lower() in PAPER_TYPES or p.is_dir())
 
@@ -139,11 +140,11 @@ class PaperFolder:
         return digest(listed, tables)
 
     def candidates(self, dataset: Dataset, named: Sequence[str] = ()) -> list[Candidate]:
-        """Papers for a dataset: the surest kind of finding first, by file name within a kind.
+        """Papers for a dataset, sorted by how they were found (the surest way first), then by file name.
 
         Args:
             dataset: the record.
-            named: file names and DOIs of papers that the record names as its own.
+            named: file names and DOIs of the dataset's papers, according to its record.
         """
         keys = _Keys.of(dataset, named)
         found = [(self._found_by(f, keys), f) for f in self.files]
@@ -151,9 +152,8 @@ class PaperFolder:
         return [Candidate(f.paper(), by) for _, _, by, f in ordered]
 
     def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
-        """Files that the record or the folder's table gives to a dataset and that are not here.
-
-        They have no path, so that no name leads out of the folder.
+        """Files that the record or the folder's table names for a dataset, but that are not in the folder. They have no
+        path, so that no name leads out of the folder.
         """
         here = {n.lower() for f in self.files for n in (f.name, f.path.name)}
         own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
@@ -167,7 +167,7 @@ class PaperFolder:
         ] + [Candidate(Paper(id=f"{_OUTSIDE}{name}"), "folder") for name in sorted(self.outside)]
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The paper's file, where it lies."""
+        """The paper's file at its place."""
         if paper.id.startswith(_OUTSIDE) and not paper.file:
             name = paper.id.removeprefix(_OUTSIDE)
             return Fetched(code="outside", reason=f"{name!r} is a link that leads out of the folder of papers")
@@ -212,7 +212,7 @@ class PaperFolder:
 
     @cached_property
     def _nobodys(self) -> frozenset[PaperFile]:
-        """Files that no table or name gives to a dataset. A mention in the text does not make a file that dataset's alone."""
+        """Files that no table and no name assigns to a dataset. A mention in its text does not assign a file."""
         return frozenset(f for f in self.files if not f.dataset_ids)
 
     @cached_property
@@ -236,7 +236,7 @@ class PaperFolder:
 
     @cached_property
     def _promised(self) -> list[tuple[str, frozenset[str]]]:
-        """The table's rows: a file's name, and the datasets it is given to."""
+        """The table's rows: a file's name, and the datasets that it belongs to."""
         return [
             (name, frozenset((find_doi(d) or d).lower() for d in texts(row.get("datasets") or row.get("dataset"))))
             for row in self._table()
@@ -259,7 +259,7 @@ _ORDER = ("column", "related_doi", "file_name", "doi_in_text", "title_in_text", 
 
 
 def letters(written: str) -> str:
-    """Letters and digits alone, in lower case: what two settings of the same title have in common."""
+    """Only letters and digits, in lower case, so that the same title compares equal in any typesetting."""
     return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
 
 

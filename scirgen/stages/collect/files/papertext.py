@@ -1,7 +1,7 @@
 """Extracts the raw text of paper files, only to search for DOIs and titles; stage `parse` does the real parsing.
 
-Files are opened in a process of their own (`probe`), which is killed when it takes too long or the run ends: a hostile file can
-neither hang nor crash the run. A file that cannot be read has no text here; `parse` says why.
+Files are opened in a process of their own (`probe`), which is killed when it takes too long or the run ends: a hostile
+file can neither hang nor crash the run. A file that cannot be read has no text here; stage `parse` reports why.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
         for at in range(0, len(mine), most):
             batch = mine[at : at + most]
             texts = _work(batch)
-            if texts is None:  # one file is too slow, or crashes the process: each alone, so that only that one is lost
+            if texts is None:
+                # A file is too slow or crashes the process: read each one separately, so that only that file is lost.
                 texts = [t for f in batch for t in (_work([f]) or [""])]
             found.update({f: t for f, t in zip(batch, texts, strict=True) if t})
     return {f: (t[:_HEAD], t) for f, t in found.items()}
@@ -56,7 +57,7 @@ def _work(files: Sequence[Path]) -> list[str] | None:
 
 
 def _printed(process: subprocess.Popen[bytes]) -> list[bytes] | None:
-    """The lines of a process that has ended; None while it has not, after half a second."""
+    """The lines of a process that has ended; None if it still runs after half a second."""
     try:
         return process.communicate(timeout=_SLICE_S)[0].splitlines()
     except subprocess.TimeoutExpired:

@@ -1,6 +1,6 @@
-"""The process in which paper files are opened to look for DOIs and titles: ``python probe.py FILE...``, one JSON text a line.
+"""The process in which paper files are opened to look for DOIs and titles: ``python probe.py FILE...``, one JSON text per line.
 
-Run by `papertext` as a file, without the package: it starts in a tenth of the time. It may be killed at any moment.
+`papertext` runs it as a file, without the package, since it then starts in a tenth of the time. It may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def _limit_memory() -> None:
 
         now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (now + _MEMORY, resource.RLIM_INFINITY))
-    except (ImportError, OSError, ValueError):  # Windows, macOS: only the time limit holds there
+    except (ImportError, OSError, ValueError):  # on Windows and macOS, only the time limit works
         return
 
 
 def main() -> None:
-    """Print the text of each file, empty where it has none."""
+    """Print the text of each file; empty if it has none."""
     files = [Path(name) for name in sys.argv[1:]]
     if any(file.suffix.lower() == ".pdf" for file in files):
         with contextlib.suppress(ImportError):

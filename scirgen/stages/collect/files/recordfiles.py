@@ -37,7 +37,7 @@ _LONGEST_LINE = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A mapping as it stands in a file, and where: ``file.jsonl:12`` for messages."""
+    """A mapping of a file, with its place (``file.jsonl:12``) for messages."""
 
     value: Mapping[str, object]
     where: str
@@ -47,7 +47,7 @@ def readable_name(path: Path) -> Path:
     """The path itself.
 
     Raises:
-        InputError: its name is not text (bytes that are not UTF-8), so that no record could say it.
+        InputError: its name is not UTF-8, so no record could hold it.
     """
     try:
         str(path).encode("utf-8")
@@ -82,13 +82,14 @@ def _is_oai(path: Path) -> bool:
 
 
 def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Iterator[RawRecord | Rejection]:
-    """The records of a file, in order; what cannot be read becomes a `malformed_record` naming file and line.
+    """The records of a file, in order. A record that cannot be read becomes a rejection (`malformed_record`) that names
+    file and line.
 
     Args:
         path: the file.
-        name: what to call it in messages and ids (its path below the input folder).
-        skip: how many entries (records and rejections alike) to leave out at the beginning.
-        records: dotted keys of the list of records in a JSON file; empty: found by `envelopes.records_in`.
+        name: the file's name in messages and ids (its path below the input folder).
+        skip: number of entries, records and rejections, to leave out at the beginning.
+        records: dotted keys of the list of records in a JSON file; empty: `envelopes.records_in` finds it.
     """
     kind = kind_of(path)
     readers: dict[str, Callable[[Path, str], Iterator[RawRecord | Rejection]]] = {
@@ -145,7 +146,7 @@ def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Reje
 
 
 def _may_be_dataset(node: Mapping[str, object]) -> bool:
-    """Whether a node is a dataset, or does not say what it is: graphs also hold people, files and organisations."""
+    """Whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
     kinds = node.get("@type")
     said = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
     return not said or any(k.rstrip("/").endswith("Dataset") for k in said)
@@ -208,7 +209,7 @@ def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
 def _from_dublin_core(found: Mapping[str, list[str]]) -> dict[str, object]:
     identifiers = found.get("identifier", [])
     kept: dict[str, object] = {
-        "id": next(iter(identifiers), ""),  # the header's comes first
+        "id": next(iter(identifiers), ""),  # the header's id comes first
         "doi": next((d for i in identifiers[1:] if (d := find_doi(i))), ""),
         "url": next((i for i in identifiers if i.startswith("http")), ""),
         "title": next(iter(found.get("title", [])), ""),

@@ -20,7 +20,7 @@ _DOI = re.compile(r"^10\.48550/arxiv\.(.+)$", re.I)
 
 
 class ArxivOptions(ServiceOptions):
-    """``pdf_url`` is where files are: the API and the files are on different hosts."""
+    """``pdf_url`` is the address of the files, since they are on another host than the API."""
 
     base_url: str = "https://export.arxiv.org"
     pdf_url: str = "https://arxiv.org"
@@ -28,14 +28,14 @@ class ArxivOptions(ServiceOptions):
 
 
 class ArxivService(WebService[ArxivOptions]):
-    """A search for the title as a phrase: what it finds is a candidate, no more; stage `match` decides."""
+    """A search for the title as a phrase. Its results are only candidates; stage `match` decides."""
 
     name = "arxiv"
     options_type = ArxivOptions
     per_second = 1 / 3
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Preprints of the record's own literature by number, then those that a search finds."""
+        """Preprints that the record names by their number, then those that a search finds."""
         seen: set[str] = set()
         for entry in dataset.related:
             if found := re.match(r"(?:arxiv:|.{0,200}10\.48550/arxiv\.)(\S{1,100})", entry, re.I):
@@ -50,7 +50,7 @@ class ArxivService(WebService[ArxivOptions]):
                 yield Candidate(paper, "text_search")
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The PDF of an arXiv paper, known by its DOI."""
+        """The PDF of an arXiv paper, found by its DOI."""
         if found := _DOI.match(paper.doi or ""):
             return self.http.download(f"{self.options.pdf_url.rstrip('/')}/pdf/{found.group(1)}")
         return Fetched(code="no_open_copy", reason=f"{paper.doi or paper.title!r} is not an arXiv paper")

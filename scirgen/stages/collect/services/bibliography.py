@@ -18,7 +18,7 @@ from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 
 
 class BibliographyOptions(Frozen):
-    """``file`` is the .bib or .ris file; ``datasets_field`` an entry's field that names ids or DOIs of datasets.
+    """``file`` is the .bib or .ris file, and ``datasets_field`` the field of an entry that names ids or DOIs of datasets.
 
     Files that entries name are read only below ``files_root``, which is the bibliography's own folder if it is not given.
     """
@@ -29,7 +29,7 @@ class BibliographyOptions(Frozen):
 
 
 class BibliographyService:
-    """Entries with a file are matched as files of a folder are; the others are candidates where a record names their DOI.
+    """Entries with a file are matched like the files of a folder; the others are candidates if a record names their DOI.
 
     Raises:
         InputError: the file does not exist or cannot be parsed.
@@ -49,7 +49,7 @@ class BibliographyService:
         self._folder = _Listed(root, tuple(e for e in self._entries if e.path.is_file()))
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Entries whose file matches the dataset, then entries without a file that it names or that name it."""
+        """Entries whose file matches the dataset, then entries without a file if the record names them or they name the dataset."""
         found = self._folder.candidates(dataset)
         own = {dataset.id.lower(), (dataset.doi or "").lower()} - {""}
         related = {d for r in dataset.related if (d := find_doi(r))}
@@ -76,7 +76,7 @@ class FolderOptions(Frozen):
 
 
 class FolderService:
-    """A folder of papers beside any source; matching is that of the ``local`` source.
+    """A folder of papers in addition to any source; files are matched as the ``local`` source does.
 
     Raises:
         InputError: there is no such folder, or no papers in it.
@@ -94,11 +94,11 @@ class FolderService:
             )
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Files that match the dataset, and files that match none while they are few."""
+        """Files that match the dataset, and files that match no dataset if they are few."""
         return self._folder.candidates(dataset)
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file where it lies."""
+        """The file at its place."""
         if paper.file:
             return self._folder.fetch(paper)
         return Fetched(code="no_open_copy", reason=f"the folder has no file of {paper.doi or paper.title!r}")

@@ -16,7 +16,7 @@ from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_d
 
 
 class EventsOptions(ServiceOptions):
-    """Which links: registered by whom, saying what."""
+    """Selects the links, by who registered them and what they say."""
 
     base_url: str = "https://api.datacite.org"
     sources: tuple[str, ...] = ("crossref", "datacite-crossref")
@@ -27,13 +27,13 @@ class EventsOptions(ServiceOptions):
 
 
 class EventsService(WebService[EventsOptions]):
-    """Papers that an event links with a dataset's DOI; which end the paper is on does not matter."""
+    """Papers that an event links with a dataset's DOI, in either direction."""
 
     name = "events"
     options_type = EventsOptions
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """The other DOI of each link, once each."""
+        """The other DOI of each link, each once."""
         if not dataset.doi:
             return
         seen = {dataset.doi}

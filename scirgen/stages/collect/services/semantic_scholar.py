@@ -35,14 +35,14 @@ class SemanticScholarOptions(ServiceOptions):
 
 
 class SemanticScholarService(WebService[SemanticScholarOptions]):
-    """Citing papers by offset; a dataset the service does not know has none."""
+    """Citing papers, paged by offset; none for a dataset that the service does not know."""
 
     name = "semantic-scholar"
     options_type = SemanticScholarOptions
     per_second = 1.0
 
     def headers(self) -> Mapping[str, str]:
-        """The API key, when there is one."""
+        """The API key, if there is one."""
         key = secret_from_environment(self.options.api_key_env)
         return {"x-api-key": key} if key else {}
 
@@ -71,7 +71,7 @@ class SemanticScholarService(WebService[SemanticScholarOptions]):
             offset = reply.get("next") if items else None
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The open PDF, looked up by DOI where the candidate does not say."""
+        """The open PDF, looked up by DOI if the candidate has no address."""
         if not paper.doi or (paper.url and paper.media_type == "application/pdf"):
             return super().fetch(paper)
         try:

@@ -9,13 +9,13 @@ from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_d
 
 
 class UnpaywallOptions(ServiceOptions):
-    """The contact address is demanded by the service."""
+    """The service requires a contact address."""
 
     base_url: str = "https://api.unpaywall.org"
 
 
 class UnpaywallService(WebService[UnpaywallOptions]):
-    """The best open location first, then the others, until one gives a file.
+    """Tries the best open location first, then the others, until one gives a file.
 
     Raises:
         ConfigError: no contact address is set.
@@ -29,7 +29,7 @@ class UnpaywallService(WebService[UnpaywallOptions]):
         self._email = self.contact()
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """None."""
+        """Nothing: the service finds no papers."""
         return []
 
     def fetch(self, paper: Paper) -> Fetched:

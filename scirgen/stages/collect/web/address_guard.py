@@ -35,7 +35,7 @@ _SLICE_S = 0.5
 
 
 class BlockedAddressError(Exception):
-    """The host resolves to an address that must not be talked to."""
+    """The host resolves to an address to which no connection is allowed."""
 
 
 def is_public(address: str) -> bool:
@@ -57,7 +57,7 @@ _ends = threading.local()
 
 @contextmanager
 def ends_in(seconds: float) -> Iterator[None]:
-    """Let the requests of this thread within the block end in so many seconds, however steadily bytes trickle in."""
+    """End the requests of this thread within the block after so many seconds, even if bytes keep arriving."""
     _ends.at = time.monotonic() + seconds
     try:
         yield
@@ -66,7 +66,7 @@ def ends_in(seconds: float) -> Iterator[None]:
 
 
 class _Timed(httpcore2.NetworkStream):
-    """A connection whose reads end at the thread's deadline, or when the run does."""
+    """A connection whose reads end at the thread's deadline, or when the run ends."""
 
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
@@ -101,9 +101,8 @@ class _Timed(httpcore2.NetworkStream):
 
 
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Opens sockets to public addresses only; the name is resolved once, and the checked address is what is connected to.
-
-    ``everywhere``: also to private ones.
+    """Opens sockets to public addresses only. It resolves a name once and connects to the checked address.
+    ``everywhere``: private addresses are allowed too.
     """
 
     def __init__(self, inner: httpcore2.NetworkBackend | None = None, *, everywhere: bool = False) -> None:
@@ -133,7 +132,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         return _Timed(self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options))
 
     def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> Any:
-        """Refused.
+        """Refuse every socket of this machine.
 
         Raises:
             BlockedAddressError: always.
@@ -145,7 +144,8 @@ class GuardedBackend(httpcore2.NetworkBackend):
 
 
 class GuardedTransport(httpx2.HTTPTransport):
-    """httpx's transport over a `GuardedBackend`; proxies of the environment are not used, they would resolve names unchecked."""
+    """httpx's transport over a `GuardedBackend`; it ignores proxies of the environment, since they would resolve names
+    unchecked."""
 
     def __init__(self, *, everywhere: bool = False) -> None:
         super().__init__()

@@ -43,7 +43,7 @@ MEDIA_SUFFIX = {
 
 @dataclass
 class _Pace:
-    """When a host may be asked next."""
+    """The time at which a host may be asked next."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     next_at: float = 0.0
@@ -55,12 +55,12 @@ class Http:
     Args:
         settings: contact, limits, retries.
         cache: a folder for replies and files.
-        per_second: requests a second that the service asks to keep to; a setting of the user goes before it.
-        headers: with the service's keys; sent to the service's own host alone, over https (or to this machine), never with a
-            download and never to where a redirect points.
-        secret_params: added to the query of requests to the service, under the same conditions; kept out of the cache and of
-            messages.
-        service: the service's address; without it headers and secret parameters go nowhere.
+        per_second: requests per second that the service allows; the user's setting overrides it.
+        headers: headers with the service's keys. They are sent only to the service's own host, over https (or to this
+            machine), never with a download and never to the target of a redirect.
+        secret_params: parameters with keys, added to the query under the same conditions; they are kept out of the
+            cache and of messages.
+        service: the service's address; without it, headers and secret parameters are never sent.
         sleep: waits; replaced in tests.
     """
 
@@ -114,18 +114,19 @@ class Http:
         refresh: bool = False,
         check: Callable[[bytes], None] | None = None,
     ) -> Reply:
-        """A reply, from the cache while it is fresh, else from the service (conditionally, if it was fetched before).
+        """A reply, from the cache while it is fresh, otherwise from the service (with a conditional request, if it was
+        fetched before).
 
         Args:
             url: http or https.
-            params: of the query.
+            params: parameters of the query.
             refresh: ask the service even while the cached reply is fresh.
-            check: raises ValueError for a body that is cut short or not what it should be; such a reply is asked for again.
+            check: raises ValueError for a body that is cut short or of the wrong form; such a reply is requested again.
 
         Raises:
             SourceError: unreachable, overloaded or cut short, after the retries (``unreachable``, ``rate_limited``, ``http_503``,
                 ``bad_reply``).
-            SourceRefusedError: the service said no (``http_404``...), or the address is not allowed (``blocked_address``).
+            SourceRefusedError: the service refused (``http_404``...), or the address is not allowed (``blocked_address``).
         """
         full = str(httpx2.URL(url, params={k: str(v) for k, v in params.items()}) if params else httpx2.URL(url))
         known = self._cache.get(full)
@@ -146,12 +147,12 @@ class Http:
         """A paper's file, kept under its content hash; a file that was downloaded before is not downloaded again.
 
         Args:
-            url: http or https; redirects are followed a few times and checked again each.
-            wanted: the media type expected; a page of HTML instead is ``not_a_pdf``.
+            url: http or https; a few redirects are followed, each with a new check of the address.
+            wanted: the expected media type; an HTML page in its place is ``not_a_pdf``.
 
         Returns:
-            The file, or a code and reason why not: ``not_found``, ``no_access``, ``not_a_pdf``, ``too_large``, ``timeout``,
-            ``blocked_address``, ``too_many_redirects``.
+            The file, or a code and the reason why there is none: ``not_found``, ``no_access``, ``not_a_pdf``,
+            ``too_large``, ``timeout``, ``blocked_address``, ``too_many_redirects``.
 
         Raises:
             SourceError: another try may help (unreachable, 5xx, cut short).
@@ -195,7 +196,7 @@ class Http:
     def _stream(
         self, url: str, headers: Mapping[str, str], secret: Mapping[str, str] | None = None
     ) -> Iterator[httpx2.Response]:
-        """One request, in its turn; what goes wrong on the way becomes one of our errors."""
+        """One request, when the rate limit allows it. Transport errors become scirgen's errors."""
         scheme = urlsplit(url).scheme
         if scheme not in ("http", "https"):
             raise SourceRefusedError(f"{shown(url)}: only http and https are fetched", code="blocked_address")
@@ -262,7 +263,7 @@ class Http:
         raise PaperError(f"{shown(url)}: more than {self.settings.max_redirects} redirects", code="too_many_redirects")
 
     def _save(self, response: httpx2.Response, url: str, files: Path, wanted: str, ends: float) -> Download:
-        """Write the body under its content hash: first to a temporary file, which becomes the real one only when it is whole."""
+        """Write the body under its content hash: first to a temporary file, which is renamed when it is complete."""
         files.mkdir(parents=True, exist_ok=True)
         limit = int(self.settings.max_file_mb * 1e6)
         handle, temporary = tempfile.mkstemp(dir=files, prefix=".part-")
@@ -304,14 +305,14 @@ def open_http(
     """The client of a source or paper service, with the run's settings and cache.
 
     Args:
-        setup: what the source was made with.
+        setup: the argument with which the source was made.
         per_second: requests a second that the service asks to keep to.
-        headers: with the service's keys; sent to the host of ``service`` alone, over https.
-        secret_params: keys in the query; the same holds for them.
+        headers: headers with the service's keys; sent only to the host of ``service``, over https.
+        secret_params: keys in the query, under the same conditions.
         service: the service's address; needed for ``headers`` and ``secret_params``.
 
     Raises:
-        PluginError: keys are given, and no service that they belong to.
+        PluginError: keys are given without the service that they belong to.
     """
     if (headers or secret_params) and not service:
         raise PluginError(
@@ -324,7 +325,7 @@ def open_http(
 
 
 def sniff(head: bytes) -> str:
-    """The media type that a file's first bytes show: PDF, HTML, XML or plain text."""
+    """The media type according to a file's first bytes: PDF, HTML, XML or plain text."""
     if b"%PDF-" in head[:1024]:
         return "application/pdf"
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:512].lower()
@@ -336,7 +337,7 @@ def sniff(head: bytes) -> str:
 
 
 class _RetryLater(Exception):
-    """A retry may help, after so many seconds; ``final`` is raised when no retries remain."""
+    """A retry may help, after so many seconds; ``final`` is raised if no retries remain."""
 
     def __init__(self, final: SourceError, after: float | None = None) -> None:
         super().__init__(final.message)
@@ -359,13 +360,13 @@ def _raise_for_status(response: httpx2.Response, url: str) -> None:
 
 
 def _limited(response: httpx2.Response, limit: int, url: str) -> Iterator[bytes]:
-    """The decoded body, never more than ``limit`` bytes of it: what a compressed reply unpacks to counts."""
+    """The decoded body, at most ``limit`` bytes. The unpacked size of a compressed reply counts."""
     too_large = SourceRefusedError(f"{shown(url)}: larger than {limit / 1e6:g} MB", code="too_large")
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:
         raise too_large
     received = size = 0
-    # The chunks as they come: a larger chunk would be waited for while bytes trickle in.
+    # Chunks are read as they arrive: with a fixed size, slow bytes would delay the checks.
     unpack = _unpacker(response, url)
     for raw in response.iter_raw():
         received += len(raw)
@@ -385,7 +386,7 @@ def _unpacker(response: httpx2.Response, url: str) -> Any:
         return None
     if coding not in ("gzip", "x-gzip", "deflate"):
         raise SourceRefusedError(f"{shown(url)}: compressed with a method that was not requested", code="bad_reply")
-    return zlib.decompressobj(47)  # zlib finds out itself whether a gzip or a zlib header stands there
+    return zlib.decompressobj(47)  # zlib detects a gzip or a zlib header itself
 
 
 def _unpacked(unpack: Any, raw: bytes, most: int, url: str) -> bytes:
@@ -409,7 +410,7 @@ def _fetched(done: Download, files: Path) -> Fetched:
 
 
 def is_json(body: bytes) -> None:
-    """Raises ValueError for a body that is not whole JSON; a ``check`` for `Http.reply`."""
+    """Raise ValueError for a body that is not complete JSON; a ``check`` for `Http.reply`."""
     parsed_json(body)
 
 

@@ -47,29 +47,29 @@ class WebService(Generic[O]):
         )
 
     def headers(self) -> Mapping[str, str]:
-        """Headers with the service's key; sent to its own host alone."""
+        """Headers with the service's key; sent only to its own host."""
         return {}
 
     def secret_params(self) -> Mapping[str, str]:
-        """Query parameters that are kept out of cache and messages."""
+        """Query parameters that are kept out of the cache and of messages."""
         return {}
 
     def contact(self) -> str:
         """The contact address.
 
         Raises:
-            ConfigError: the service demands one and none is set.
+            ConfigError: the service requires one and none is set.
         """
         if not self.setup.http.contact:
             raise ConfigError(f"{self.name} needs an e-mail address", hint="Set collect.http.contact: you@example.org")
         return self.setup.http.contact
 
     def revision(self, cursor: str | None) -> str | None:
-        """None: a page is taken as unchanged once it was read."""
+        """None: a page that was read counts as unchanged."""
         return None
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file at the paper's own URL, when that is known to be a file."""
+        """The file at the paper's own URL, if that is known to be a file."""
         if paper.url and paper.media_type == "application/pdf":
             return self.http.download(paper.url)
         return Fetched(code="no_open_copy", reason=f"{self.name} knows no open copy of {paper.doi or paper.title!r}")
@@ -80,12 +80,12 @@ class WebService(Generic[O]):
 
 
 def as_dict(value: object) -> Mapping[str, object]:
-    """The value if it is an object, else an empty one."""
+    """The value if it is an object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """The value if it is a list, else an empty one."""
+    """The value if it is a list, otherwise an empty one."""
     return value if isinstance(value, list) else []
 
 

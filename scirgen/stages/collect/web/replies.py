@@ -27,7 +27,8 @@ CREATE TABLE IF NOT EXISTS files(
 
 @dataclass(frozen=True)
 class Reply:
-    """A service's reply. ``link`` is its Link header, ``at`` when it was last known to hold (seconds since 1970)."""
+    """A service's reply. ``link`` is its Link header, ``at`` the time at which it was last known to be valid (seconds
+    since 1970)."""
 
     url: str
     status: int
@@ -40,7 +41,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Download:
-    """What became of a download: the file's name below the cache's ``files``, or a code and reason."""
+    """The outcome of a download: the file's name below the cache's ``files``, or a code and reason."""
 
     name: str = ""
     media_type: str = ""
@@ -74,11 +75,11 @@ class ReplyCache:
         row = self._run("SELECT status, body, etag, modified, link, at FROM replies WHERE url=?", (url,))
         try:
             return Reply(url, row[0], inflate(row[1]), *row[2:]) if row else None
-        except (zlib.error, TooLargeError):  # damaged: it is fetched again
+        except (zlib.error, TooLargeError):  # a damaged reply is fetched again
             return None
 
     def put(self, reply: Reply) -> Reply:
-        """Keep a reply, as of now."""
+        """Store a reply with the current time."""
         now = self._clock()
         body = deflate(reply.body, 3)
         self._run(
@@ -88,16 +89,16 @@ class ReplyCache:
         return Reply(reply.url, reply.status, reply.body, reply.etag, reply.modified, reply.link, now)
 
     def age_days(self, reply: Reply) -> float:
-        """Days since the reply was last known to hold."""
+        """Days since the reply was last known to be valid."""
         return (self._clock() - reply.at) / 86400
 
     def download(self, url: str) -> Download | None:
-        """What became of a URL."""
+        """The stored outcome of downloading a URL."""
         row = self._run("SELECT name, media_type, code, reason FROM files WHERE url=?", (url,))
         return Download(*row) if row else None
 
     def put_download(self, url: str, done: Download) -> None:
-        """Remember what became of a URL."""
+        """Store the outcome of downloading a URL."""
         self._run(
             "INSERT OR REPLACE INTO files VALUES(?,?,?,?,?)", (url, done.name, done.media_type, done.code, done.reason)
         )

@@ -75,7 +75,7 @@ def offline(self: object, cursor: str | None = None) -> Iterator[object]:
     [
         (lambda self, c=None: iter([{"id": "b"}]), "datasets() yielded a dict, not a Dataset", "check_source"),
         (lambda self, c=None: iter([None]), "datasets() yielded a NoneType", "check_source"),
-        (lambda self, c=None: None, "datasets() raised TypeError: it gave a NoneType", "Rejection"),
+        (lambda self, c=None: None, "datasets() raised TypeError: it returned a NoneType", "Rejection"),
         (lambda self, c=None: iter([Cursor(1)]), "Cursor(1)", "check_source"),  # type: ignore[arg-type]
         (no_id, "Dataset.id: String should have at least 1 character", "Rejection"),
         (in_mid_way, "datasets() raised KeyError (test_checked.py, line", "Rejection"),
@@ -93,7 +93,7 @@ async def test_wrong_datasets_error_names_the_member_and_what_to_do(datasets: ob
     ("given", "says"),
     [
         (["a.pdf"], "papers() yielded a str, not a Candidate"),
-        (None, "it gave a NoneType"),
+        (None, "it returned a NoneType"),
     ],
 )
 async def test_papers_when_wrong_then_the_error_says_what_came(given: object, says: str) -> None:
