@@ -1,6 +1,5 @@
-"""Reads a section with a model that follows instructions: it sends numbered sentences and gets their numbers by aspect.
-
-An aspect is always the document's own sentence; the model's words are never kept.
+"""Reads a section with a model that follows instructions. The prompt shows numbered sentences, and the reply holds
+their numbers by aspect. An aspect is always a sentence of the document; the model's words are never kept.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _VARIABLES = re.compile(r"variable|parameter|measur|element", re.I)
 
 
 class AspectsReply(BaseModel):
-    """Numbers of the sentences of one passage, by aspect; a sentence may be of several."""
+    """Numbers of the sentences of one passage, by aspect; a sentence may have several aspects."""
 
     model_config = ConfigDict(extra="forbid")
     background: list[int]
@@ -37,7 +36,7 @@ class AspectsReply(BaseModel):
 
 @dataclass(frozen=True)
 class Picked:
-    """A sentence chosen for an aspect; or, with a code, what was chosen and why it cannot be kept."""
+    """A sentence that was chosen for an aspect; with a code, one that cannot be kept, and why."""
 
     category: AspectCategory
     sentence: Sentence | None
@@ -52,13 +51,13 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """One call a passage; a section that fits into ``max_tokens_per_call`` is one passage.
+    """One call per passage; a section that fits into ``max_tokens_per_call`` is one passage.
 
     Args:
         document: the paper.
-        sentences: the section's.
-        datasets: all datasets that the paper uses; what is chosen is for them.
-        ctx: for the model and the settings.
+        sentences: the sentences of the section.
+        datasets: all datasets that the paper uses; the sentences are chosen for them.
+        ctx: gives the model and the settings.
     """
     picked: list[Picked] = []
     for passage in cut(sentences, _room(ctx)):
@@ -101,7 +100,7 @@ def _described(dataset: Dataset) -> str:
 
 
 def _room(ctx: StageContext) -> int:
-    """Tokens of text in one call: the setting, or what the model's context leaves beside instructions and reply."""
+    """Tokens of text in one call: the setting, or the model's context less instructions and reply."""
     setting = ctx.config.extract.max_tokens_per_call
     context = ctx.chat.capabilities.context_tokens
     return setting if context is None else max(200, min(setting, context - _REPLY_TOKENS - 900))

@@ -16,7 +16,7 @@ _TABLE, _LONGEST_TABLE = "| ", 2000
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
 _CHARACTERS_A_TOKEN = 3.5
-"""Below the 4 to 4.5 of English prose, so that formulas and other languages still fit."""
+"""Characters per token: below the 4 to 4.5 of English prose, so that formulas and other languages fit too."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Sentence:
 
 
 def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> list[Sentence]:
-    """All sentences of heading runs and their captions, and their Markdown tables, in order and each once; fragments without words left out."""
+    """All sentences of heading runs and their captions, and their Markdown tables, in order and each once; without
+    fragments that have no words."""
     found: list[Sentence] = []
     for label in sorted(labels, key=lambda x: x.start):
         spans = document_sentences(document, label.start, label.end, _CITED)
@@ -68,7 +69,7 @@ def is_prose(text: str) -> bool:
 
 
 def tokens(text: str) -> int:
-    """A careful estimate of how many tokens a text takes, with the number before it."""
+    """A high estimate of the tokens of a text, with the number before it."""
     chinese = len(re.findall(r"[一-鿿]", text))
     return int((len(text) - chinese) / _CHARACTERS_A_TOKEN) + chinese + 4 if text else 0
 
@@ -76,7 +77,7 @@ def tokens(text: str) -> int:
 def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]:
     """Runs of sentences of at most ``most_tokens`` each; together they are all sentences, in order, each once.
 
-    A sentence that alone takes more is a run by itself.
+    A longer sentence is a run by itself.
     """
     text = "".join(f"{s.text}\n" for s in sentences)
     following = iter(sentences)

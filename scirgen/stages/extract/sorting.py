@@ -14,12 +14,12 @@ from scirgen.stages.extract.sections import Sentence
 
 NONE = "none"
 _CLEAR_LEAD = 0.4
-"""Less than the weight of a usual section (`AspectCues`): of two aspects with as many cues, the section decides."""
+"""Less than the weight of a typical section (`AspectCues`): if two aspects have equally many cues, the section decides."""
 _CLEAR_LEAST = 1.0
 
 
 async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list[Picked]:
-    """Clear sentences by rule, open ones by the model, at most ``sentences_per_aspect`` of an aspect."""
+    """Sort clear sentences by rule and open ones by the model, at most ``sentences_per_aspect`` for each aspect."""
     cues = AspectCues(ctx.taxonomies.aspects.aspects)
     clear: list[tuple[float, Sentence, AspectCategory]] = []
     unclear: list[tuple[float, Sentence, list[AspectCategory]]] = []
@@ -51,7 +51,7 @@ def _best(found: list[tuple[float, Sentence, AspectCategory]], each: int) -> lis
 
 
 async def _ask(sentence: Sentence, plausible: list[AspectCategory], ctx: StageContext) -> Picked | None:
-    """The model's choice among all six and none. One that the cues do not support as well as any other is taken for none."""
+    """The model's choice among all six and none. A choice that has fewer cues than another aspect counts as none."""
     prompt = ctx.prompt("aspects").render(heading=sentence.label.heading, sentence=sentence.text)
     names = {a.name.lower(): a.id for a in ctx.taxonomies.aspects.aspects}
     answer = await ctx.chat.choose(prompt, (*names, NONE), seed=ctx.seed(sentence.number))

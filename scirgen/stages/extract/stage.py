@@ -1,6 +1,7 @@
 """Stage 5: the six kinds of statements, sentence by sentence, out of the labelled sections of papers that datasets use.
 
-One item is a paper's section class, shared by all datasets of the paper; see `verify` for what it holds for one of them.
+One item is a paper's section class, shared by all datasets of the paper. Stage `verify` then selects the statements for
+each dataset.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ class ExtractStage(Stage):
 
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
-    """A sentence that is not even shown to the model."""
+    """The rejection of a sentence that is not shown to the model."""
     reason = "the sentence addresses a machine, not the paper's readers"
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:
-    """Aspects in the document's order; what could not be located, and what was said twice, as rejections."""
+    """Aspects in the document's order; rejections for repeated statements and those that could not be located."""
     aspects: dict[str, Aspect] = {}
     rejections: list[Rejection] = []
     for number, choice in enumerate(picked):

@@ -15,12 +15,12 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.match.references import Reference, body_ranges, find_references
 
 EXPLICIT = frozenset({"column", "related_doi", "doi", "file_name"})
-"""Ways of finding a candidate by which somebody says that the paper belongs to the dataset."""
+"""Ways of finding a candidate in which the user or the record says that the paper belongs to the dataset."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A sentence or reference of the paper, [start, end), that bears on the question."""
+    """A sentence or reference of the paper, [start, end), that is evidence for or against use."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a strategy concludes. ``code`` is the rejection's when it is not used; ``places`` are the evidence."""
+    """The decision of a strategy. ``code`` is the rejection code if the dataset is not used; ``places`` are the evidence."""
 
     used: bool
     explanation: str
@@ -42,7 +42,7 @@ class Judgement:
 
 
 class Pair:
-    """A dataset and a paper's parsed text, with the views of them that strategies share."""
+    """A dataset and a paper's parsed text, with the derived data that strategies share."""
 
     def __init__(
         self, dataset: Dataset, document: Document, labels: Sequence[SectionLabel] = (), found_by: Sequence[str] = ()
@@ -59,7 +59,7 @@ class Pair:
         return bool(EXPLICIT & set(self.found_by))
 
     def section(self, offset: int) -> SectionClass:
-        """The class of the heading run that an offset lies in."""
+        """The class of the heading run that contains an offset."""
         at = bisect_right(self._starts, offset) - 1
         if at >= 0 and offset < self.labels[at].end:
             return self.labels[at].label
@@ -78,7 +78,7 @@ class Pair:
 
     @cached_property
     def verbatim(self) -> Verbatim:
-        """The text, ready for finding quotations."""
+        """The text, prepared for finding quotations."""
         return Verbatim(self.document.text)
 
     @cached_property
@@ -87,7 +87,7 @@ class Pair:
         return Verbatim(lowered(self.document.text))
 
     def sentence_at(self, start: int, end: int) -> tuple[int, int]:
-        """The sentence that a place lies in, or the place itself outside of sentences."""
+        """The sentence that contains a place, or the place itself outside of sentences."""
         at = bisect_right([s for s, _ in self.sentences], start) - 1
         if at >= 0 and start < self.sentences[at][1]:
             return self.sentences[at]
@@ -101,8 +101,8 @@ class Pair:
 class MatchStrategy(Protocol):
     """Decides whether a paper uses a dataset. Registered as ``match_strategy``; made without arguments.
 
-    A strategy that asks the model treats the paper as untrusted: its evidence must be spans of the paper, and the reply's
-    word alone never makes a match.
+    A strategy that asks the model treats the paper as untrusted: its evidence must be spans of the paper, and a reply
+    without evidence never makes a match.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""The strategies that may ask the model. The model's verdict alone is never enough: the sentences it cites must share
-more with the dataset than a place name.
+"""The strategies that may ask the model. The model's verdict alone is never enough: the sentences that it cites must
+share more with the dataset than a place name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FOUND_BY = {
     "text_search": "a text search for the dataset",
     "related_identifier": "the record relates to this paper",
 }
-"""How a paper was found, in words; what is not listed is shown as it is called."""
+"""How a paper was found -> a description; others are shown by their name."""
 _DATA_HEADING = re.compile(r"\b(?:data|datasets?|materials?|forcing|inputs?|datos|dados)\b|数据|资料", re.I)
 _AVAILABLE = re.compile(
     r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
@@ -63,24 +63,24 @@ class ModelStrategy:
     needs = ("generator",)
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """By the model, within the guards."""
+        """The model's judgement, limited by the guards."""
         named = find_mentions(pair)
         indirect = find_indirect(pair, ctx.config.match.evidence_sentences)
         return await ask_model(pair, [*named.uses(), *named.entries], indirect, ctx)
 
 
 class AutoStrategy:
-    """``auto``: by rule where the paper names the dataset; where it only speaks like it, by the model.
+    """``auto``: a rule decides if the paper names the dataset; if their words are only similar, the model decides.
 
-    A paper that the user or the record names as the dataset's own is judged more kindly; small models, and runs without a
-    model, are left out of it: then the lexical rule decides.
+    With a small model or without a model, the lexical rule decides instead, but only about papers that, according to
+    the user or the record, belong to the dataset; for these it needs less coverage.
     """
 
     name = "auto"
     needs = ("generator",)
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """By rule first."""
+        """The rule's judgement if it is clear, otherwise the model's."""
         named = find_mentions(pair)
         by_rule = judge_mentions(pair, named)
         if by_rule.used:
@@ -98,10 +98,10 @@ class AutoStrategy:
 
 
 async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: StageContext) -> Judgement:
-    """The model's judgement on the candidate sentences; the guards have the last word."""
+    """The model's judgement on the candidate sentences; the guards may overrule it."""
     shown = _shown(pair, named, [s.place for s in indirect.sentences], ctx.config.match.evidence_sentences)
     if not shown:
-        return Judgement(False, "The paper has no sentence that speaks of such data.", code="not_named")
+        return Judgement(False, "The paper has no sentence about such data.", code="not_named")
     small = ctx.chat.pack == "small"
     prompt = ctx.prompt("judge").render(
         metadata=pair.dataset.text,
@@ -114,7 +114,7 @@ async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: Sta
         said = Judgement(answer.text == YES, f"The model says {answer.text}.", tuple(shown[:4]))
         replies = (answer.reply_key,)
         if said.used and not judge_indirect(indirect, _EXPLICIT_COVERAGE).used:
-            said = Judgement(False, "The model says yes, but the paper's sentences do not bear it out.", said.places)
+            said = Judgement(False, "The model says yes, but the paper's sentences do not support it.", said.places)
     else:
         reply = await ctx.chat.ask(prompt, JudgeReply, seed=ctx.seed())
         said, replies = guarded(pair, reply.value, shown, ctx.config.match.when_unsure), (reply.reply_key,)
@@ -124,13 +124,13 @@ async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: Sta
 def guarded(
     pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
 ) -> Judgement:
-    """The part of a reply that holds: the sentences it cites, and a use only if one of them speaks of the dataset.
+    """The judgement that a reply supports: the sentences it cites, and use only if one of them is about the dataset.
 
     Args:
         pair: the dataset and the paper.
-        reply: what the model said.
-        shown: the sentences it was shown, in the order of their numbers.
-        when_unsure: what ``unclear`` means.
+        reply: the model's reply.
+        shown: the sentences that the model saw, in the order of their numbers.
+        when_unsure: whether ``unclear`` counts as use.
     """
     places = tuple(shown[n - 1] for n in dict.fromkeys(reply.evidence) if 1 <= n <= len(shown))
     criteria = f"methodology {reply.methodology}, terminology {reply.terminology}, results {reply.results}"
@@ -138,7 +138,7 @@ def guarded(
     if reply.verdict == "mentioned" or (reply.verdict == "unclear" and when_unsure == "drop"):
         return Judgement(False, why, places, "unclear" if reply.verdict == "unclear" else "not_used")
     if not places:
-        return Judgement(False, f"No sentence that was shown bears it out: {why}", code="no_evidence")
+        return Judgement(False, f"No cited sentence supports it: {why}", code="no_evidence")
     names = DatasetNames(pair.dataset)
     if not _speak_of([pair.document.text[p.start : p.end] for p in places], names):
         return Judgement(
@@ -148,7 +148,8 @@ def guarded(
 
 
 def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
-    """Whether a sentence names the dataset or an acronym of its title, or has two words of its subject, or all together three."""
+    """Whether a sentence names the dataset or an acronym of its title or has two words of its subject, or all sentences
+    together have three."""
     low = " ".join(quotes).lower()
     if any(i in low for i in names.identifiers) or any(n.text in q for n in names.names for q in quotes):
         return True
@@ -159,10 +160,9 @@ def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
 
 
 def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> list[Place]:
-    """Sentences for the prompt, in the paper's order.
-
-    Those that name the dataset come first, then those of data sections and availability statements that speak of using data,
-    then the nearest in their words. Data sections take at most half of the remaining places.
+    """Sentences for the prompt, in the paper's order. They are chosen in three steps: sentences that name the dataset;
+    sentences of data sections and availability statements about using data, for at most half of the remaining places;
+    then the most similar sentences.
     """
     chosen: dict[tuple[int, int], Place] = {}
     data = _data_places(pair, similar)
@@ -170,7 +170,7 @@ def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> 
     def take(places: Iterable[Place], most: int) -> None:
         for place in places:
             text = pair.document.text[place.start : place.end]
-            # A label of a figure, "ERA5", tells nothing and takes the room of a sentence.
+            # A figure's label such as "ERA5" says nothing about use and would take the place of a sentence.
             says = place.in_references or len(text.split()) >= _LEAST_WORDS
             if (
                 len(chosen) < most
@@ -187,7 +187,8 @@ def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> 
 
 
 def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
-    """Sentences of data sections and availability statements that say which data were used; those near to the metadata first."""
+    """Sentences of data sections and availability statements that say which data were used; those most similar to the
+    metadata first."""
     rank = {(p.start, p.end): n for n, p in enumerate(similar)}
     runs = [x for x in pair.labels if _DATA_HEADING.search(x.heading)]
     found = [

@@ -1,6 +1,6 @@
 """Indirect evidence: finds the sentences most similar to the dataset's metadata (BM25), and applies a rule to them.
 
-Words that name places never count, so that a shared study area alone does not count as evidence.
+Names of places never count, so that a shared study area alone is not evidence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scirgen.stages.match.names import DatasetNames
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence with its BM25 score and the telling words it shares with the metadata."""
+    """A sentence with its BM25 score and the distinctive words that it shares with the metadata."""
 
     place: Place
     score: float
@@ -29,19 +29,19 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Indirect:
-    """The best sentences, best first, and how much of the title's telling words they cover."""
+    """The best sentences, best first, and the share of the title's distinctive words that they cover."""
 
     sentences: tuple[Sentence, ...]
     coverage: float
 
     @property
     def describing(self) -> list[Sentence]:
-        """Sentences that speak of data in at least two of the dataset's own words."""
+        """Sentences about data that have at least two of the dataset's distinctive words."""
         return [s for s in self.sentences if s.says_data and len(s.shared) >= 2]
 
 
 def find_indirect(pair: Pair, limit: int) -> Indirect:
-    """The sentences nearest to the metadata, outside of related work.
+    """The sentences most similar to the metadata, outside of related work.
 
     Args:
         pair: the dataset and the paper.
@@ -74,7 +74,8 @@ def _says_data(sentence: str) -> bool:
 
 
 class LexicalStrategy:
-    """``lexical``: used, when the paper describes using data in most of the words that distinguish the dataset. No model."""
+    """``lexical``: a dataset is used if the paper says that it uses data, with most of the words that distinguish the
+    dataset. It needs no model."""
 
     name = "lexical"
     needs = ()
@@ -82,12 +83,12 @@ class LexicalStrategy:
     LEAST_WORDS = 4
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """By rule."""
+        """The rule's judgement."""
         return judge_indirect(find_indirect(pair, ctx.config.match.evidence_sentences), self.LEAST_COVERAGE)
 
 
 def judge_indirect(indirect: Indirect, least_coverage: float) -> Judgement:
-    """Used, when enough telling words are covered and some sentence says that such data were used."""
+    """Used, if enough distinctive words are covered and a sentence says that such data were used."""
     describing = indirect.describing
     words = frozenset().union(*(s.shared for s in describing))
     places = tuple(s.place for s in describing[:4])

@@ -21,7 +21,7 @@ USE_CUES = re.compile(
     r"|obtid[oa]s?|obtenid[oa]s?)\b",
     re.I,
 )
-"""Verbs with which authors say that they used data."""
+"""Verbs by which authors say that they used data."""
 
 _WINDOW = 250
 _MOST_PLACES = 8
@@ -37,14 +37,14 @@ class _Hit:
 
 @dataclass(frozen=True)
 class Findings:
-    """Where a paper names or cites a dataset: in the body, and by which entries of its references."""
+    """Where a paper names or cites a dataset: places in the body, and entries of its references."""
 
     named: tuple[Place, ...]
     cited: tuple[Place, ...]
     entries: tuple[Place, ...]
 
     def uses(self) -> list[Place]:
-        """The places where naming or citing means using."""
+        """The places at which naming or citing means use."""
         return [p for p in (*self.named, *self.cited) if p.section is not SectionClass.RELATED_WORK]
 
 
@@ -71,7 +71,7 @@ def find_mentions(pair: Pair) -> Findings:
 
 
 def find_introducing(pair: Pair) -> list[tuple[Reference, list[int]]]:
-    """Entries that are the record's own literature, and where they are cited in the body."""
+    """References to the record's own literature, and the places in the body that cite them."""
     wanted = DatasetNames(pair.dataset).introducing
     ranges = body_ranges(pair.document, pair.references)
     own = [e for e in pair.references if any(_is_work(e, doi, text) for doi, text in wanted)]
@@ -79,10 +79,8 @@ def find_introducing(pair: Pair) -> list[tuple[Reference, list[int]]]:
 
 
 class MentionStrategy:
-    """``mention``: used, when named or cited by identifier, title or a confirmed name where papers speak of their data.
-
-    Outside of related work; in abstract and introduction only in a sentence that says so ("we used", "derived from").
-    """
+    """``mention``: a dataset is used if the paper names or cites it by identifier, title or a confirmed name, outside
+    of related work. In abstract and introduction, the sentence must also say so ("we used", "derived from")."""
 
     name = "mention"
     needs = ()
@@ -98,7 +96,7 @@ def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
     places = _evidence(uses, findings.entries)
     if uses:
         kinds = ", ".join(dict.fromkeys(p.what for p in uses))
-        return Judgement(True, f"The paper names or cites the dataset where it speaks of its data, by {kinds}.", places)
+        return Judgement(True, f"The paper names or cites the dataset where it describes its data, by {kinds}.", places)
     sure = [e for e in findings.entries if e.what in ("identifier", "title")]
     if sure and not findings.cited and not findings.named:
         why = (
@@ -112,7 +110,7 @@ def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
         )
         return Judgement(True, why, _evidence(elsewhere, findings.entries))
     if findings.named or findings.cited or findings.entries:
-        why = "The dataset is mentioned, but not where the paper speaks of the data it uses."
+        why = "The paper mentions the dataset, but not where it describes the data that it uses."
         return Judgement(False, why, _evidence([*findings.named, *findings.cited], findings.entries), "mentioned_only")
     return Judgement(False, "The paper has neither the dataset's identifiers nor its title or name.", code="not_named")
 
@@ -120,9 +118,9 @@ def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
 class DataFinderStrategy:
     """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
 
-    Used, when the paper cites a work that introduces the dataset (the record's own literature, or the dataset itself)
-    and names the dataset at least twice where `tagging` counts: below headings of results, experiments, evaluation, training and
-    testing, and not in sentences about pretraining. A paper that introduces the dataset itself is left out.
+    A dataset is used if the paper cites a work that introduces it (the record's own literature, or the dataset itself)
+    and names it at least twice in places that `tagging` counts: below headings of results, experiments, evaluation,
+    training and testing, and not in sentences about pretraining. A paper that introduces the dataset does not count.
     """
 
     name = "datafinder"
@@ -150,7 +148,7 @@ class DataFinderStrategy:
 
 
 def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
-    """The places below headings that switch counting on, outside of sentences about pretraining."""
+    """The places below headings that turn counting on, outside of sentences about pretraining."""
     counting, on = False, []
     for label in pair.labels:
         counting = counting_after(counting, label.heading)
@@ -196,7 +194,7 @@ def _name_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
 
 
 def _around(pair: Pair, hit: _Hit) -> str:
-    """The reference or the neighbourhood in which a name stands."""
+    """The reference, or the words around a name."""
     for entry in pair.references:
         if entry.start <= hit.offset < entry.end:
             return entry.text
@@ -204,7 +202,7 @@ def _around(pair: Pair, hit: _Hit) -> str:
 
 
 def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
-    """Whether the words around a name are those of this dataset's title, so that it is not another thing of that name."""
+    """Whether the words around a name are from the dataset's title, so that the name does not mean something else."""
     said = telling_words(around)
     if name.programme:
         wanted = (names.telling | (names.places & telling_words(names.title or ""))) - telling_words(name.text)
@@ -215,7 +213,7 @@ def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
 
 
 def _same_title(entry: Reference, names: DatasetNames) -> bool:
-    """Whether a reference has all telling words, places, years and names of the title, in whatever order."""
+    """Whether a reference has all distinctive words, places, years and names of the title, in any order."""
     if not names.title:
         return False
     wanted = telling_words(names.title)
@@ -227,7 +225,7 @@ def _is_work(entry: Reference, doi: str | None, text: str | None) -> bool:
     if doi and _letters(doi) in squeezed:
         return True
     letters = _letters(text or "")
-    # The record may hold a whole reference: its longest sentence is taken for the title.
+    # The record may give a whole reference; its longest sentence counts as the title.
     title = _letters(max(re.split(r"[.?!]\s", text or ""), key=len, default=""))
     return any(len(t) >= _SHORTEST and t in squeezed for t in (letters, title))
 

@@ -24,21 +24,21 @@ _SHORTEST_TITLE = 32
 
 @dataclass(frozen=True)
 class Name:
-    """A name from the title. ``programme``: it stands before a colon and may be shared by many datasets."""
+    """A name from the title. ``programme``: it precedes a colon, so many datasets may share it."""
 
     text: str
     programme: bool = False
 
 
 class DatasetNames:
-    """What to search for in a paper to find a dataset in it."""
+    """The texts by which a dataset is found in a paper."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        """DOI, the DOI's own part where it is unmistakable, and accession numbers in the metadata; lower case."""
+        """The DOI, the part after its prefix if that is unmistakable, and accession numbers in the metadata; lower case."""
         found: list[str] = []
         if self._dataset.doi:
             doi = self._dataset.doi.lower()
@@ -52,7 +52,7 @@ class DatasetNames:
 
     @cached_property
     def title(self) -> str | None:
-        """The title, where it is too long to occur by chance."""
+        """The title, if it is too long to occur by chance."""
         return self._dataset.title if sum(c.isalnum() for c in self._dataset.title) >= _SHORTEST_TITLE else None
 
     @cached_property
@@ -89,7 +89,7 @@ class DatasetNames:
 
     @cached_property
     def places(self) -> frozenset[str]:
-        """Words that name places: a shared place never makes a match."""
+        """Words that name places. A shared place never makes a match."""
         listed = " ".join(
             v
             for label, v in self._dataset.fields
@@ -100,7 +100,7 @@ class DatasetNames:
         inside = [
             w for w in _WORD.findall(self._dataset.title)[1:] if w[:1].isupper() and w[1:].islower() and w not in names
         ]
-        # Titles In Capitals say nothing about places.
+        # In a Title With Capitals, a capital does not show a name.
         capitals = sum(w[:1].isupper() for w in _WORD.findall(self._dataset.title) if len(w) > 3)
         lower = sum(w[:1].islower() for w in _WORD.findall(self._dataset.title) if len(w) > 3)
         return frozenset(
@@ -109,13 +109,13 @@ class DatasetNames:
 
     @cached_property
     def telling(self) -> frozenset[str]:
-        """Words of the title that tell the dataset apart: neither common, nor about data as such, nor a place, nor a name."""
+        """Distinctive words of the title: neither common words, nor words for data in general, nor places, nor names."""
         names = {singular(part.lower()) for n in self.names for part in tokens_of(n.text)}
         return telling_words(self._dataset.title) - self.places - names - DATA_WORDS
 
     @cached_property
     def subject(self) -> frozenset[str]:
-        """The telling words of title and keywords."""
+        """The distinctive words of title and keywords."""
         keywords = telling_words(" ".join(self._dataset.keywords))
         return self.telling | (keywords - self.places - DATA_WORDS)
 
@@ -130,7 +130,7 @@ def _is_name(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Spelled as only names are: capitals inside the word (HiWATER, CalCOFI) or letters and digits (ERA5, GRFRV1.0)."""
+    """Whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits (ERA5, GRFRV1.0)."""
     capitals = sum(c.isupper() for c in word)
     plain = "-" not in word and len(word) >= 4
     return (
@@ -139,7 +139,7 @@ def _is_mixed(word: str) -> bool:
 
 
 def _abbreviates_concept(acronym: str, before: str) -> bool:
-    """Whether an acronym's letters begin the words right before it, and none of these is about data."""
+    """Whether the words right before an acronym begin with its letters, and none of them means data in general."""
     letters = [c.lower() for c in acronym if c.isupper()]
     words = _WORD.findall(before.replace("-", " "))[-len(letters) - 3 :]
     for skip in range(4):

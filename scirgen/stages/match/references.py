@@ -22,9 +22,8 @@ _LONGEST_RANGE = 60
 
 @dataclass(frozen=True)
 class Reference:
-    """An entry [start, end) of the list; ``number`` as printed (``printed``), or else its place in the list.
-
-    ``doi``: the one that the parser read, which repairs DOIs broken at the end of a line.
+    """An entry [start, end) of the list; ``number`` is printed (``printed``), or else the entry's place in the list.
+    ``doi`` comes from the parser, which repairs DOIs that are broken at the end of a line.
     """
 
     start: int
@@ -36,7 +35,7 @@ class Reference:
 
 
 def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[Reference]:
-    """All entries, in order. Blocks the parser calls references; or else the paragraphs under such a heading."""
+    """All entries, in order: the blocks that the parser marks as references, or else the paragraphs under such a heading."""
     blocks = [b for b in document.blocks if b.kind is BlockKind.REFERENCE]
     if not blocks:
         under = [x for x in labels if _HEADING.fullmatch(x.heading.strip().strip(".:").lstrip("0123456789. "))]
@@ -58,7 +57,7 @@ def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[
 
 
 def body_ranges(document: Document, references: Sequence[Reference]) -> list[tuple[int, int]]:
-    """The text without the list of references, as ranges."""
+    """The ranges of the text outside of the list of references."""
     ranges: list[tuple[int, int]] = []
     at = 0
     for entry in references:
@@ -71,7 +70,7 @@ def body_ranges(document: Document, references: Sequence[Reference]) -> list[tup
 
 
 def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: Reference) -> list[int]:
-    """Offsets in the body where an entry is cited: by bracketed number, raised number, or author and year."""
+    """Offsets in the body at which an entry is cited, by bracketed number, raised number, or author and year."""
     text = document.text
     found = [
         s + m.start()
@@ -90,7 +89,7 @@ def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: R
 
 
 def _numbers(text: str, printed: bool) -> list[re.Match[str]]:
-    """Numbers in brackets; raised ones only where the list of references is numbered and brackets are not used."""
+    """Numbers in brackets; raised numbers only if the list of references is numbered and the paper uses no brackets."""
     bracketed = list(_BRACKETED.finditer(text))
     if len(bracketed) >= _LEAST_BRACKETS or not printed:
         return bracketed

@@ -1,6 +1,6 @@
 """Stage 4: decides whether a candidate paper uses the dataset. See the match strategies for deciding.
 
-A pair that is not used becomes a `Rejection` with the judged `Link` in it, so that used links plus rejections are the
+A pair that is not used becomes a `Rejection` that holds the judged `Link`. Used links and rejections together are the
 candidates whose paper could be read.
 """
 
@@ -24,12 +24,12 @@ class MatchStage(Stage):
     version = 4
 
     def uses(self, config: Config) -> Uses:
-        """The model too, if the strategy asks it."""
+        """The model counts too, if the strategy asks it."""
         needs: tuple[Role, ...] = _found(config.match.strategy, load_registry()).needs
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Each candidate link of the dataset whose paper has a document."""
+        """One item for each candidate link of the dataset whose paper has a document."""
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         links: dict[str, list[Link]] = {}
         for link in scope.outputs("collect", Link):
@@ -75,7 +75,7 @@ def strategy(name: str, ctx: StageContext) -> MatchStrategy:
     """The registered strategy of that name.
 
     Raises:
-        PluginError: no strategy has that name, or it is not one.
+        PluginError: no strategy has that name, or the object is not a strategy.
     """
     return _found(name, ctx.registry)
 

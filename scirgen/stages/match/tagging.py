@@ -1,7 +1,8 @@
-"""Decides where DataFinder's tagging rule counts a mention (Viswanathan et al., ACL 2023, section 3, and its script).
+"""Decides which mentions DataFinder's tagging rule counts (Viswanathan et al., ACL 2023, section 3, and its script).
 
-A heading with one of the words for results, experiments, evaluation, training or testing switches counting on, one for related work
-or conclusions switches it off, and any other heading leaves it as it is. A sentence about pretraining names what was not used itself.
+A heading with one of the words for results, experiments, evaluation, training or testing turns counting on, one for
+related work or conclusions turns it off, and any other heading changes nothing. A sentence about pretraining does not
+count, since it names data that the paper itself did not use.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def counting_after(counting: bool, heading: str) -> bool:
-    """Whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of words is on."""
+    """Whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of words
+    turns counting on."""
     title = heading.lower()
     if any(word in title for word in OFF):
         counting = False
@@ -26,7 +28,7 @@ def counting_after(counting: bool, heading: str) -> bool:
 
 
 def about_pretraining(sentence: str) -> bool:
-    """Whether a sentence speaks of pretraining."""
+    """Whether a sentence is about pretraining."""
     lower = sentence.lower()
     return any(word in lower for word in PRETRAINED)
 
@@ -34,11 +36,11 @@ def about_pretraining(sentence: str) -> bool:
 class Tagger:
     """Finds datasets by their names in a paper's sections, without the rule's condition that the paper cites them.
 
-    A name counts where its tokens (words and signs, in their case) stand in a row.
+    A name counts if its tokens (words and signs, case-sensitive) occur in a row.
     """
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        """``names``: dataset -> what it is called."""
+        """``names``: dataset -> its name."""
         self._names: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
         for dataset, aliases in names.items():
             for alias in set(aliases):

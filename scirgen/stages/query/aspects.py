@@ -1,4 +1,4 @@
-"""``aspects``: a need of many parts, in the first person, divided into requirements (DORIS-MAE, NeurIPS 2023).
+"""``aspects``: needs of many parts, in the first person, that are divided into requirements (DORIS-MAE, NeurIPS 2023).
 
 According to DORIS-MAE, needs written by a model are unreliable, so a need is a draft until a person keeps it
 (``query.require_review``).
@@ -39,7 +39,7 @@ class ComplexReply(BaseModel):
 
 
 class AspectsRecipe(QueryRecipe):
-    """A call or two for the need, two for its aspects; one item a paper, and one for papers that share a dataset."""
+    """One or two calls for the need and two for its aspects. One item for each paper, and one for papers that share a dataset."""
 
     name = "aspects"
     prompts = ("complex", "decompose")
@@ -97,7 +97,7 @@ class AspectsRecipe(QueryRecipe):
         return None, rejections
 
     async def _parts(self, need: Query, ctx: StageContext) -> tuple[list[Query], list[Rejection]]:
-        """The need divided, twice; the first usable division is kept, and how far the other agrees goes to the reviewer."""
+        """Divide the need twice. The first usable division is kept; the reviewer sees how well the other agrees."""
         sentences = sentences_of(need.text, ctx.config.language)
         prompt = ctx.prompt("decompose").render(
             sentences=[f"[{n}] {need.text[s:e]}" for n, (s, e) in enumerate(sentences, 1)]
@@ -139,7 +139,7 @@ class AspectsRecipe(QueryRecipe):
 def _wrong(
     text: str, papers: Sequence[PaperMaterial], limits: tuple[int, int], first_person: Sequence[str]
 ) -> tuple[str, str] | None:
-    """(code, reason) of the first check that a draft fails."""
+    """(code, reason) of the first check that a draft fails; None if it passes all."""
     count = len(text.split())
     if not limits[0] <= count <= limits[1]:
         return "length", f"{count} words instead of {limits[0]} to {limits[1]}"

@@ -23,7 +23,8 @@ _STATEMENTS = 12
 
 @dataclass(frozen=True)
 class PaperMaterial:
-    """What a recipe reads of one paper: its parsed text, its year, and the statements extracted from it, in document order."""
+    """The parts of one paper that a recipe reads: its parsed text, its year, and the statements extracted from it, in
+    document order."""
 
     document: Document
     aspects: tuple[Aspect, ...]
@@ -36,18 +37,18 @@ class PaperMaterial:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """The abstract's sentences, those that talk to a machine left out."""
+        """The abstract's sentences, without those that address a machine."""
         text = " ".join(self.document.abstract.split())
         found = (text[start:end] for start, end in sentence_spans(text, self.document.language))
         return tuple(s for s in found if not talks_to_machine(s))
 
     @property
     def abstract(self) -> str:
-        """The abstract, as it may be shown."""
+        """The abstract, from those sentences."""
         return " ".join(self.sentences)
 
     def said(self, *categories: AspectCategory) -> list[str]:
-        """Statements of these kinds that the abstract does not hold already, each once, a dozen at most."""
+        """Statements of these kinds that are not in the abstract, each once, at most a dozen."""
         abstract = normalise(self.abstract)
         texts = (" ".join(a.span.text.split()) for a in self.aspects if a.category in categories)
         return [t for t in dict.fromkeys(texts) if normalise(t) not in abstract][:_STATEMENTS]
@@ -68,9 +69,9 @@ class QueryRecipe(ABC):
 
     Attributes:
         name: as in ``query.recipes``; also the task's name in a release.
-        version: raised whenever the same inputs would give other queries.
+        version: raised by hand when the same inputs would give other queries.
         prompts: names of its prompts below ``prompts/query/``.
-        taxonomies: those it reads.
+        taxonomies: names of the taxonomies that it reads.
     """
 
     name: ClassVar[str]
@@ -90,7 +91,7 @@ class QueryRecipe(ABC):
             ctx.taxonomies.needs.of(ctx.config.domain)
 
     def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item a paper, with the key ``paper_id|recipe``: datasets that share the paper share it."""
+        """One item for each paper, with the key ``paper_id|recipe``, so that datasets with the same paper share the item."""
         for paper in papers:
             yield self.item((paper,), scope, ctx)
 
@@ -118,7 +119,7 @@ class QueryRecipe(ABC):
 
     @abstractmethod
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The queries of one item, and what was not kept.
+        """The queries of one item, and rejections of drafts that are not kept.
 
         Raises:
             ModelError: the model was needed and did not answer.
@@ -129,10 +130,10 @@ def rejected(ctx: StageContext, code: str, reason: str, about: str, text: str = 
     """A draft that is not kept.
 
     Args:
-        ctx: of the item.
-        code: why; listed in docs/recipes.md.
+        ctx: the item's context.
+        code: the rejection code; docs/recipes.md lists them.
         reason: the same in words.
-        about: which draft of the item.
+        about: identifies the draft within the item.
         text: the draft.
     """
     return ctx.reject(code, reason, ("Query", f"{ctx.key}|{about}"), record=text)

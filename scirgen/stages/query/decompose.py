@@ -17,7 +17,7 @@ _EQUAL = 0.8
 
 
 class AspectDraft(BaseModel):
-    """One aspect as the model gave it."""
+    """One aspect in the model's reply."""
 
     model_config = ConfigDict(extra="forbid")
     text: str = Field(description="a requirement: The document should ...")
@@ -34,7 +34,7 @@ class DecomposeReply(BaseModel):
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a division, or one sub-aspect of it (``text``), cannot be kept."""
+    """The reason why a division, or one of its sub-aspects (``text``), is not kept."""
 
     code: str
     reason: str
@@ -47,7 +47,7 @@ def sentences_of(text: str, language: str) -> list[tuple[int, int]]:
 
 
 def fault_of(reply: DecomposeReply, sentences: int, stop: frozenset[str]) -> Fault | None:
-    """The first thing that makes the whole division unusable; None: it can be kept."""
+    """The first problem that makes the whole division unusable; None if it can be kept."""
     aspects = reply.aspects
     if not LEAST_ASPECTS <= len(aspects) <= MOST_ASPECTS:
         return Fault("aspect_count", f"{len(aspects)} aspects instead of {LEAST_ASPECTS} to {MOST_ASPECTS}")
@@ -68,7 +68,7 @@ def fault_of(reply: DecomposeReply, sentences: int, stop: frozenset[str]) -> Fau
 
 
 def kept_sub_aspects(draft: AspectDraft, stop: frozenset[str]) -> tuple[list[str], list[Fault]]:
-    """The sub-aspects that say something of their own, and the others: empty, the aspect again, or one of them again."""
+    """The usable sub-aspects, and the others: empty ones, and those that repeat the aspect or another sub-aspect."""
     kept: list[str] = []
     faults: list[Fault] = []
     whole = set(content_words(draft.text, stop))
@@ -86,7 +86,7 @@ def kept_sub_aspects(draft: AspectDraft, stop: frozenset[str]) -> tuple[list[str
 
 
 def same_cover(one: DecomposeReply, other: DecomposeReply) -> float:
-    """How alike two divisions of a need are: pairs of sentences that both join or both part, as a share (Rand index)."""
+    """How similar two divisions of a need are: the share of pairs of sentences that both join or both separate (Rand index)."""
     a, b = _joined(one), _joined(other)
     numbers = sorted({n for r in (one, other) for x in r.aspects for n in x.sentences})
     pairs = list(combinations(numbers, 2))
@@ -96,7 +96,7 @@ def same_cover(one: DecomposeReply, other: DecomposeReply) -> float:
 def aspect_queries(
     need: Query, reply: DecomposeReply, sentences: Sequence[tuple[int, int]], stop: frozenset[str]
 ) -> tuple[Query, list[Query], list[Fault]]:
-    """The need with its parts, its aspects and sub-aspects as queries, and the sub-aspects that were dropped."""
+    """The need, its aspects and its sub-aspects as queries, and the sub-aspects that were dropped."""
     made: list[Query] = []
     faults: list[Fault] = []
     aspects: list[Query] = []
@@ -130,9 +130,9 @@ def aspect_queries(
 
 
 def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Query]:
-    """Every ``size`` aspects as a query of their sentences, in the need's order and each once; their grades are those of the aspects.
-
-    A combination whose sentences belong to a further aspect, too, is left out: it would ask for more than it is graded on.
+    """A query for every ``size`` aspects, made of their sentences in the need's order, each once; its grades are those
+    of the aspects. A combination is left out if its sentences also belong to another aspect, since it would ask for
+    more than its grades cover.
     """
     for chosen in combinations(aspects, size):
         spans = {(s.start, s.end): s for a in chosen for s in a.spans}

@@ -14,7 +14,7 @@ from scirgen.stages.query.base import PaperMaterial, QueryRecipe, paper_material
 
 
 class FacetsRecipe(QueryRecipe):
-    """One query a facet that the abstract has sentences of."""
+    """One query for each facet of which the abstract has sentences."""
 
     name = "facets"
     version = 2
@@ -54,7 +54,7 @@ class FacetsRecipe(QueryRecipe):
 
 
 def _spans(paper: PaperMaterial) -> list[Span | None]:
-    """Where each sentence of the abstract stands in the document; None where it is not found."""
+    """The place of each sentence of the abstract in the document; None if it is not found."""
     document = paper.document
     text = Verbatim(document.text)
     places = [text.find(sentence) for sentence in paper.sentences]

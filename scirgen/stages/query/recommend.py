@@ -1,6 +1,7 @@
 """``recommend``: the need for data behind a paper, as a sentence and as keyphrases (DataFinder, ACL 2023).
 
-Which datasets answer it is the paper's used links; they are known when the run is released, and so is whether a text names one.
+The paper's used links say which datasets answer it. They are known only at the release, which then also refuses texts
+that name one.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ class NeedReply(BaseModel):
 
 
 class RecommendRecipe(QueryRecipe):
-    """One call a paper: the fields of a need, and one sentence."""
+    """One call per paper: the fields of a need, and one sentence."""
 
     name = "recommend"
     prompts = ("recommend",)
     taxonomies = ("needs",)
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Two queries, or why there are none."""
+        """Two queries, or the reason why there are none."""
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
@@ -94,7 +95,7 @@ def reply_model(fields: Sequence[NeedField]) -> type[NeedReply]:
 
 
 def keyphrases(texts: Sequence[str], stop: Collection[str]) -> str:
-    """DataFinder's keyphrases: the fields' words in lower case, without stop words and words that what was kept so far contains.
+    """DataFinder's keyphrases: the fields' words in lower case, without stop words and words that an earlier phrase contains.
 
     "Image classification", "image" -> "image classification".
     """
@@ -108,7 +109,7 @@ def keyphrases(texts: Sequence[str], stop: Collection[str]) -> str:
 def _supported(
     given: dict[str, str], paper: PaperMaterial, stop: frozenset[str], ctx: StageContext
 ) -> tuple[dict[str, str], list[Rejection]]:
-    """Fields whose words the paper has; a field that the model made up is rejected."""
+    """The fields whose words occur in the paper; a field that the model invented is rejected."""
     said = set(content_words(" ".join((paper.document.title, paper.abstract, *paper.said(*AspectCategory))), stop))
     filled: dict[str, str] = {}
     rejections: list[Rejection] = []

@@ -15,10 +15,8 @@ _WITHOUT_MODEL = {"facets"}
 
 
 class QueryStage(Stage):
-    """Queries do not depend on a dataset: what a paper yields is shared by all datasets that it uses.
-
-    Its statements are those that were extracted, which are the paper's; verification keeps a selection for each dataset, and would
-    make as many items.
+    """Queries do not depend on a dataset, so all datasets that a paper uses share its items. They use the extracted
+    statements, since the verified ones differ between datasets and would need an item for each.
     """
 
     name = STAGE
@@ -30,7 +28,7 @@ class QueryStage(Stage):
         return Uses(config=(STAGE,), roles=("generator",) if asks else ())
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Recipes x papers."""
+        """One item for each recipe and paper."""
         recipes = chosen_recipes(ctx.config.query.recipes, ctx.registry)
         if not recipes:
             return
@@ -39,7 +37,7 @@ class QueryStage(Stage):
             yield from recipe.items(papers, scope, ctx)
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Let the recipe write."""
+        """The queries that the recipe writes for one item."""
         (recipe,) = chosen_recipes((str(item.parameters["recipe"]),), ctx.registry)
         return await recipe.write(item, ctx)
 
@@ -59,7 +57,7 @@ def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe
     """The recipes of these names.
 
     Raises:
-        PluginError: an unknown name ("did you mean"), or what is registered is not a `QueryRecipe`.
+        PluginError: an unknown name ("did you mean"), or the registered object is not a `QueryRecipe`.
     """
     found: list[QueryRecipe] = []
     for name in dict.fromkeys(names):

@@ -19,21 +19,21 @@ class ReleaseContent:
     """Input of `scirgen.stages.release.write.write_release`.
 
     Attributes:
-        info: name, origin, seed and the like; counts and files are filled in by the writer.
-        datasets: by id.
-        papers: those that use a dataset, by id.
+        info: name, origin, seed and the like; the writer fills in counts and files.
+        datasets: the datasets by id.
+        papers: the papers that use a dataset, by id.
         uses: dataset id -> ids of the papers that use it, sorted.
         aspects: kept aspects, dataset by dataset.
-        pairs: called for a fresh pass over the accepted pairs, in the order of ids.
+        pairs: returns a new iterator over the accepted pairs, in the order of ids.
         document_papers: document id -> paper id.
-        splits: dataset id -> split where they were published already; None to make them.
-        keep_all: somebody else's published questions: near-duplicates are not dropped.
-        reviewed: labels by people.
-        writers: pair id -> (model, prompt) that wrote it; a pair's own provenance names what looked at it last.
-        unfaithful: called for the candidates that a faithfulness score rejected.
-        tasks: retrieval tasks beside the questions.
+        splits: dataset id -> split, if they are published already; None: splits are made.
+        keep_all: the questions were published by others, so near-duplicates are not dropped.
+        reviewed: people's labels of pairs.
+        writers: pair id -> (model, prompt) that wrote it, since a pair's provenance names the last model that saw it.
+        unfaithful: returns an iterator over the candidates that a faithfulness score rejected.
+        tasks: retrieval tasks other than the questions.
         run_queries: a run's queries; they become tasks once the splits are known.
-        same_as: dataset id -> id of the dataset that it repeats, where a published corpus has records twice.
+        same_as: dataset id -> id of the dataset that it repeats, for published corpora that have records twice.
     """
 
     info: ReleaseInfo
@@ -65,7 +65,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     for paper_id in sorted(wanted - set(papers)):
         papers[paper_id] = Paper(id=paper_id)
     if untitled := {p.id for p in papers.values() if not p.title}:
-        # A folder's files come without titles; the parsed paper has one.
+        # Files of a folder have no title; the parsed paper has one.
         papers |= {
             d.paper_id: papers[d.paper_id].model_copy(update={"title": d.title})
             for d in run.records("parse", Document)
@@ -87,7 +87,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             of_paper.setdefault(paper_id, set()).add(dataset_id)
     users = {d: of_paper[p] for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
-    # What an earlier release of this run left out does not concern this one; it counts its own.
+    # Rejections of an earlier release are left out; this release counts its own.
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
     return ReleaseContent(
         info=info.model_copy(update={"left_out": dict(sorted(left_out.items())), "made": made}),
@@ -103,7 +103,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
 
 
 def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
-    """Candidates that were rejected for a faithfulness score, by id."""
+    """Candidates that a faithfulness score rejected, by id."""
     found: dict[str, UnfaithfulRow] = {}
     for rejection in run.rejections("filter"):
         if rejection.score is None or not rejection.record:
@@ -124,7 +124,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
     """A pair about papers has all datasets that use each of them as gold: in merged runs, those of the other parts too.
 
     Args:
-        pair: as the run has it.
+        pair: the pair of the run.
         users: paper's document id -> ids of the datasets that use it.
     """
     if pair.about != "paper":
@@ -141,7 +141,7 @@ _STAGES: tuple[tuple[str, type[Record]], ...] = (
 
 
 def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple[MadeRow, ...]]:
-    """Who wrote each pair, and the models and prompts of every stage, as the records' provenance has them."""
+    """The model and prompt of each pair, and those of every stage, from the records' provenance."""
     writers: dict[str, tuple[str | None, str | None]] = {}
     made: dict[tuple[str, str, str], None] = {}
     same: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}

@@ -1,4 +1,4 @@
-"""Weaknesses of a release that its users must know, counted from its rows, for the card and the datasheet."""
+"""Counts weaknesses of a release that its users must know, for the card and the datasheet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VERIFICATION = "verification"
 
 
 class Defects:
-    """Counts what is seen, row by row.
+    """Counts over the rows.
 
     Attributes:
         rows: rows seen.
@@ -44,12 +44,12 @@ class Defects:
 
     @property
     def repeated(self) -> int:
-        """Rows that ask word for word what a row before them asks about another dataset."""
+        """Number of rows that repeat, word for word, the question of an earlier row about another dataset."""
         return self._repeated.total()
 
 
 def known_limits(info: ReleaseInfo, found: Defects) -> Iterator[str]:
-    """Sentences for the card, the general ones first; a figure is there only where it is not zero."""
+    """Sentences for the card, general ones first; figures of zero are left out."""
     own = info.origin == "scirgen run"
     reviewed = (
         f", and people checked {found.checked:,} of {found.rows:,}."

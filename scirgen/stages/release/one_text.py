@@ -1,7 +1,6 @@
-"""The layout ``release.passages: document``: one text a dataset, as ScIRGen has it, cut into passages.
-
-The text is the dataset's title and description, further metadata where evidence quotes them, then what the release quotes of each of its
-papers, under the name of the statements' category.
+"""The layout ``release.passages: document``: one text per dataset, as in ScIRGen, cut into passages. The text is the
+dataset's title and description, further metadata that evidence quotes, then the quoted statements of each of its papers
+under the names of their categories.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from scirgen.stages.release.passages import Piece, merge
 
 @dataclass(frozen=True)
 class _Part:
-    """A piece of a source in a dataset's text, from character ``at`` on."""
+    """A piece of a source in a dataset's text; it begins at character ``at``."""
 
     document_id: str
     piece: Piece
@@ -29,7 +28,7 @@ class _Part:
 
 @dataclass
 class _Text:
-    """A dataset's text as it is put together."""
+    """Builds a dataset's text."""
 
     text: str = ""
     parts: list[_Part] = field(default_factory=list)
@@ -41,7 +40,7 @@ class _Text:
 
 
 class OneTextIndex:
-    """Source document id -> the passages of the datasets' texts that hold a span of it."""
+    """Finds the passages of the datasets' texts that hold a span of a source document."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[tuple[int, int, str]]] = {}
@@ -69,8 +68,8 @@ def one_text_passages(
     """The passages of each dataset's text, and their places in ``index``.
 
     Args:
-        content: what is released.
-        evidence: document id -> spans that answers stand on, of datasets and of papers.
+        content: the content of the release.
+        evidence: document id -> spans that are evidence of answers, of datasets and of papers.
         index: is filled as passages are taken.
     """
     of_paper: dict[str, list[str]] = {}
@@ -115,7 +114,7 @@ def _add_metadata(made: _Text, dataset: Dataset, evidence: Iterable[Span]) -> No
 def _add_statements(
     made: _Text, document_id: str, quoted: list[tuple[AspectCategory, Span]], evidence: Iterable[Span]
 ) -> bool:
-    """What is quoted of a paper: statements by category, then evidence that is in none. Whether there was any."""
+    """Add the quoted parts of a paper: statements by category, then other evidence. Returns whether there were any."""
     pieces = merge([*(span for _, span in quoted), *evidence])
     groups: dict[str, list[Piece]] = {name: [] for name in (*AspectCategory, "")}
     for piece in pieces:

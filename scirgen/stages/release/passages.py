@@ -14,21 +14,21 @@ from scirgen.qa.release import PASSAGE_TOKENS, Passage
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a document whose text is known, starting at character ``start``."""
+    """A piece of a document with its text, starting at character ``start``."""
 
     start: int
     text: str
 
     @property
     def end(self) -> int:
-        """Exclusive."""
+        """The end of the piece, exclusive."""
         return self.start + len(self.text)
 
 
 def merge(spans: Iterable[Span]) -> list[Piece]:
     """Overlapping or nested spans of one document as disjoint pieces, in order.
 
-    Two spans that touch are kept apart: the text between them may have been left out on purpose.
+    Two spans that only touch remain two pieces, since text between them may have been left out on purpose.
     """
     pieces: list[Piece] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
@@ -44,7 +44,7 @@ def merge(spans: Iterable[Span]) -> list[Piece]:
 def passages_of(
     document_id: str, source: str, pieces: Sequence[Piece], dataset_ids: Sequence[str], licence: str
 ) -> list[Passage]:
-    """The passages of one document's pieces, in order; no passage crosses from one piece into another."""
+    """The passages of one document's pieces, in order; no passage spans two pieces."""
     return [
         Passage.model_validate(
             {
@@ -64,7 +64,7 @@ def passages_of(
 
 
 class PassageIndex:
-    """document id -> its passages' bounds, for looking up what holds a span."""
+    """The bounds of the passages of each document, for finding the passages that hold a span."""
 
     def __init__(self) -> None:
         self._bounds: dict[str, tuple[list[int], list[int], list[str]]] = {}

@@ -61,7 +61,7 @@ def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
 
 
 def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[CorpusDocument]:
-    """One document a dataset: title and description (ScIRGen, section 4.1), with the extracts when ``with_paper``."""
+    """One document per dataset: title and description (ScIRGen, section 4.1), with the extracts if ``with_paper``."""
     extracts: dict[str, list[Aspect]] = {}
     if with_paper:
         for aspect in content.aspects:
@@ -86,12 +86,12 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
 def all_passages(
     content: ReleaseContent, evidence: Mapping[str, Iterable[Span]], index: PassageIndex
 ) -> Iterator[list[Passage]]:
-    """Passages, one document at a time: each dataset's metadata, then of each paper what the release quotes.
+    """Passages, one document at a time: each dataset's metadata, then the quoted parts of each paper.
 
     Args:
-        content: what is released.
-        evidence: paper document id -> spans that answers stand on. With the kept aspects they are all that is quoted of
-            a paper: its full text is not the release's to pass on.
+        content: the content of the release.
+        evidence: paper document id -> spans that are evidence of answers. Only these spans and the kept aspects of a
+            paper are quoted, since a release may not pass on its full text.
         index: is filled as passages are taken.
     """
     for dataset in content.datasets.values():

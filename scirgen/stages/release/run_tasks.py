@@ -1,4 +1,5 @@
-"""The tasks of a run: its queries with the splits of their papers, the datasets that answer them, and the abstracts they search."""
+"""Makes the tasks of a run: its queries with the splits of their papers, the datasets that answer them, and the
+abstracts that are searched."""
 
 from __future__ import annotations
 
@@ -29,15 +30,15 @@ _LONG_TITLE = 32
 
 @dataclass(frozen=True)
 class RunQueries:
-    """What a run has for its tasks.
+    """A run's material for its tasks.
 
     Attributes:
-        queries: by id.
+        queries: the queries by id.
         abstracts: papers with a parsed abstract, as documents.
-        withheld: papers whose licence does not admit passing on their abstract.
-        grades: of earlier pools over the same run, from ``release.judgements``.
+        withheld: papers whose licence does not permit passing on their abstract.
+        grades: grades of earlier pools of the same run, from ``release.judgements``.
         unvalidated: judges among them that have not passed the labels test.
-        require_review: a person must pass a need of many parts before it is graded.
+        require_review: whether a person must keep a need of many parts before it is graded.
         dropped: needs that people dropped.
     """
 
@@ -51,12 +52,12 @@ class RunQueries:
 
 
 def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQueries:
-    """Queries and abstracts; nothing where no recipe ran.
+    """Queries and abstracts; empty if no recipe ran.
 
     Args:
-        run: the whole run.
+        run: the view of the whole run.
         facets: label an abstract's sentences by their aspects.
-        every_licence: abstracts of papers whose licence does not admit it, too.
+        every_licence: also abstracts of papers whose licence does not permit it.
     """
     queries = {q.id: q.model_copy(update={"provenance": None}) for q in run.records("query", Query)}
     if not queries:
@@ -85,16 +86,16 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
 def run_tasks(
     found: RunQueries, uses: Mapping[str, Sequence[str]], datasets: Mapping[str, Dataset], split_of: Mapping[str, str]
 ) -> tuple[list[TaskContent], list[Rejection]]:
-    """One task a recipe.
+    """One task per recipe.
 
     Args:
         found: see `queries_of_run`.
         uses: dataset id -> ids of the papers that use it.
         datasets: by id.
-        split_of: dataset id -> split; a paper's is that of its datasets, which are in one component.
+        split_of: dataset id -> split; a paper's split is that of its datasets, which are in one component.
 
     Returns:
-        The tasks, and the queries that are left out: they name a dataset that answers them, or people dropped them.
+        The tasks, and the queries that are left out because they name a dataset that answers them, or because people dropped them.
     """
     users: dict[str, list[str]] = defaultdict(list)
     for dataset_id in sorted(uses):
@@ -123,9 +124,9 @@ def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str
     """The text, if it names none of the datasets (title, coined name in it, DOI); else the text without the names, or None.
 
     Args:
-        text: of a query.
-        datasets: those that answer it.
-        scrub: take names out and keep the rest, if two words remain; otherwise a text with a name is refused.
+        text: the text of a query.
+        datasets: the datasets that answer it.
+        scrub: remove names and keep the rest, if two words remain; otherwise a text with a name is refused.
     """
     for dataset in datasets:
         for name in _names(dataset):
@@ -185,7 +186,7 @@ def _sentences(document: Document, aspects: Sequence[Aspect], facets: Facets) ->
 
 
 def _cited(document: Document, titles: Mapping[str, tuple[str, str | None]]) -> set[str]:
-    """Papers of the corpus whose DOI or long title stands in the document's references."""
+    """Papers of the corpus whose DOI or long title is in the document's references."""
     entries = " ".join(document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.REFERENCE)
     squeezed = _letters(entries)
     return {

@@ -1,4 +1,4 @@
-"""Stage 10: everything accepted, written as one release folder. Splits need the whole run, so there is one work item."""
+"""Stage 10: writes all accepted pairs as one release folder. Splits need the whole run, so there is one work item."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReleaseStage(Stage):
     version: ClassVar[int] = 5
 
     def uses(self, config: Config) -> Uses:
-        """Its own settings, and the version that the card names."""
+        """The release's settings, and scirgen's version, which the card names."""
         return Uses(
             config=("release",),
             taxonomies=("wording", "facets") if config.query.recipes else ("wording",),
@@ -57,7 +57,7 @@ class ReleaseStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item; the scope is not looked at."""
+        """One item, whatever the scope."""
         return [WorkItem(key=_FOLDER)]
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -133,7 +133,7 @@ def _queries(ctx: StageContext, run: RunView) -> RunQueries:
     """The run's queries and abstracts, with the grades of earlier pools.
 
     Raises:
-        InputError: a folder of ``release.judgements`` is not one, or belongs to another release.
+        InputError: a folder of ``release.judgements`` is not a folder of grades, or belongs to another release.
     """
     settings = ctx.config.release
     found = queries_of_run(run, ctx.taxonomies.facets, every_licence=settings.abstracts == "all")
@@ -151,7 +151,7 @@ def _queries(ctx: StageContext, run: RunView) -> RunQueries:
 
 
 def _judgements_fingerprint(config: Config) -> str:
-    """What of the grades and of their conditions a release depends on."""
+    """The grades, and their conditions, on which a release depends."""
     files = [f / name for f in _judgements(config) for name in ("grades.jsonl", "pool.json")]
     return digest(config.query.require_review, [file_sha256(f) for f in files if f.is_file()])
 
@@ -161,7 +161,7 @@ def _judgements(config: Config) -> list[Path]:
 
 
 def _resolver(settings: ReleaseConfig) -> Resolve:
-    """How near-duplicates are found and settled: by words, and by embeddings where a model is configured."""
+    """Finds near-duplicates and decides about them: by words, and by embeddings if a model is configured."""
     if not settings.duplicates_model:
         return resolve
     model = open_embedder(model_of(settings.duplicates_model))
@@ -188,7 +188,8 @@ def _decontamination_notes(settings: ReleaseConfig, files: Sequence[Path]) -> It
 
 
 def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell with too few rows."""
+    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell with
+    too few rows."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)

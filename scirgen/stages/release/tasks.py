@@ -17,12 +17,12 @@ class TaskContent:
     """One task of a `ReleaseContent`.
 
     Attributes:
-        name: also its folder's.
-        info: recipe, corpus and profile; counts are filled in by the writer.
-        queries: in any order.
+        name: its name, which is also its folder's.
+        info: recipe, corpus and profile; the writer fills in the counts.
+        queries: the queries, in any order.
         splits: query id -> split.
-        qrels: query id -> document id -> settled grade (1 for gold where nobody graded).
-        grades: what each judge said.
+        qrels: query id -> document id -> settled grade (1 for gold, if nobody graded).
+        grades: each judge's grades.
     """
 
     name: str
@@ -45,8 +45,8 @@ def write_tasks(folder: Path, tasks: Iterable[TaskContent], counts: dict[str, in
     """Write ``tasks/NAME`` for each, by name; adds their line counts to ``counts``.
 
     Args:
-        folder: the release's.
-        tasks: what to write.
+        folder: the release's folder.
+        tasks: the tasks to write.
         counts: path -> lines.
     """
     infos: dict[str, TaskInfo] = {}

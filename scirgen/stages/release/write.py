@@ -44,15 +44,15 @@ class ReleaseSettings:
     """How a release is written.
 
     Attributes:
-        wording: words of the release's language, for telling near-duplicate questions.
-        registry: where the formats are looked up (before anything is written).
+        wording: words of the release's language, for finding near-duplicate questions.
+        registry: source of the formats; they are looked up before anything is written.
         ratios: shares of rows of train, dev and test.
         seed: orders the components; the same seed and content give the same bytes.
         formats: names of registered release formats; ``jsonl`` is always written.
-        passages: cut source by source, or one text a dataset.
-        benchmarks: whose questions must not be in the release.
-        choose: which of the rows that can be released a target keeps; None: all.
-        paraphrases: the benchmarks' questions, to be found in other words too.
+        passages: cut each source separately, or one text per dataset.
+        benchmarks: question sets whose questions must not be in the release.
+        choose: chooses the rows that a target keeps; None: all.
+        paraphrases: finds the benchmarks' questions in other words.
         resolve: finds near-duplicates and decides about them.
     """
 
@@ -69,15 +69,15 @@ class ReleaseSettings:
 
 
 def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettings) -> tuple[Release, list[Rejection]]:
-    """Write ``folder``, whose parent must exist; what was there before stays until the new one is complete.
+    """Write ``folder``, whose parent must exist; an earlier release stays until the new one is complete.
 
     Returns:
-        The release, and the questions that were not released: another one says the same, or a benchmark has them.
+        The release, and the questions that were not released because they repeat another one or are in a benchmark.
 
     Raises:
         PluginError: an unknown format.
         StoreError: the disk is full or not writable.
-        RunStoppingError: the run ends; the release before is still there.
+        RunStoppingError: the run ends; the earlier release stays.
     """
     writers = {name: _format(settings.registry, name) for name in settings.formats if name != _BASE_FORMAT}
     making = folder.with_name(f".{folder.name}.making")
@@ -279,7 +279,7 @@ def _list_files(folder: Path, counts: dict[str, int]) -> None:
 
 
 def _swap(making: Path, folder: Path) -> None:
-    """Let the release that is made take its name in one step: after a kill at any moment one whole release has it."""
+    """Give the new release its name in one step, so that after a kill at any moment, a complete release has it."""
     sync_tree(making)
     if not folder.exists():
         making.replace(folder)
@@ -289,7 +289,7 @@ def _swap(making: Path, folder: Path) -> None:
         sync_folder(folder.parent)
         shutil.rmtree(making, ignore_errors=True)
         return
-    before = folder.with_name(f".{folder.name}.before")  # no such call on this system: two steps
+    before = folder.with_name(f".{folder.name}.before")  # this system has no such call, so it takes two steps
     shutil.rmtree(before, ignore_errors=True)
     folder.replace(before)
     making.replace(folder)

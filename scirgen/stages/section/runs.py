@@ -1,4 +1,4 @@
-"""Divides a document into heading runs, each with the text below one heading."""
+"""Divides a document into heading runs: each is the text below one heading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROSE = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
 
 @dataclass(frozen=True)
 class Run:
-    """[start, end) of the document's text: a heading and what follows it up to the next one. No heading: front matter."""
+    """[start, end) of the document's text: a heading and what follows it up to the next one. Front matter has no heading."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""Stage 3: every heading run of a document gets a section class; by rules where they decide, else by the model."""
+"""Stage 3: gives every heading run of a document a section class, by rules if they decide, otherwise by the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen
 
 
 class SectionStage(Stage):
-    """One item a document; its labels cover the whole text."""
+    """One item per document; its labels cover the whole text."""
 
     name = "section"
     version = 2
@@ -46,7 +46,7 @@ class SectionStage(Stage):
         rules = HeadingRules(ctx.taxonomies.sections.sections)
         runs = heading_runs(document)
         decided = label_by_rules(document, runs, rules)
-        # A paper of a thousand odd headings must not cost a thousand calls.
+        # A paper with a thousand unusual headings must not cost a thousand calls.
         small = ctx.chat_session is not None and ctx.chat_session.pack == "small"
         most = ctx.config.section.max_calls * (1 if small else _MAX_AT_ONCE)
         open_runs = [i for i, label in enumerate(decided) if label is None][:most]
@@ -79,7 +79,7 @@ class SectionStage(Stage):
     async def _ask_all(
         self, document: Document, runs: Sequence[Run], places: Sequence[int], ctx: StageContext
     ) -> dict[int, tuple[SectionClass, Provenance]]:
-        """Label all sections that the rules leave open by one call."""
+        """Label all sections that the rules leave open in one call."""
         sections = [
             f"Section {n}: {' > '.join((*runs[i].path, runs[i].heading))}\nIt begins: {_beginning(document, runs[i])}"
             for n, i in enumerate(places, 1)
@@ -113,7 +113,7 @@ class SectionStage(Stage):
 
 
 def batched(places: Sequence[int]) -> list[Sequence[int]]:
-    """The open sections of a paper, as many together as one call takes: all of them in most papers."""
+    """The open sections of a paper, grouped by calls; in most papers, one call takes all."""
     return [places[i : i + _MAX_AT_ONCE] for i in range(0, len(places), _MAX_AT_ONCE)]
 
 
@@ -122,9 +122,10 @@ def _outline(runs: Sequence[Run]) -> str:
 
 
 def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules) -> list[SectionClass | None]:
-    """The class of each run, None where the rules leave it open.
+    """The class of each run; None if the rules leave it open.
 
-    The run before the first heading is front matter: title and abstract. A run of references is none, whatever its heading.
+    The run before the first heading is front matter: title and abstract. A run of references has the class none,
+    whatever its heading.
     """
     labels: list[SectionClass | None] = []
     for run in runs:
@@ -135,7 +136,7 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
         else:
             labels.append(rules.label_path((*run.path, run.heading), document.language))
     for index in [i for i, run in enumerate(runs) if run.heading][:2]:
-        # A "Summary" that opens a paper introduces it; the same word at its end concludes it.
+        # A "Summary" at the beginning of a paper is an introduction; at the end it is a conclusion.
         if labels[index] is SectionClass.CONCLUSION and _OPENING.match(runs[index].heading):
             labels[index] = SectionClass.INTRODUCTION
     return labels
@@ -144,8 +145,8 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
     """Classifies a run that neither rules nor a model decide, by the runs around it.
 
-    A topical section after the introduction and before the conclusion of a paper that has no section of results is
-    where its results are, so it is ``experiment``; otherwise it continues the section before it.
+    If a paper has no section of results, its results are in the sections between introduction and conclusion, so such a
+    section is ``experiment``. Otherwise it continues the section before it.
     """
     before = next((d for d in reversed(decided[:index]) if d is not None), SectionClass.INTRODUCTION)
     if before in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):

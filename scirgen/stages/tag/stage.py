@@ -1,4 +1,4 @@
-"""Stage 9: the revised-Bloom level of each accepted pair, in batches, and where wanted its translations.
+"""Stage 9: assigns the level of revised Bloom to each accepted pair, in batches, and translates pairs if wanted.
 
 The pair stays the same, with its id; only ``bloom`` and ``translations`` are set.
 """
@@ -22,11 +22,11 @@ from scirgen.stages.tag.replies import levels_reply
 from scirgen.stages.tag.translation import translate
 
 _EVIDENCE = 300
-"""Characters of evidence that are shown."""
+"""Number of characters of evidence in the prompt."""
 
 
 class TagStage(Stage):
-    """Assigns C1..C6 by structured output in batches; with the small pack one choice a question."""
+    """Assigns C1..C6 by structured output in batches; with the small pack, one choice per question."""
 
     name = "tag"
     version = 5
@@ -83,7 +83,7 @@ class TagStage(Stage):
         return [_tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1)]
 
     async def _choose(self, pair: QAPair, ctx: StageContext) -> QAPair:
-        # Given all six, a model of 0.1B parameters names the same level every time; the typical ones are a choice it can make.
+        # With all six options, a model of 0.1B parameters always names the same level; it can choose between the typical ones.
         typical = ctx.taxonomies.question_type(pair.question_type).levels
         if len(typical) == 1:
             return pair.model_copy(update={"bloom": typical[0], "provenance": ctx.provenance()})
@@ -117,9 +117,8 @@ def _render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()
 
 
 def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
-    """A pair as the standard prompt shows it: whether an answer is stated or inferred cannot be told from the question.
-
-    The span of evidence that has most of the answer's words comes first, since only the beginning is shown.
+    """A pair as the standard prompt shows it, with evidence, since the question does not show whether the answer is
+    stated or inferred. The span with most of the answer's words comes first, since only the beginning is shown.
     """
     answer, question = set(content_words(pair.answer)), set(content_words(pair.question))
     spans = [(set(content_words(s.text)), " ".join(s.text.split())) for s in pair.evidence]

@@ -1,4 +1,4 @@
-"""Question and answer of an accepted pair in other languages. The pair keeps its id; a translation that does not succeed is a failure."""
+"""Translates question and answer of accepted pairs. A pair keeps its id; a failed translation is recorded as a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGITS = re.compile(r"\d+")
 _ATTEMPTS = 2
 _LEAST = {"zh": 0.08, "ja": 0.12, "ko": 0.15}
 _LEAST_OTHERS = 0.35
-"""Least length of a translation, as a share of the source's characters; faithful ones are two to three times as long."""
+"""Least length of a translation, as a share of the source's characters; good translations are two to three times as long."""
 _SENTENCE_WORDS = 6
 _HAN, _LETTER, _HAN_SHARE = re.compile(r"[㐀-䶿一-鿿]"), re.compile(r"[^\W\d_]"), 0.2
 
@@ -33,7 +33,7 @@ class Translated:
 
 
 async def translate(pairs: Sequence[QAPair], ctx: StageContext) -> list[Translated]:
-    """Every pair in every language of ``tag.translate_to`` but its own.
+    """Translate every pair into every language of ``tag.translate_to`` except its own.
 
     Raises:
         ScirgenError: a fatal one.
@@ -82,7 +82,7 @@ async def _one(pair: QAPair, code: str, ctx: StageContext) -> tuple[Translation,
 
 
 def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
-    """Signs that a text is not a translation, for which the language need not be known."""
+    """Whether a text is not a translation, by signs that need no knowledge of the language."""
     for part, source, text in (("question", pair.question, made.question), ("answer", pair.answer, made.answer)):
         if not text.strip():
             return f"the {part} is empty"
@@ -101,7 +101,7 @@ def _problem(pair: QAPair, made: Translation, code: str) -> str | None:
     if len(pair.answer.split()) >= _SENTENCE_WORDS and normalise(made.answer) == normalise(pair.answer):
         return "the answer is the same as before"
     if language == "zh":
-        # Names and units may stay as they are; a sentence without characters was not translated.
+        # Names and units may stay unchanged, but a sentence without any such character was not translated.
         long = len(pair.answer.split()) >= _SENTENCE_WORDS
         for part, text in (("question", made.question), ("answer", made.answer if long else "")):
             if text and len(_HAN.findall(text)) < max(1.0, _HAN_SHARE * len(_LETTER.findall(text))):

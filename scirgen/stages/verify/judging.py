@@ -1,4 +1,5 @@
-"""The second pass by a model: which sentences of a paper are not kept for a dataset. Small models have `one_sentence_at_a_time`."""
+"""The second pass by a model: it names the sentences of a paper that are not kept for a dataset. For small models, see
+`one_sentence_at_a_time`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Removed(BaseModel):
 
 
 class VerifyReply(BaseModel):
-    """The sentences that are not kept; all others are."""
+    """The sentences that are not kept; all others are kept."""
 
     model_config = ConfigDict(extra="forbid")
     remove: list[Removed] = Field(description="empty where every sentence is worth keeping")

@@ -1,5 +1,5 @@
-"""The second pass for small models: by the words a sentence shares with the metadata and with the paper's title, and by single
-yes/no questions where these leave it open.
+"""The second pass for small models. The words that a sentence shares with the metadata and with the paper's title
+decide; where they leave it open, the model answers a yes/no question about one sentence at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _CENTRAL_ASPECTS = frozenset(AspectCategory) - {AspectCategory.METHODS, AspectCa
 
 @dataclass(frozen=True)
 class _Weighed:
-    """An aspect with its words: ``subject`` shared with title and keywords, ``other`` with the rest of the metadata."""
+    """An aspect with the words it shares: ``subject`` with title and keywords, ``other`` with the rest of the metadata,
+    ``central`` with the paper's title."""
 
     aspect: Aspect
     subject: tuple[str, ...]
@@ -33,12 +34,12 @@ class _Weighed:
 
     @property
     def relevance(self) -> int:
-        """Words of title and keywords count twice."""
+        """Number of shared words; those of title and keywords count twice."""
         return 2 * len(self.subject) + len(self.other)
 
     @property
     def rank(self) -> float:
-        """The order in which sentences of an aspect are kept; a sentence with numbers says more than one without."""
+        """Sentences with the highest rank are kept first. A number in a sentence raises it."""
         has_number = any(c.isdigit() for c in self.aspect.span.text)
         return 100.0 * self.is_evidence + self.relevance + 0.5 * len(self.central) + self.cues + 0.5 * has_number
 
@@ -46,17 +47,18 @@ class _Weighed:
 async def judge_singly(
     dataset: Dataset, link: Link, title: str, aspects: Sequence[Aspect], ctx: StageContext
 ) -> list[Verdict]:
-    """Verdicts on all aspects, at most ``aspects_per_category`` kept of each, best first.
+    """Verdicts on all aspects, best first; at most ``aspects_per_category`` of each are kept.
 
-    Kept by rule: the sentences by which the link was judged, sentences near to the metadata, and what the paper itself is
-    about (statements in the words of its title, but for methods and other data). The model is asked about borderline ones, ``calls_per_paper`` at most; the others are not kept.
+    Rules keep the sentences by which the link was judged, sentences similar to the metadata, and those on the paper's
+    own subject (statements with words of its title, except on methods and data). The model decides borderline
+    sentences, at most ``calls_per_paper``; the others are not kept.
 
     Args:
-        dataset: whose profile it is.
-        link: why the paper is taken to use it.
-        title: the paper's.
-        aspects: what the rules of `screen` left.
-        ctx: for the model and the settings.
+        dataset: the dataset for which sentences are kept.
+        link: the judged link of dataset and paper.
+        title: the paper's title.
+        aspects: the aspects that the rules of `screen` left open.
+        ctx: gives the model and the settings.
     """
     calls = ctx.config.verify.calls_per_paper
     kept: dict[AspectCategory, int] = {}
@@ -67,10 +69,10 @@ async def judge_singly(
             verdicts.append(Verdict(aspect, False, "limit reached; better sentences were kept", "surplus"))
             continue
         if weighed.is_evidence:
-            verdict = Verdict(aspect, True, "it is where the paper names or cites the dataset")
+            verdict = Verdict(aspect, True, "the paper names or cites the dataset here")
         elif weighed.relevance >= _RELEVANT:
             words = ", ".join((*weighed.subject, *weighed.other)[:5])
-            verdict = Verdict(aspect, True, f"it speaks of {words}, as the metadata do")
+            verdict = Verdict(aspect, True, f"it mentions {words}, as the metadata do")
         elif aspect.category in _CENTRAL_ASPECTS and len(weighed.central) >= _CENTRAL:
             verdict = Verdict(aspect, True, f"it is what the paper is about: {', '.join(weighed.central[:5])}")
         elif weighed.relevance >= _OPEN and calls > 0:
@@ -114,5 +116,5 @@ async def _ask(dataset: Dataset, aspect: Aspect, ctx: StageContext) -> Verdict:
     )
     answer = await ctx.chat.choose(prompt, (YES, NO), seed=ctx.seed(aspect.id))
     keep = answer.text == YES
-    reason = f"the model says {answer.text} to its being relevant"
+    reason = f"the model answered {answer.text} when asked whether it is relevant"
     return Verdict(aspect, keep, reason, "" if keep else "irrelevant", prompt.reference, (answer.reply_key,))

@@ -29,7 +29,7 @@ _LEANS = re.compile(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an aspect is kept, and why; with the code of its rejection when not."""
+    """Whether an aspect is kept, and why; with the rejection code if not."""
 
     aspect: Aspect
     keep: bool
@@ -40,7 +40,7 @@ class Verdict:
 
 
 def incomplete(text: str, *, alone: bool = True) -> str:
-    """Why a text cannot be understood alone; "" if it can. ``alone``: no sentence before goes with it."""
+    """Why a text cannot be understood alone; "" if it can. ``alone``: it is kept without the sentence before it."""
     line = " ".join(text.split())
     if not _HAN.search(line):
         if not _BEGINS.match(line) or line[0].islower():
@@ -59,7 +59,7 @@ def incomplete(text: str, *, alone: bool = True) -> str:
 
 
 def screen(aspects: Sequence[Aspect]) -> tuple[list[Aspect], list[Verdict]]:
-    """Aspects that the rules leave, in order, and verdicts on those that they do not."""
+    """Aspects that the rules leave open, in order, and verdicts on the others."""
     left: list[Aspect] = []
     out: list[Verdict] = []
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end, a.category)):
@@ -79,6 +79,6 @@ def _place(aspect: Aspect) -> tuple[str, int, int]:
 
 
 def _said_before(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
-    """A kept sentence in nearly the same words (abstracts are often repeated), whatever its aspect."""
+    """A kept sentence with nearly the same words, of any aspect; papers often repeat their abstract."""
     others = (k for k in kept if _place(k) != _place(aspect))
     return next((k for k in others if fuzz.token_sort_ratio(k.span.text, aspect.span.text) >= _SAME), None)

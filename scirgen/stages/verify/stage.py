@@ -1,4 +1,4 @@
-"""Stage 6, the second pass: which of a paper's statements are kept for a dataset, each with a reason."""
+"""Stage 6, the second pass: selects the statements of a paper that are kept for a dataset, each with a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scirgen.stages.verify.rules import Verdict, screen
 
 
 class VerifyStage(Stage):
-    """One item is a dataset and a paper that it is linked to. Kept plus rejected are the paper's extracted aspects."""
+    """One item is a dataset and a paper that it is linked to. Kept and rejected aspects together are the paper's extracted ones."""
 
     name = "verify"
     version = 2
@@ -23,7 +23,7 @@ class VerifyStage(Stage):
         return Uses(config=("verify",), prompts=("verify/keep",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Each linked paper that something was extracted from."""
+        """One item for each linked paper with extracted statements."""
         aspects = scope.outputs("extract", Aspect)
         for link in scope.outputs("match", Link):
             of_paper = tuple(a for a in aspects if a.paper_id == link.paper_id)

@@ -27,7 +27,7 @@ _FORMAT_NOTES = {
 
 
 def write_card(release: Release, formats: Sequence[str]) -> None:
-    """Write README.md and datasheet.md beside the data they describe. Every figure in them is counted from the release."""
+    """Write README.md and datasheet.md into the release. All their figures are counted from the release."""
     info = release.info
     rows_per_type: Counter[str] = Counter()
     rows_per_level: Counter[str] = Counter()
@@ -106,7 +106,7 @@ def header(info: ReleaseInfo) -> dict[str, Any]:
 
 
 def _label_note(note: LabelNote) -> str:
-    """Who labelled how much, by which guideline, and how far they agree."""
+    """Who labelled how many items, by which guideline, and how well they agree."""
     text = f"{note.items:,} items, {note.annotators} annotator(s), guideline {note.guideline}"
     for name, value, interval in (
         ("Cohen's kappa", note.kappa, note.kappa_interval), ("Krippendorff's alpha", note.alpha, note.alpha_interval),
@@ -119,6 +119,6 @@ def _label_note(note: LabelNote) -> str:
 
 def _cell(value: object) -> str:
     text = str(value).replace("\\", "\\\\").replace("<", "&lt;").replace("\n", " ")
-    for sign in "|[]`":  # a title of a catalogue makes no table, link, picture or code
+    for sign in "|[]`":  # so that a catalogue's title cannot become a table, link, picture or code
         text = text.replace(sign, f"\\{sign}")
     return text

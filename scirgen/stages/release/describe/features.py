@@ -1,6 +1,6 @@
 """The columns of every table in a release, as Hugging Face feature lists (for the card) and as flat types (Croissant).
 
-Derived from the row models, so the two always agree.
+Both are derived from the row models, so they always agree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def features(model: type[BaseModel]) -> list[dict[str, Any]]:
 
 
 def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
-    """Columns that hold one value: name -> string, int64, float64 or bool."""
+    """Columns with a single value: name -> string, int64, float64 or bool."""
     return {f["name"]: f["dtype"] for f in features(model) if "dtype" in f}
 
 

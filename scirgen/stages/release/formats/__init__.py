@@ -1,1 +1,1 @@
-"""Release formats beside the JSONL files; each is a plugin of kind ``release_format``."""
+"""Release formats in addition to the JSONL files; each is a plugin of kind ``release_format``."""

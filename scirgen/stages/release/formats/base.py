@@ -13,7 +13,7 @@ class ReleaseFormat(Protocol):
     """Writes a release in another shape. Registered by name; the name is also the folder it writes to."""
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write ``folder`` (which does not exist yet) from what the release holds.
+        """Write ``folder`` (which does not exist yet) from the release.
 
         The same release gives the same bytes: no clock times, no absolute paths. Rows are streamed, not collected.
 

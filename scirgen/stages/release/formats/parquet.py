@@ -1,4 +1,4 @@
-"""Parquet: one file a table and split, for Hugging Face datasets, DuckDB, pandas and Spark."""
+"""Parquet: one file for each table and split, for Hugging Face datasets, DuckDB, pandas and Spark."""
 
 from __future__ import annotations
 

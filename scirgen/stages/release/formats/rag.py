@@ -1,6 +1,7 @@
 """Samples for evaluating retrieval-augmented generation with LlamaIndex and Ragas.
 
-LlamaIndex had `LabelledRagDataset` up to some 0.14 release and has `QueryResponseDataset` in all; there is a file for each.
+LlamaIndex removed `LabelledRagDataset` in a 0.14 release, and all its releases have `QueryResponseDataset`; there is a
+file for each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ SAMPLE = 200
 
 
 class RagFormat:
-    """``llama_index.json``, ``llama_index_pairs.json`` and ``ragas.jsonl``: at most 200 answered questions, with the passages that hold the evidence.
+    """``llama_index.json``, ``llama_index_pairs.json`` and ``ragas.jsonl``: at most 200 answered questions, with the
+    passages that hold the evidence.
 
     Drawn by the hash of ids from the test split, or from the last split that has questions.
     """
@@ -47,7 +49,7 @@ class RagFormat:
 
 
 def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
-    """Answered questions of the test split (dev or train where it has none), by the hash of their ids."""
+    """Answered questions of the test split (or dev or train, if test has none), in the order of the hashes of their ids."""
     for split in reversed(SPLITS):
         keys = sorted((digest("rag", r.id), r.id) for r in release.rows(split) if r.answer)[:size]
         if keys:
@@ -57,6 +59,6 @@ def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
 
 
 def reference_contexts(row: ReleaseRow, passages: Mapping[str, str], documents: Mapping[str, str]) -> list[str]:
-    """The passages that hold a row's evidence; the gold dataset's description where a row cites none."""
+    """The passages that hold a row's evidence; for a row without evidence, the gold dataset's description."""
     found = [passages[p] for p in row.passages if p in passages]
     return found or [documents[row.dataset_id]]

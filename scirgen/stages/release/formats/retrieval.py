@@ -1,4 +1,4 @@
-"""Formats of retrieval tool kits: BEIR, TREC, and files that ir_datasets can be pointed at."""
+"""Formats of retrieval tool kits: BEIR, TREC, and files for ir_datasets."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def _trec_tasks(release: Release, folder: Path) -> None:
 
 
 def _searchable(task: Task) -> bool:
-    """Whether the release holds the task's documents: abstracts may be missing for their licences."""
+    """Whether the release holds the task's documents. Abstracts may be missing because of their licences."""
     return task.info.corpus == "datasets" or (task.release.folder / "corpus" / "abstracts.jsonl").is_file()
 
 
 class TrecFormat:
     """TREC files: topics.SPLIT.trec, qrels.SPLIT.txt, docs.SETTING.trec (``<DOC>`` records).
 
-    Tags stand on lines of their own: readers go line by line and miss what shares one with its tag. Blanks and tags in ids are
+    Each tag has a line of its own, since some readers work line by line and miss text on a tag's line. Blanks and tags in ids are
     percent-encoded (`trec_id`).
     """
 

@@ -66,8 +66,8 @@ class AlpacaFormat:
 class PreferenceFormat:
     """``SPLIT.jsonl``: ``prompt`` (the dataset's title and description), ``chosen`` and ``rejected``: a question with its answer.
 
-    ``rejected`` is a candidate that failed a faithfulness score; ``chosen`` the row of the same dataset and question type whose
-    question is the most alike. A rejected candidate without such a row gives no pair.
+    ``rejected`` is a candidate that failed a faithfulness score; ``chosen`` is the row of the same dataset and question
+    type with the most similar question. A rejected candidate without such a row gives no pair.
     """
 
     def write(self, release: Release, folder: Path) -> None:
@@ -114,8 +114,8 @@ class PreferenceFormat:
 class SquadFormat:
     """``SPLIT.json`` in the layout of SQuAD 2: passages, and questions with the answer's text and its offset in the passage.
 
-    An answer that stands in the passage word for word is its own span; for any other the span is the evidence (``answer`` holds
-    the answer as it was written). A row whose evidence stands in no passage whole is left out.
+    If the passage contains the answer word for word, the span is the answer; otherwise it is the evidence (``answer``
+    holds the answer as it was written). A row is left out if no passage contains its whole evidence.
     """
 
     def write(self, release: Release, folder: Path) -> None:
@@ -144,7 +144,7 @@ class SquadFormat:
 
 
 def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
-    """The entry of a question, with the answer's place in the context; None where neither answer nor evidence stands there."""
+    """The entry of a question, with the answer's place in the context; None if the context contains neither answer nor evidence."""
     start = (
         context.lower().find(row.answer.lower()) if len(context.lower()) == len(context) else context.find(row.answer)
     )

@@ -1,9 +1,8 @@
-"""Finds questions of a benchmark that must not be in a release, by word n-gram overlap. `duplicates` records the
-removed rows.
+"""Finds rows that share word n-grams with a benchmark and so must not be in a release. `duplicates` records the removed rows.
 
-A row is contaminated when its question or answer shares n words in a row with a question or answer of a benchmark, as in GPT-3's
-decontamination with n = 13 (Brown et al. 2020, appendix C), or when its question, having fewer than n words, is one of the
-benchmark's. Paraphrases are not found.
+A row is contaminated when its question or answer shares n words in a row with a question or answer of a benchmark, as
+in GPT-3's decontamination with n = 13 (Brown et al. 2020, appendix C), or when its question has fewer than n words and
+is a question of the benchmark. Paraphrases are not found.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from scirgen.core.records import QAPair
 from scirgen.core.text.words import tokens_of
 from scirgen.qa.qafiles import open_qa
 
-"""A word: letters and digits, lower-cased; what is between them (punctuation, white space, case) is not compared."""
+"""A word: letters and digits, lower-cased; punctuation, white space and case are not compared."""
 
 
 class Benchmarks:
@@ -25,10 +24,10 @@ class Benchmarks:
 
     Args:
         files: question-answer sets that `open_qa` reads.
-        n: words in a row that make an overlap.
+        n: number of words in a row that count as an overlap.
 
     Raises:
-        InputError: a file is missing or no question-answer set.
+        InputError: a file is missing, or is not a question-answer set.
     """
 
     def __init__(self, files: Sequence[Path], n: int) -> None:
@@ -53,7 +52,7 @@ class Benchmarks:
         asked = tuple(tokens_of(question.casefold()))
         if asked and len(asked) < self.n:
             yield asked
-        # A short answer ("Yes", a number) says nothing and is not compared.
+        # A short answer ("Yes", a number) is not compared, since many questions have it.
         for words in (asked, tuple(tokens_of(answer.casefold()))):
             for start in range(len(words) - self.n + 1):
                 yield words[start : start + self.n]
@@ -73,6 +72,6 @@ def fingerprint(files: Sequence[Path]) -> str:
                 f"release.decontaminate: {path} does not exist or is empty",
                 hint="Give question-answer sets: JSON Lines, a BEIR folder, ScIRGen-Geo records, or a release.",
             )
-        # The name is part of the reasons given; where it lies is not.
+        # The file's name is part of the reasons; its folder is not.
         parts += [(path.name, file_sha256(p)) for p in found]
     return digest(*parts)

@@ -17,21 +17,21 @@ from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.paraphrases import Paraphrases
 
 Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]
-"""Ids of the pairs that may be released -> ids of those that a target keeps, and notes for the card."""
+"""Chooses among the ids of pairs that may be released. Returns the ids that a target keeps, and notes for the card."""
 
 Resolve = Callable[[Iterable[Asked], LanguageWording], Resolution]
-"""Questions of a run -> what becomes of its near-duplicates."""
+"""The questions of a run -> the decisions about its near-duplicates."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What is released, and what is not.
+    """The released content, and the rejections.
 
     Attributes:
-        content: with pairs that leave out what was dropped.
+        content: the content without the dropped pairs.
         positives: pair id -> all datasets that answer it, for those with more than one.
-        groups: sets of dataset ids that have a near-duplicate question in common.
-        rejections: what was dropped, with why.
+        groups: sets of ids of datasets that share a near-duplicate question.
+        rejections: the dropped pairs, with reasons.
     """
 
     content: ReleaseContent
@@ -48,14 +48,15 @@ def settle(
     paraphrases: Paraphrases | None = None,
     resolve: Resolve = resolve_by_words,
 ) -> Settled:
-    """Deal with a run's duplicates; of someone else's published questions, drop none and only see what hangs together.
+    """Remove a run's duplicates. Of questions that others published, none is removed, and only their groups are found.
 
     Args:
-        content: what was accepted. What people labelled unfaithful leaves first, and their corrections replace the drafts.
+        content: the accepted pairs. Pairs that people labelled unfaithful are removed first, and people's corrections are applied.
         wording: words of the release's language.
-        benchmarks: what must not be in the release; looked at first, so that a near-duplicate may take a dropped row's place.
-        choose: a target; asked last, so that it counts only rows that can be released.
-        paraphrases: the same benchmarks' questions in other words, looked at after `benchmarks`.
+        benchmarks: questions that must not be in the release. They are removed first, so that a near-duplicate may
+            replace a dropped row.
+        choose: applies a target; called last, so that it counts only rows that can be released.
+        paraphrases: finds the benchmarks' questions in other words; used after `benchmarks`.
         resolve: finds near-duplicates and decides about them; by words alone unless an embedding model is configured.
     """
     if content.keep_all:
@@ -97,12 +98,12 @@ def _asked(pair: QAPair) -> Asked:
 
 
 def _several(content: ReleaseContent) -> dict[str, tuple[str, ...]]:
-    """Pairs that several datasets answer as they were written: those about a paper that all of them have."""
+    """Pairs that several datasets answer as they are: those about a paper that all these datasets use."""
     return {p.id: p.gold for p in content.pairs() if len(p.gold) > 1}
 
 
 def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
-    """Pairs that people found unfaithful, as they were drafted."""
+    """Rejections of pairs that people found unfaithful, in their original wording."""
     found = ((pair, content.reviewed.unfaithful(pair.id)) for pair in content.pairs())
     return {p.id: _rejection(p, "expert_rejected", reason, None) for p, reason in found if reason}
 

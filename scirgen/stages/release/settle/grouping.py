@@ -14,7 +14,7 @@ from scirgen.stages.release.settle.splits import Component, assign, split_of_dat
 
 @dataclass(frozen=True)
 class Grouping:
-    """Where every dataset went. ``group_of`` names its component, ``questions`` the near-duplicate groups (dataset ids)."""
+    """The split of every dataset. ``group_of`` names its component; ``questions`` are the near-duplicate groups (dataset ids)."""
 
     split_of: dict[str, str]
     group_of: dict[str, str]
@@ -26,14 +26,13 @@ class Grouping:
 def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequence[float], seed: int) -> Grouping:
     """Components over datasets, papers and near-duplicate questions, and their splits.
 
-    Published splits (``content.splits``) are kept as they are: they are someone else's decision; the leakage table
-    shows what that costs.
+    Published splits (``content.splits``) are not changed; the leakage table shows what they share.
 
     Args:
-        content: what to release.
-        repeated: sets of datasets that have a near-duplicate question in common.
+        content: the content of the release.
+        repeated: sets of ids of datasets that share a near-duplicate question.
         ratios: shares of rows of train, dev and test.
-        seed: orders the components.
+        seed: decides the order of the components.
     """
     rows = Counter(p.dataset_id for p in content.pairs())
     weights = rows or _queries_of(content)
@@ -58,7 +57,7 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
 
 
 def _queries_of(content: ReleaseContent) -> Counter[str]:
-    """Dataset -> queries of its papers: what splits are balanced by where a run made no questions."""
+    """Dataset -> number of queries of its papers, which balances the splits if a run made no questions."""
     of_paper = Counter(q.paper_id for q in content.run_queries.queries)
     return Counter({d: sum(of_paper[p] for p in papers) for d, papers in content.uses.items()})
 
@@ -124,7 +123,7 @@ def _notes(
 def connected(members: Sequence[str], groups: Iterable[Iterable[str]]) -> dict[str, str]:
     """Member -> the name of its connected component, which is the smallest id in it.
 
-    Written here because scipy, which has it, would make the base install half as large again.
+    It is written here, since scipy, which has it, would make the base install half as large again.
 
     Args:
         members: all dataset ids.

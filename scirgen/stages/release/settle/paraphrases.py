@@ -1,8 +1,8 @@
 """Finds paraphrased questions of a benchmark by sentence embeddings. `contamination` finds shared words.
 
-A row is contaminated when the cosine of its question and a benchmark's question is at or above a threshold, as in the embedding
-step of LMSYS's decontaminator (Yang et al. 2023, arXiv:2311.04850); their second step, a model that reads both, is left out.
-Answers are not compared: "Yes" and numbers are near to everything.
+A row is contaminated when the cosine of its question and a benchmark's question is at or above a threshold, as in the
+embedding step of LMSYS's decontaminator (Yang et al. 2023, arXiv:2311.04850); their second step, in which a model reads
+both, is left out. Answers are not compared, since short ones ("Yes", numbers) are similar to many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Paraphrases:
         similarity: least cosine that counts as the same question.
 
     Raises:
-        InputError: a file is missing or no question-answer set.
+        InputError: a file is missing, or is not a question-answer set.
         ConfigError, ModelAccessError, MissingExtraError: the model cannot be used.
     """
 
@@ -49,7 +49,7 @@ class Paraphrases:
         self._vectors = self._embedder.embed(self._questions)
 
     def find(self, pairs: Iterable[QAPair]) -> Iterator[tuple[QAPair, str, float]]:
-        """Contaminated pairs, each with why (the benchmark, its question) and the cosine, in the order given."""
+        """Contaminated pairs, each with the reason (the benchmark and its question) and the cosine, in the given order."""
         remaining = iter(pairs)
         while block := list(islice(remaining, _PAIRS)):
             yield from self._in_block(block)
@@ -66,7 +66,7 @@ class Paraphrases:
             values = cosines[np.arange(len(pairs)), found]
             better = values > best
             best[better], nearest[better] = values[better], found[better] + at
-        # Sums of float32 differ in the last digits between processors; a score of 1 should not fail by one of them.
+        # Sums of float32 differ in the last digits between processors, and equal questions must reach a threshold of 1.
         for i in np.flatnonzero(np.round(best, 4) >= round(self.similarity, 4)).tolist():
             cosine = round(float(best[i]), 4)
             reason = f"asks what {self._files[nearest[i]]} asks: {self._questions[nearest[i]]!r} (cosine {cosine:.3f})"
@@ -74,17 +74,18 @@ class Paraphrases:
 
 
 def describe(uri: str) -> str:
-    """The model as a card names it: a folder's last part and the hash of its files, or the id on the Hub."""
+    """The model's name for a card: a folder's last part with the hash of its files, or the id on the Hub."""
     name = model_of(uri)
     folder = Path(name).expanduser()
     return f"{folder.resolve().name} ({identity(name)[:15]})" if folder.is_dir() else name
 
 
 def model_fingerprint(uri: str, files: Sequence[Path]) -> str:
-    """What of the model enters the fingerprint; "" for none. Also sees to it that a run does not end where this begins.
+    """The model's part of the fingerprint; "" for none. It is checked before a run begins, so that the release cannot
+    fail because of it.
 
     Raises:
-        ConfigError: no benchmarks, a malformed name, or a folder that is not there.
+        ConfigError: no benchmarks, a malformed name, or a folder that does not exist.
         MissingExtraError: sentence-transformers is not installed.
     """
     if uri and not files:
@@ -96,10 +97,10 @@ def model_fingerprint(uri: str, files: Sequence[Path]) -> str:
 
 
 def usable_model(uri: str, setting: str) -> str:
-    """What of an embedding model enters a fingerprint; "" for none.
+    """The part of a fingerprint that identifies an embedding model; "" for none.
 
     Raises:
-        ConfigError: a malformed name, or a folder that is not there.
+        ConfigError: a malformed name, or a folder that does not exist.
         MissingExtraError: sentence-transformers is not installed.
     """
     if not uri:

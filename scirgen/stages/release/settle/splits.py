@@ -11,7 +11,8 @@ from scirgen.qa.release import SPLITS
 
 @dataclass(frozen=True)
 class Component:
-    """What stays together: ``rows`` questions about ``datasets``; ``stratum`` is kept at the same ratios in every split."""
+    """Datasets that must be in one split, with their number of questions (``rows``). Every split gets the same share of
+    each ``stratum``."""
 
     name: str
     datasets: tuple[str, ...]
@@ -22,8 +23,8 @@ class Component:
 def assign(components: Sequence[Component], ratios: Sequence[float], seed: int) -> dict[str, str]:
     """Component name -> split.
 
-    Within a stratum, components come in an order drawn by the seed; each goes to the split that lacks most of its share
-    among those it still fits into, or, fitting nowhere, to the one that lacks most rows. Then, if a split with a share
+    Within a stratum, the seed decides the order of components. Each goes to the split that lacks most of its share,
+    among those that have room for it, or if none has, to the split that lacks most rows. Then, if a split with a share
     got no rows and another can spare a component, it gets the smallest one.
     """
     total = sum(ratios)
@@ -50,7 +51,7 @@ def _assign_stratum(members: Sequence[Component], shares: Sequence[float], resul
             chosen = max(open_, key=lambda i: (target[i] - given[i], -i))
         given[chosen] += component.rows
         result[component.name] = SPLITS[chosen]
-    # Datasets without an accepted question are documents only; the split they are listed under is immaterial.
+    # Datasets without an accepted question are only documents, so their split does not matter.
     result.update((c.name, SPLITS[0]) for c in members if not c.rows)
 
 
