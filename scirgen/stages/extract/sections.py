@@ -61,7 +61,12 @@ def _tables(document: Document, label: SectionLabel) -> list[tuple[int, int]]:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a piece of text has enough words, and more letters than other signs, to be a sentence."""
+    """Whether a piece of text has enough words, and more letters than other signs, to be a sentence.
+
+    One with a sign that the PDF does not name is none: a number in it may have lost its minus.
+    """
+    if "\ufffd" in text:
+        return False
     chinese = len(re.findall(r"[一-鿿]", text))
     letters = sum(c.isalpha() for c in text)
     words = len(text.split())

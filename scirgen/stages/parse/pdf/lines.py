@@ -19,6 +19,9 @@ LIGATURES: Final = str.maketrans({
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]"
 )
+_UNKNOWN = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\ue000-\uf8ff\ufffd]")
+_BEFORE_A_NUMBER = frozenset("0123456789^ (=<>~≈≤≥±×,;–-")
+_EXPONENT = re.compile(r"[−–‒+-]?(?:\ufffd|\d)|[−–‒-]$")
 _BOLD = re.compile(
     r"bold|black|heavy|semibold|demi|[-.,]b(?:d|i|o)?$|cmbx|cmssbx|-bx|medi$|\.b(?:i)?$|sfbx|nimbus\w*-medi", re.I
 )
@@ -28,7 +31,7 @@ _SUBSETTED = re.compile(r"ff|fi|fl|ffi|ffl|[–—−\-°′’“”\d.,]{1,3}"
 _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
 _SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
-_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’'])\s*$")
+_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’']|\b(?:19|20)\d\d)\s*$")
 
 
 class Style(NamedTuple):
@@ -183,7 +186,10 @@ def with_scripts_inside(lines: list[Line]) -> list[Line]:
             ):
                 continue
             at = next((i for i, run in enumerate(line.runs) if run.x0 > piece.x0 + 0.5), len(line.runs))
-            line.runs[at:at] = [replace(run, raised=True) for run in piece.runs]
+            high = piece.middle < line.middle and at > 0
+            mark = "^" if high and _is_exponent(piece.text, piece.size, line.runs[at - 1]) else ""
+            first, *others = piece.runs
+            line.runs[at:at] = [replace(run, raised=True) for run in (replace(first, text=mark + first.text), *others)]
             line.settle()
             inside.add(id(piece))
             break
@@ -208,7 +214,7 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
     base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
     runs: list[Run] = []
     for span in spans:
-        text = _INVISIBLE.sub("", span["text"].translate(LIGATURES))
+        text = _INVISIBLE.sub("", _UNKNOWN.sub("\ufffd", span["text"].translate(LIGATURES)))
         if not text:
             continue
         raised = _raised(span, base, full)
@@ -220,9 +226,12 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         before = runs[-1].text if runs else ""
         if raised and _CITATION.match(text) and _CITED.search(before):
             continue
+        if raised and runs and _is_exponent(text, span["size"], runs[-1]):
+            text = f"^{text}"
         runs.append(Run(text, _run_style(span, text, runs), raised, span["bbox"][0]))
     if runs and ends_in_accent(runs[-1].text):
         runs[-1].text = composed(runs[-1].text)
+    _drop_unknown(runs)
     if _SPACED.fullmatch("".join(run.text for run in runs).strip()):
         for run in runs:
             run.text = _SPACE_WITHIN.sub("", run.text)
@@ -231,6 +240,27 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
     left, right = min(b[0] for b in solid), max(b[2] for b in solid)
     box = (round(left, 2), round(y0, 2), round(right, 2), round(y1, 2))
     return Line(page, box, runs, block) if runs else None
+
+
+def _is_exponent(text: str, size: float, base: Run) -> bool:
+    """Whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it is an index."""
+    return base.text[-1:].isdigit() and size < 0.9 * base.style.size and bool(_EXPONENT.match(text))
+
+
+def _drop_unknown(runs: Sequence[Run]) -> None:
+    """Leave out signs that the PDF does not name, but keep a mark for one before a digit: it may be a minus or a point."""
+    for index, run in enumerate(runs):
+        if "\ufffd" not in run.text:
+            continue
+        before = "".join(r.text for r in runs[:index])
+        after = "".join(r.text for r in runs[index + 1 :])
+        length = len(before)
+        whole = before + run.text + after
+        run.text = "".join(
+            c
+            for i, c in enumerate(run.text, length)
+            if c != "\ufffd" or (i and whole[i - 1] in _BEFORE_A_NUMBER and whole[i + 1 : i + 2].isdigit())
+        )
 
 
 def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:

@@ -17,10 +17,11 @@ from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
+from scirgen.stages.parse.pdf.signs import Signs, misread_signs
 from scirgen.stages.parse.pdf.tables import found_tables
 from scirgen.stages.parse.pdf.unreadable import is_right_to_left, is_unreadable
 
-LAYOUT_VERSION = 8
+LAYOUT_VERSION = 9
 _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
 _LEAST_CHARS = 10  # of a page with a text layer
@@ -71,7 +72,8 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
     """
     with _opened(path) as document:
         _check(document, options)
-        pages = [_page(document[number], options) for number in range(document.page_count)]
+        signs = misread_signs(document)
+        pages = [_page(document[number], options, signs=signs) for number in range(document.page_count)]
         if sum(_chars(page) for page in pages) < _LEAST_CHARS * max(1, len(pages)):
             raise _no_text(options)
         scans = sum(_chars(page) < _LEAST_CHARS and _is_picture(document[n]) for n, page in enumerate(pages))
@@ -121,9 +123,13 @@ def _check(document: Any, options: ParserOptions) -> None:
         )
 
 
-def _page(page: Any, options: ParserOptions, anew: bool = False) -> RawPage:
-    """A page's text; by OCR where it has none, or where it is to be read ``anew``."""
+def _page(page: Any, options: ParserOptions, anew: bool = False, signs: Signs | None = None) -> RawPage:
+    """A page's text; by OCR where it has none, or where it is to be read ``anew``. ``signs`` replace what fonts give for them."""
     text = page.get_text("dict", flags=_FLAGS, sort=False)
+    if signs:
+        for span in (s for b in text["blocks"] for line in b.get("lines", ()) for s in line["spans"]):
+            if span["font"] in signs:
+                span["text"] = span["text"].translate(signs[span["font"]])
     if options.ocr and (anew or not text["blocks"]) and shutil.which("tesseract"):
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)

@@ -1,0 +1,250 @@
+"""Reads mathematical signs by the shape of their glyphs where a font gives them other characters.
+
+Some publishers' fonts hold a minus under the code of "2", of "{" or of a control character, and say nothing of what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import pymupdf
+
+_MOST_GLYPHS: Final = 400
+_LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
+_LEAST_SHARE: Final = 0.4
+_RIGHT: Final = {
+    "−": "-‐‑‒–—―−_¯˗\u00ad─", "=": "=═", "+": "+", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽", "≥": "≥⩾",
+    "(": "(", ")": ")", "°": "°º˚",
+}  # fmt: skip
+_SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
+_BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
+
+Signs = dict[str, dict[int, str]]
+"""By font name, as PyMuPDF gives it: the characters that are other signs, for `str.translate`."""
+Point = tuple[float, float]
+Outline = tuple[tuple[Point, ...], bool]
+"""The corners of a closed curve, in parts of the type's size, and whether all of its sides are straight."""
+
+
+def misread_signs(document: Any) -> Signs:
+    """The signs that the document's fonts give as other characters."""
+    found: Signs = {}
+    seen: set[int] = set()
+    for page in document:
+        for xref, extension, kind, name, *_ in page.get_fonts(full=False):
+            if xref in seen or kind not in ("Type1", "TrueType", "MMType1") or extension == "n/a":
+                continue
+            seen.add(xref)
+            signs = _of_font(document, xref)
+            if signs:
+                found.setdefault(name.split("+", 1)[-1], {}).update(signs)
+    return found
+
+
+def _of_font(document: Any, xref: int) -> dict[int, str]:
+    buffer = document.extract_font(xref)[3]
+    if not 0 < len(buffer) <= _LARGEST_FONT:
+        return {}
+    codes = _codes(document, xref)
+    signs: dict[int, str] = {}
+    glyphs = 0
+    try:
+        mupdf = pymupdf.mupdf
+        font = mupdf.fz_new_font_from_buffer(None, mupdf.fz_new_buffer_from_copied_data(buffer), 0, 0)
+        for glyph in range(1, _MOST_GLYPHS):
+            name = mupdf.fz_get_glyph_name2(font, glyph)
+            if not name:
+                break
+            outlines = _outlines(font, glyph)
+            glyphs += bool(outlines)
+            sign = sign_of(outlines)
+            named = chr(mupdf.fz_unicode_from_glyph_name(name))
+            given = codes.get(name, named)
+            if sign and not {named, given} & set(_RIGHT[sign]) and given not in "\0\ufffd":
+                signs[ord(given)] = sign
+    except (RuntimeError, pymupdf.mupdf.FzErrorBase):
+        return {}  # the font is broken; its text stays as the PDF gives it
+    return signs if len(signs) >= _LEAST_SHARE * glyphs else {}  # else a font of letters, with an H like a plus
+
+
+def _codes(document: Any, xref: int) -> dict[str, str]:
+    """The character that PyMuPDF gives for each glyph name of the font's own encoding."""
+    kind, encoding = document.xref_get_key(xref, "Encoding")
+    if kind == "xref":
+        encoding = document.xref_object(int(encoding.split()[0]))
+    said = re.search(r"/Differences\s*\[(.*?)\]", encoding, re.S)
+    kind, to_unicode = document.xref_get_key(xref, "ToUnicode")
+    stream = document.xref_stream(int(to_unicode.split()[0])) if kind == "xref" else b""
+    single = "".join(_SINGLES.findall((stream or b"").decode("latin-1")))
+    unicode = {int(a, 16): chr(int(b, 16)) for a, b in _BY_CODE.findall(single)}
+    found: dict[str, str] = {}
+    code = 0
+    for token in re.findall(r"\d+|/[^\s/]+", said.group(1) if said else ""):
+        if token[0] == "/":
+            named = pymupdf.mupdf.fz_unicode_from_glyph_name(token[1:])
+            found[token[1:]] = unicode.get(code) or chr(code if named in (0, 0xFFFD) else named)
+            code += 1
+        else:
+            code = int(token)
+    return found
+
+
+class _Corners(pymupdf.mupdf.FzPathWalker2):  # type: ignore[misc]
+    """Collects the closed curves of a glyph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.curves: list[tuple[list[Point], list[bool]]] = []
+        for use in (
+            self.use_virtual_moveto,
+            self.use_virtual_lineto,
+            self.use_virtual_curveto,
+            self.use_virtual_closepath,
+        ):
+            use()
+        self.use_virtual_rectto()
+
+    def moveto(self, _: Any, x: float, y: float) -> None:
+        """Begin a curve."""
+        self.curves.append(([(x, y)], []))
+
+    def lineto(self, _: Any, x: float, y: float) -> None:
+        """Add a straight side."""
+        self.curves[-1][0].append((x, y))
+        self.curves[-1][1].append(True)
+
+    def curveto(self, _: Any, *at: float) -> None:
+        """Add a bent side, with the point in its middle."""
+        (x0, y0), (x1, y1, x2, y2, x3, y3) = self.curves[-1][0][-1], at
+        self.curves[-1][0].append(((x0 + 3 * x1 + 3 * x2 + x3) / 8, (y0 + 3 * y1 + 3 * y2 + y3) / 8))
+        self.curves[-1][0].append((x3, y3))
+        self.curves[-1][1].append(False)
+
+    def closepath(self, _: Any) -> None:
+        """Nothing: every curve of a glyph is closed."""
+
+    def rectto(self, _: Any, x0: float, y0: float, x1: float, y1: float) -> None:
+        """Add a rectangle."""
+        self.curves.append(([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], [True]))
+
+
+def _outlines(font: Any, glyph: int) -> list[Outline]:
+    mupdf = pymupdf.mupdf
+    path = mupdf.fz_outline_glyph(font, glyph, mupdf.FzMatrix(1, 0, 0, 1, 0, 0))
+    walker = _Corners()
+    if path.m_internal:
+        mupdf.fz_walk_path(path, walker, walker.m_internal)
+    return [(_distinct(points), all(straight)) for points, straight in walker.curves if straight]
+
+
+def _distinct(points: Iterable[Point]) -> tuple[Point, ...]:
+    """The points without repetitions of the one before, and without the last where it is the first."""
+    kept: list[Point] = []
+    for x, y in points:
+        if not kept or abs(kept[-1][0] - x) + abs(kept[-1][1] - y) > 0.004:
+            kept.append((x, y))
+    if len(kept) > 1 and abs(kept[0][0] - kept[-1][0]) + abs(kept[0][1] - kept[-1][1]) <= 0.004:
+        kept.pop()
+    return tuple(kept)
+
+
+def sign_of(outlines: Sequence[Outline]) -> str:
+    """The sign that a glyph of these outlines shows, or "" for any other glyph."""
+    if not 1 <= len(outlines) <= 3:
+        return ""
+    boxes = [_box(points) for points, _ in outlines]
+    if all(straight for _, straight in outlines):
+        return _straight_sign([points for points, _ in outlines], boxes)
+    if len(outlines) == 1 and not outlines[0][1]:
+        return _bracket(outlines[0][0], boxes[0])
+    if len(outlines) == 2 and not any(straight for _, straight in outlines):
+        return _ring(boxes)
+    return ""
+
+
+def _straight_sign(shapes: Sequence[Sequence[Point]], boxes: Sequence[tuple[float, float, float, float]]) -> str:
+    bars = [i for i in range(len(shapes)) if _is_bar(shapes[i], boxes[i])]
+    rest = [i for i in range(len(shapes)) if i not in bars]
+    if not rest:
+        low, high = boxes[min(bars, key=lambda i: boxes[i][1])], boxes[max(bars, key=lambda i: boxes[i][1])]
+        if len(bars) == 1:
+            return "−" if 0.1 < (low[1] + low[3]) / 2 < 0.55 and low[2] - low[0] > 0.4 else ""
+        level = abs(low[0] - high[0]) < 0.03 and abs(low[2] - high[2]) < 0.03
+        return "=" if len(bars) == 2 and level and low[1] > 0.05 and high[3] < 0.65 else ""
+    if len(rest) != 1:
+        return ""
+    shape, box = shapes[rest[0]], boxes[rest[0]]
+    sign = _cross(shape, box) or _angle(shape, box)
+    if not bars:
+        return sign
+    below = len(bars) == 1 and boxes[bars[0]][3] <= box[1] + 0.08
+    return {"+": "±", "<": "≤", ">": "≥"}.get(sign, "") if below else ""
+
+
+def _is_bar(shape: Sequence[Point], box: tuple[float, float, float, float]) -> bool:
+    x0, y0, x1, y1 = box
+    corners = len(shape) == 4 and all(min(abs(x - x0), abs(x - x1)) < 0.01 for x, _ in shape)
+    return corners and all(min(abs(y - y0), abs(y - y1)) < 0.01 for _, y in shape) and x1 - x0 > 4 * (y1 - y0)
+
+
+def _cross(shape: Sequence[Point], box: tuple[float, float, float, float]) -> str:
+    """Twelve corners around a centre: a plus where its sides are level or upright, a multiplication sign where none is."""
+    x0, y0, x1, y1 = box
+    width, height = x1 - x0, y1 - y0
+    if len(shape) != 12 or not 0.8 < width / max(height, 0.01) < 1.25 or width < 0.3:
+        return ""
+    sides = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(shape, [*shape[1:], shape[0]], strict=True)]
+    level = sum(min(abs(dx), abs(dy)) < 0.01 for dx, dy in sides)
+    symmetric = (
+        abs(sum(x for x, _ in shape) / 12 - (x0 + x1) / 2) < 0.03
+        and abs(sum(y for _, y in shape) / 12 - (y0 + y1) / 2) < 0.03
+    )
+    corner = any(min(abs(x - x0), abs(x - x1)) < 0.01 and min(abs(y - y0), abs(y - y1)) < 0.01 for x, y in shape)
+    if not symmetric or y0 < -0.2 or y1 > 0.75:
+        return ""
+    return "+" if level == 12 and not corner else "×" if level <= 4 else ""
+
+
+def _angle(shape: Sequence[Point], box: tuple[float, float, float, float]) -> str:
+    """A sign like < or >: its point is in the middle of one side, its ends at the corners of the other."""
+    x0, y0, x1, y1 = box
+    if not 5 <= len(shape) <= 8 or x1 - x0 < 0.4 or not 0.7 < (x1 - x0) / max(y1 - y0, 0.01) < 2.2:
+        return ""
+    middle = (y0 + y1) / 2
+    for sign, point, ends in (("<", x0, x1), (">", x1, x0)):
+        tips = [y for x, y in shape if abs(x - point) < 0.02]
+        corners = [y for x, y in shape if abs(x - ends) < 0.02]
+        inside = tips and all(abs(y - middle) < 0.12 * (y1 - y0) + 0.02 for y in tips)
+        if inside and corners and max(corners) > y1 - 0.02 and min(corners) < y0 + 0.02:
+            return sign
+    return ""
+
+
+def _bracket(points: Sequence[Point], box: tuple[float, float, float, float]) -> str:
+    """A round bracket: narrow, as high as the line, its ends on one side and its middle on the other."""
+    x0, y0, x1, y1 = box
+    if x1 - x0 > 0.45 * (y1 - y0) or y1 - y0 < 0.7 or y0 > -0.05 or len(points) > 14:
+        return ""
+    ends = [x for x, y in points if y > y1 - 0.03 or y < y0 + 0.03]
+    middle = [x for x, y in points if abs(y - (y0 + y1) / 2) < 0.15 * (y1 - y0)]
+    if not middle or len(ends) < 2:
+        return ""
+    third = (x1 - x0) / 3
+    if min(ends) > x1 - third and min(middle) < x0 + third and max(middle) < x1 - third:
+        return "("
+    return ")" if max(ends) < x0 + third and max(middle) > x1 - third and min(middle) > x0 + third else ""
+
+
+def _ring(boxes: Sequence[tuple[float, float, float, float]]) -> str:
+    """A degree sign: a small ring in the upper half of the line."""
+    (a0, b0, a1, b1), (c0, d0, c1, d1) = sorted(boxes, key=lambda b: b[0])
+    round_ = 0.85 < (a1 - a0) / max(b1 - b0, 0.01) < 1.15 and 0.2 < a1 - a0 < 0.5
+    within = a0 < c0 and c1 < a1 and b0 < d0 and d1 < b1
+    return "°" if round_ and within and b0 > 0.3 else ""
+
+
+def _box(points: Sequence[Point]) -> tuple[float, float, float, float]:
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return min(xs), min(ys), max(xs), max(ys)
