@@ -13,7 +13,7 @@ from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedPaper
 from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references
 from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
-from scirgen.stages.parse.pdf.front import Front, read_front, strip_label
+from scirgen.stages.parse.pdf.front import Front, read_front, strip_label, strip_title_label
 from scirgen.stages.parse.pdf.furniture import without_furniture
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.mark import mark_headings
@@ -75,7 +75,7 @@ def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) ->
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []
     result = blocks(found, vocabulary)
     return ParsedPaper(
-        title=clean(next((b.text for b in result if b.kind is BlockKind.TITLE), front.title)),
+        title=strip_title_label(clean(next((b.text for b in result if b.kind is BlockKind.TITLE), front.title))),
         abstract=strip_label(" ".join(b.text for b in abstract)).strip(),
         language=layout.language,
         pages=layout.pages,

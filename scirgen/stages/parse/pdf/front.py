@@ -32,6 +32,12 @@ _PARTS = re.compile(
 _COPYRIGHT = re.compile(
     r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
 )
+_COVER = re.compile(
+    r"unedited manuscript|^accepted manuscript|^journal pre-?proof|^author'?s? accepted manuscript|^to cite this version|\bhal is a multi-?disciplinary"
+    r"|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version|^downloaded from|^pour citer cet article",
+    re.I,
+)
+_TITLE_LABEL = re.compile(r"^(?:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*", re.I)
 _OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
 
 
@@ -46,17 +52,40 @@ class Front:
 
 
 def read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
-    """Find title and abstract among the first two pages' groups and set the kinds of what precedes the body."""
+    """Find title and abstract among the first two pages' groups and set the kinds of what precedes the body.
+
+    A publisher's or a repository's cover page before them is none of the two.
+    """
+    cover = _cover(groups)
+    for group in groups[:cover]:
+        group.kind = BlockKind.OTHER
+    paper = groups[cover:]
+    front = _read_front(paper, body, known_title, language)
+    groups[cover:] = paper
+    front.body_start += cover
+    return front
+
+
+def _cover(groups: Sequence[Group]) -> int:
+    """How many groups stand on a cover page: one that says so, without an abstract or an introduction of its own."""
+    first = [g for g in groups if g.page == groups[0].page] if groups else []
+    if len(first) == len(groups) or not any(_COVER.search(g.text) for g in first):
+        return 0
+    own = any(kind_of_heading(g.text) in ("abstract", "main") or _RUN_IN.match(g.text) for g in first)
+    return 0 if own else len(first)
+
+
+def _read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
     front = Front()
-    head = [i for i, g in enumerate(groups) if g.page <= 2]
+    head = [i for i, g in enumerate(groups) if g.page <= groups[0].page + 1] if groups else []
     if not head:
         return front
     title = _title(groups, head, body, known_title)
     if title is not None:
         title = _with_its_other_lines(groups, title)
-        head = [i for i, g in enumerate(groups) if g.page <= 2]
+        head = [i for i, g in enumerate(groups) if g.page <= groups[0].page + 1]
         groups[title].kind = BlockKind.TITLE
-        front.title = groups[title].text
+        front.title = strip_title_label(groups[title].text)
     labelled = _labelled(groups, head)
     intro = next((i for i in head if kind_of_heading(groups[i].text) == "main" and i > (title or 0)), None)
     if labelled:
@@ -84,7 +113,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
     wanted = plain(known)
     if len(wanted) > 15:
         for i in first:
-            if fuzz.ratio(plain(groups[i].text), wanted) > 85:
+            if fuzz.ratio(plain(strip_title_label(groups[i].text)), wanted) > 85:
                 return i
     usable = [
         i
@@ -342,6 +371,11 @@ def _is_running_title(group: Group, title: str) -> bool:
     """Whether a line at the top of a page is the paper's title."""
     top = group.kind is BlockKind.PARAGRAPH and len(group.lines) == 1 and group.lines[0].y1 < 90
     return top and len(title) > 15 and fuzz.ratio(plain(group.text), plain(title)) > 92
+
+
+def strip_title_label(text: str) -> str:
+    """A title without the word "Title" that manuscripts put before it."""
+    return _TITLE_LABEL.sub("", text)
 
 
 def strip_label(text: str) -> str:

@@ -111,13 +111,14 @@ CAPTION: Final = re.compile(
 
 
 _LONGEST_NAME: Final = 200
+_LENGTH: Final = re.compile(r"\s*\(\d{1,4}(?: words?)?\)\s*:?$", re.I)  # "Abstract (250 words)"
 
 
 def kind_of_heading(text: str) -> str:
     """``abstract``, ``other_abstract``, ``keywords``, ``references``, ``main``, ``back`` or "" for a heading's text."""
     if len(text) > _LONGEST_NAME:
         return ""
-    name = plain(text)
+    name = plain(_LENGTH.sub("", text))
     if name in ABSTRACT:
         return "abstract"
     if name in OTHER_ABSTRACTS:

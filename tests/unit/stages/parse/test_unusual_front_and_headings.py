@@ -112,3 +112,59 @@ def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> N
     parts = "".join(f"<p style='font-size:9pt'><b>{p}:</b> {PROSE * 3}</p>" for p in ("Aim", "Methods", "Results"))
     document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1><p>Ann Author</p>{parts}{sections()}")
     assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9
+
+
+def test_lines_of_a_type_used_for_nothing_else_are_headings(tmp_path: Path) -> None:
+    medium = "".join(f"<p style='font-family:sans-serif'>{lead[:-1]}</p><p>{PROSE * 3}</p>" for lead in LEADS)
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', medium)}"))
+    assert [text for _, text in found if f"{text}." in LEADS] == [lead[:-1] for lead in LEADS]
+
+
+def test_roles_below_author_contributions_are_not_headings(tmp_path: Path) -> None:
+    roles = "".join(
+        f"<p><b>{role}:</b> Ann Author, Bo Bauer, Cy Chen. {PROSE}</p>"
+        for role in ("Review", "Data", "Writing", "Funds")
+    )
+    made = f"<h1>Snow of the upper valley</h1>{sections()}<h2>Author contributions</h2>{roles}"
+    assert headings(set_html(tmp_path / "p.pdf", made))[-1] == (1, "Author contributions")
+
+
+def test_references_in_the_bodys_own_type_are_a_heading(tmp_path: Path) -> None:
+    entries = "".join(f"<p>[{i}] A. Author and B. Bauer, Snow and rivers, J. Snow, 200{i}.</p>" for i in range(1, 8))
+    document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections()}<p>REFERENCES</p>{entries}")
+    assert headings(document)[-1] == (1, "REFERENCES")
+    assert sum(b.kind is BlockKind.REFERENCE for b in document.blocks) == 7
+
+
+def test_numbered_slanted_run_in_up_to_a_colon_is_a_heading(tmp_path: Path) -> None:
+    item = f"<p><i>1) Snow pits and gauges:</i> {PROSE * 3}</p>"
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', item)}"))
+    assert "1) Snow pits and gauges:" in [text for _, text in found]
+
+
+def test_the_outermost_headings_have_level_one_whatever_their_numbers() -> None:
+    from scirgen.stages.parse.pdf.headings.candidates import Candidate
+    from scirgen.stages.parse.pdf.headings.levels import set_levels
+    from scirgen.stages.parse.pdf.headings.numbering import Number
+    from scirgen.stages.parse.pdf.lines import Line, Style
+    from scirgen.stages.parse.pdf.paragraphs import Group
+
+    made = []
+    for index, values in enumerate([(1, 1), (2, 1), (2, 1, 1), (3, 1)]):
+        style = Style("Serif", 14.0 - 2 * len(values), True, False)
+        group = Group([Line(1, (0, 0, 1, 1), [], 0)], 0, 0, 1)
+        made.append(Candidate(index, group, "Snow", style, 1.0, number=Number("arabic", values, 3)))
+    set_levels(made)
+    assert [c.level for c in made] == [1, 1, 2, 1]
+
+
+def test_cover_page_is_neither_title_nor_abstract(tmp_path: Path) -> None:
+    notice = (
+        "This is a PDF file of an unedited manuscript that has been accepted for publication. It will be copyedited. "
+        * 4
+    )
+    cover = f"<h1>Accepted Manuscript</h1><p>Snow of the upper valley</p><p>{notice}</p>"
+    paper = f"<h1>Title: Snow of the upper valley</h1><p>Ann Author</p><h2>Abstract (250 words)</h2><p>{PROSE * 5}</p>{sections()}"
+    document = set_html(tmp_path / "p.pdf", f"{cover}<div style='page-break-before:always'>{paper}</div>")
+    assert document.title == "Snow of the upper valley"
+    assert document.abstract == (PROSE * 5).strip()

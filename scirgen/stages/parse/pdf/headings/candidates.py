@@ -118,7 +118,8 @@ def _lead(index: int, group: Group, body: Style) -> Candidate | None:
         return None
     if sum(c.isalpha() for c in text) < 0.5 * len(text.replace(" ", "")) or len(text.split()) > 18:
         return None
-    if style.size < body.size - 0.6 and kind_of_heading(text) != "back":  # notes; back matter may be set small
+    bold = style.bold and not body.bold and group.style.size >= body.size - 0.6
+    if style.size < body.size - 0.6 and not bold and kind_of_heading(text) != "back":  # notes; back matter may be small
         return None
     ended = text[-1] in _LEAD_END or rest[0] in _LEAD_END
     length = len(text) + (1 if text[-1] not in _LEAD_END and rest[0] in _LEAD_END else 0)
@@ -140,7 +141,10 @@ def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
 
 
 def _set_off(style: Style, body: Style, least: float) -> bool:
-    if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < least - 0.6:
+    least = (
+        0.85 * least if style.bold and style.font != body.font else least - 0.6
+    )  # a sans serif looks larger than it is
+    if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < least:
         return False
     return style.bold != body.bold or (style.italic and not body.italic) or style.font != body.font
 

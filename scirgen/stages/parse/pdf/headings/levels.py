@@ -41,8 +41,9 @@ def set_levels(accepted: Sequence[Candidate]) -> None:
         elif c.level == 1 and main >= 3 and not c.name and c.index < last_numbered:
             c.level = above + 1  # where the main headings are numbered, one without a number between them stands below
     _level_run_ins(accepted, known)
+    least = min((c.level for c in accepted), default=1)  # "1.1 Introduction", "2.1 Methods": nothing stands above them
     for c in accepted:
-        c.level = max(1, min(c.level, _DEEPEST))
+        c.level = max(1, min(c.level - least + 1, _DEEPEST))
 
 
 def _scheme_levels(accepted: Sequence[Candidate]) -> dict[str, int]:

@@ -7,7 +7,7 @@ The classifier has seen few papers with headings in the body's own size ("II. ME
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,12 +18,17 @@ from scirgen.stages.parse.pdf.paragraphs import Group
 
 _SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
 _LEAST_SCORE: Final = 0.1
+_LEAST_ALIKE: Final = 3
 _LONGEST: Final = 160
 _STATEMENT: Final = re.compile(
     r"^(?:theorem|lemma|proposition|corollary|definition|remark|example|proof|conjecture|axiom|claim|assumption|exercise|note|hypothesis"
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
     re.I,
 )
+
+_ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
+_SUPPLEMENT: Final = re.compile(r"^S\d{1,2}[ .](?:fig|table|text|file|data|appendix|video|movie|dataset)\b", re.I)
+_YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
 
 
 def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
@@ -32,13 +37,32 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
         apart = [c for c in members if _set_apart(c, body)]
         if len(apart) >= 0.7 * len(members):
             _accept(apart, sum(_above_prose(c, groups) for c in apart), threshold)
-    for members in _run_ins(found, body):
+    behind = _behind_the_paper(found, threshold)
+    for members in _run_ins([c for c in found if c.index not in behind], body):
         titles = [c for c in members if _is_title(c, groups, body)]
         _accept(titles, len(titles) if len(titles) >= 0.7 * len(members) else 0, threshold)
     for c in found:
-        if c.run_in and c.ended and c.name == "back":  # "Author contributions. AB planned ..."
+        role = c.index in behind and c.run_in and not c.name and not c.numbers  # "Conceptualization: AB, CD"
+        if role or _SUPPLEMENT.match(c.text):
+            c.score = 0.0
+    for c in found:
+        back = c.run_in and c.ended and c.name == "back"  # "Author contributions. AB planned ..."
+        if back or _is_numbered_run_in(c, body) or _opens_references(c, groups):
             c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold)
+    _accept_reserved(found, groups, body, threshold)
+
+
+def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
+    """Indices of what stands below back matter or references, such as the roles below "Author contributions"."""
+    behind: set[int] = set()
+    inside = False
+    for c in found:
+        if not c.run_in and (c.score >= threshold or c.name in ("back", "references")):
+            inside = c.name in ("back", "references")
+        elif inside:
+            behind.add(c.index)
+    return behind
 
 
 def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -51,16 +75,22 @@ def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
-    """Beginnings of long paragraphs in one type: at least three with letters or numbers like 4.1, or five bold ones that end in a stop."""
+    """Beginnings of long paragraphs in one type: at least three with letters or numbers like 4.1, or that many bold ones.
+
+    A bold one ends in a stop, or the text behind it begins as a sentence.
+    """
     series: dict[tuple[object, bool], list[Candidate]] = defaultdict(list)
     for c in found:
         lettered = c.number is not None and (
             c.number.scheme == "lower" or (c.number.scheme == "arabic" and c.number.depth > 1)
         )
-        bold = c.style.bold and not body.bold and c.ended and c.text[:1].isupper()
+        apart = c.ended or c.group.text[len(c.text) :].lstrip()[:1].isupper()
+        bold = c.style.bold and not body.bold and apart and c.text[:1].isupper()
         if c.run_in and c.group.kind is BlockKind.PARAGRAPH and (lettered or bold):
             series[(c.key, lettered)].append(c)
-    return [members for (_, lettered), members in series.items() if len(members) >= (3 if lettered else 5)]
+    return [
+        members for members in series.values() if len({c.text for c in members}) >= max(_LEAST_ALIKE, len(members) / 2)
+    ]
 
 
 def _accept(titles: Sequence[Candidate], above_prose: int, threshold: float) -> None:
@@ -78,10 +108,50 @@ def _accept_alike(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
             alike[c.key[1:5]].append(c)
     for members in alike.values():
         sure = sum(c.score >= threshold for c in members)
-        if sure >= 3 and sure >= 0.6 * len(members):
+        if sure >= 2 and sure >= 0.6 * len(members):
             for c in members:
                 if c.score >= _LEAST_SCORE and _is_title(c, groups, body):
                     c.score = max(c.score, threshold)
+
+
+def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+    """Accept the lines of a type that the paper uses for nothing but short lines above prose, such as a medium weight."""
+    printed: Counter[Style] = Counter()
+    for group in groups:
+        for line in group.lines:
+            for run in line.runs:
+                printed[run.style] += len(run.text.strip())
+    types: dict[Style, list[Candidate]] = defaultdict(list)
+    for c in found:
+        if not c.run_in and c.share > 0.9 and c.group.kind is BlockKind.PARAGRAPH:
+            types[c.style].append(c)
+    for style, members in types.items():
+        other = style.font != body.font or (style.bold, style.italic) != (body.bold, body.italic)
+        titles = [c for c in members if c.text[:1].isupper() and _is_brief(c) and _above_prose(c, groups)]
+        alone = sum(len(c.text) for c in titles) > 0.8 * printed[style]
+        if other and alone and style.size >= body.size - 0.3 and len({c.text for c in titles}) >= _LEAST_ALIKE:
+            for c in titles:
+                c.score = max(c.score, threshold)
+
+
+def _is_numbered_run_in(c: Candidate, body: Style) -> bool:
+    """Whether a paragraph or item begins like "1) Experiments and results: From ...", slanted or bold up to the colon."""
+    set_off = c.style.italic != body.italic or c.style.bold != body.bold
+    numbered = bool(c.numbers) and c.numbers[0].scheme in ("paren", "lower", "arabic")
+    words = len(c.text.split())
+    long = len(c.group.text) - len(c.text) > 100
+    return c.run_in and c.ended and numbered and set_off and 2 <= words <= 12 and long and not c.name
+
+
+def _opens_references(c: Candidate, groups: Sequence[Group]) -> bool:
+    """Whether a line that says "References" stands above entries, in whatever type it is set."""
+    following = groups[c.index + 1 : c.index + 4]
+    entries = sum(bool(_ENTRY.match(g.text) and _YEAR.search(g.text)) for g in following)
+    return c.name == "references" and not c.run_in and entries >= min(2, len(following)) > 0
+
+
+def _is_brief(c: Candidate) -> bool:
+    return c.text[-1:] not in ".;,:。；，：！" and len(c.text.split()) <= 14
 
 
 def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
