@@ -1,8 +1,8 @@
 """What the filter's default rejects of ScIRGen-Geo's released pairs, written out so that a person can judge the rejections.
 
-Draws pairs of the dev split at random. The first ``--scored`` pass through the gates and the scores, as many more as ``--gated`` says through the
-gates alone, which cost little. These pairs have no spans: the passages that share most with question and answer stand in for the evidence.
-``--read`` writes pairs rejected for want of support and as many kept ones, in mixed order, without the verdicts.
+Draws pairs of a split at random. They have no spans, as in a foreign set of pairs. With ``--passages`` those that share most with question and answer
+stand in for the evidence; then ``--scored`` says how many pairs pass through the scores, too. Answers swapped within dataset and type are
+judged in the same way. ``--read`` writes pairs rejected for want of support and as many kept ones, in mixed order, without the verdicts.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import asyncio
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.faithfulness_pairs import opened
 from benchmarks.geo_pairs import Entry, Pair, entries
+from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, QAPair, Span
 from scirgen.qa.qafiles import type_key
 from scirgen.stages.base import StageContext
@@ -32,49 +34,88 @@ JUDGED = ("not_supported", "ensemble", "contrast")
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness_geo", description=__doc__)
-    parser.add_argument("--scored", type=int, default=200, help="pairs that all of the filter judges (4 s each)")
-    parser.add_argument("--gated", type=int, default=1000, help="pairs that the gates judge, these among them")
+    parser.add_argument("--split", default="dev", choices=("train", "dev"))
+    parser.add_argument("--pairs", type=int, default=1000, help="how many are drawn")
+    parser.add_argument("--swapped", type=int, default=1000, help="of how many a swapped answer is judged too")
+    parser.add_argument(
+        "--half", choices=("a", "b"), help="of the datasets: rules were chosen on a of train; default: all"
+    )
     parser.add_argument("--rejected", type=int, default=50, help="how many rejected pairs --read writes at most")
-    parser.add_argument("--whole", action="store_true", help="judge against the whole context, not the passages found")
+    parser.add_argument("--passages", action="store_true", help="judge against the passages found as evidence")
+    parser.add_argument("--scored", type=int, default=200, help="with --passages: pairs that are scored (4 s each)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, required=True, help="every pair that was drawn, with its verdict")
     parser.add_argument("--read", type=Path, help="as many rejected and kept pairs, in mixed order, without verdicts")
     arguments = parser.parse_args()
-    found = asyncio.run(run(arguments))
+    found, swapped = asyncio.run(run(arguments))
     arguments.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(Counter(row["by"] for row in found[: arguments.scored]), Counter(row["by"] for row in found))
+    print(len(found), "released:", Counter(row["by"] for row in found))
+    print(len(swapped), "swapped:", Counter(row["by"] for row in swapped))
     if arguments.read:
-        judged = sorted(
-            (r for r in found if r["by"] in JUDGED), key=lambda r: (r["by"] == "not_supported", r["number"])
-        )
-        chosen = judged[: arguments.rejected]
+        chosen = [r for r in found if r["by"] in JUDGED][: arguments.rejected]
         chosen += [r for r in found if r["by"] == "kept"][: len(chosen)]
         random.Random(arguments.seed).shuffle(chosen)
-        shown = [f"## {r['number']}\n\n{r['text']}\n\nQ: {r['question']}\n\nA: {r['answer']}\n" for r in chosen]
+        texts = {e.id: e for e in entries(arguments.split)}
+        shown = [_shown(row, texts[row["dataset"]]) for row in chosen]
         arguments.read.write_text("\n".join(shown), encoding="utf-8")
 
 
-async def run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    drawn = [(entry, pair) for entry in entries("dev") for pair in entry.pairs]
+def _shown(row: dict[str, Any], entry: Entry) -> str:
+    """The row for a reader: what the dataset says about it, then question and answer."""
+    pair = QAPair(
+        id="0", dataset_id=entry.id, question=row["question"], answer=row["answer"], question_type=row["type"]
+    )
+    return f"## {row['number']}\n\n{_found(entry, pair)}\n\nQ: {row['question']}\n\nA: {row['answer']}\n"
+
+
+async def run(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Verdicts on the pairs that were drawn, and on the same questions with the answer to another one of the dataset and type."""
+    chosen = (e for e in entries(arguments.split) if arguments.half in (None, _half(e)))
+    drawn = [(entry, pair) for entry in chosen for pair in entry.pairs]
     random.Random(arguments.seed).shuffle(drawn)
+    found, swapped = [], []
     async with opened("bundled:smollm2-135m", ":memory:", writer=False) as ctx:
-        return [
-            {"number": n, **await judged(entry, pair, ctx, score=n < arguments.scored, whole=arguments.whole)}
-            for n, (entry, pair) in enumerate(drawn[: arguments.gated])
-        ]
+        for n, (entry, pair) in enumerate(drawn[: arguments.pairs]):
+            score = not arguments.passages or n < arguments.scored
+            others = _others(entry, pair) if n < arguments.swapped else []
+            for answers, into in (((pair.answer,), found), (others[:1], swapped)):
+                for answer in answers:
+                    row = await judged(
+                        entry, replace(pair, answer=answer), ctx, score=score, passages=arguments.passages
+                    )
+                    into.append({"number": n, **row})
+    return found, swapped
 
 
-async def judged(entry: Entry, pair: Pair, ctx: StageContext, *, score: bool, whole: bool) -> dict[str, Any]:
+def _found(entry: Entry, pair: QAPair) -> str:
+    """The passages of a dataset's text that share most with a pair."""
+    return evidence_window(pair, Material(None, (), entry.context)).text
+
+
+def _half(entry: Entry) -> str:
+    return "a" if int(digest("half", entry.id)[:4], 16) % 2 else "b"
+
+
+def _others(entry: Entry, pair: Pair) -> list[str]:
+    """Answers to other questions of the dataset and type, in an order that says nothing; none for yes and no."""
+    answers = {p.answer for p in entry.pairs if p.kind == pair.kind and p.answer.lower() != pair.answer.lower()}
+    if type_key(pair.kind) == "verification":
+        return []
+    return sorted(answers, key=lambda a: digest("swap", pair.question, a))
+
+
+async def judged(entry: Entry, pair: Pair, ctx: StageContext, *, score: bool, passages: bool) -> dict[str, Any]:
     """The pair with what rejected it (``by``); "kept", or "not scored" where only the gates judged it."""
     kind = type_key(pair.kind)
     bare = QAPair(id="0", dataset_id=entry.id, question=pair.question, answer=pair.answer, question_type=kind)
-    text = evidence_window(bare, Material(None, (), entry.context)).text
+    text = _found(entry, bare) if passages else entry.context
     span = Span(document_id=entry.id, start=0, end=len(text), text=text)
-    candidate = bare if whole else bare.model_copy(update={"evidence": (span,)})
-    material = Material(Dataset(id=entry.id, title=entry.title), (), entry.context, {entry.id: text})
-    row = {"dataset": entry.id, "type": kind, "question": pair.question, "answer": pair.answer, "text": text}
+    candidate = bare.model_copy(update={"evidence": (span,)}) if passages else bare
+    dataset = Dataset(id=entry.id, title=entry.title or "untitled")
+    material = Material(dataset, (), entry.context, {entry.id: text})
+    row = {"dataset": entry.id, "type": kind, "question": pair.question, "answer": pair.answer}
     gates = [
-        g for g in select_gates(ctx.config, ctx.registry) if not whole or not {"evidence", "sources"} & set(g.needs)
+        g for g in select_gates(ctx.config, ctx.registry) if passages or not {"evidence", "sources"} & set(g.needs)
     ]
     for gate in gates:
         (verdict,) = await gate.check([candidate], material, ctx)

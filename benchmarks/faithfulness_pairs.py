@@ -153,7 +153,8 @@ async def _contrast(answers: Sequence[Row], ctx: StageContext) -> list[bool]:
 
 
 def _gate(answers: Sequence[Row], ctx: StageContext) -> list[bool]:
-    return [not NotSupportedGate().judge(r.pair, _material(r), ctx).accept for r in answers]
+    # The scorer is measured on the evidence alone, so that the cache holds; the gate sees what the dataset says elsewhere, as in a run.
+    return [not NotSupportedGate().judge(r.pair, Material(None, (), r.context), ctx).accept for r in answers]
 
 
 def _falls(score: Score | Exception) -> bool:

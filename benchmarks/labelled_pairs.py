@@ -32,12 +32,14 @@ class Row:
         part: "strong", "hand" (fitted on), or "held" (never fitted on, nor looked at when rules were chosen).
         fold: what is left out together: a dataset, or a piece of evidence.
         made: one of `TRUE`, or how the answer was made false.
+        context: what the dataset's texts say; for pairs by hand the evidence of all questions about the same source.
     """
 
     pair: QAPair
     part: str
     fold: str
     made: str
+    context: str
 
     @property
     def faithful(self) -> bool:
@@ -55,16 +57,27 @@ def rows() -> list[Row]:
 
 def by_hand(path: Path) -> Iterator[Row]:
     """Answers to pieces of evidence; all questions to one piece are one fold."""
-    for one in _lines(path):
+    every = list(_lines(path))
+    said: dict[str, dict[str, None]] = {}
+    for one in every:
+        said.setdefault(_source(one), {}).update(dict.fromkeys(one["evidence"]))
+    for one in every:
         part = "held" if one["part"] == "held" else "hand"
         for made, answer in one["answers"].items():
-            yield Row(_pair(one, one["id"], one["type"], answer, one["id"][:3]), part, one["id"][:3], made)
+            pair = _pair(one, one["id"], one["type"], answer, one["id"][:3])
+            yield Row(pair, part, one["id"][:3], made, "\n".join(said[_source(one)]))
+
+
+def _source(one: dict[str, Any]) -> str:
+    return str(one["source"]).partition(":")[0]
 
 
 def by_strong_writer(folder: Path) -> Iterator[Row]:
     """The written pairs and their corruptions, the subtle ones, then swaps and digits made of the true ones."""
     strong = list(_lines(folder / "strong-dev.jsonl"))
+    contexts = json.loads((folder / "contexts.json").read_text(encoding="utf-8"))
     datasets = {one["id"]: one["dataset"] for one in strong}
+    stood = {one["id"]: contexts[one["context_id"]] for one in strong}
     for one in strong:
         made = one["made"] if (one["label"] == "faithful") == (one["made"] == "written") else ""
         if made:
@@ -73,17 +86,25 @@ def by_strong_writer(folder: Path) -> Iterator[Row]:
                 "strong",
                 one["dataset"],
                 made,
+                stood[one["id"]],
             )
     for one in _lines(folder / "subtle-dev.jsonl"):
         dataset = datasets[one["of"]]
-        yield Row(_pair(one, one["id"], one["question_type"], one["answer"], dataset), "strong", dataset, "subtle")
+        yield Row(
+            _pair(one, one["id"], one["question_type"], one["answer"], dataset),
+            "strong",
+            dataset,
+            "subtle",
+            stood[one["of"]],
+        )
     true = [one for one in strong if one["made"] == "written" and one["label"] == "faithful"]
     told = [(one["dataset"], one["question_type"], one["answer"], "\n".join(one["evidence"])) for one in true]
     for at, made, answer in of_pairs(told):
         if at >= MADE_OF or at % SAMPLED[made]:
             continue
         one = true[at]
-        yield Row(_pair(one, one["id"], one["question_type"], answer, one["dataset"]), "strong", one["dataset"], made)
+        pair = _pair(one, one["id"], one["question_type"], answer, one["dataset"])
+        yield Row(pair, "strong", one["dataset"], made, stood[one["id"]])
 
 
 def rivals(answers: list[Row]) -> Iterator[tuple[Row, str]]:

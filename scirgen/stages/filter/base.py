@@ -121,7 +121,8 @@ class Faithfulness(Protocol):
     A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
     both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it
     (else `usual_threshold` decides); and ``only_passed = True`` where it costs so much that, with
-    ``combine: all``, it is asked only about pairs that passed the scorers before it. Pairs carry the scores of the scorers before it. A method
+    ``combine: all``, it is asked only about pairs that passed the scorers before it; and ``only_cited = True`` where its threshold was fitted on
+    cited evidence, so that without one of the user's it abstains on pairs that cite none. Pairs carry the scores of the scorers before it. A method
     ``check(ctx)`` may raise `ConfigError` for models that do not suit it, before anything is judged.
 
     Attributes:

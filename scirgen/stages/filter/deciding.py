@@ -56,16 +56,22 @@ async def score_all(
 ) -> dict[str, tuple[QAPair, Exception | None]]:
     """Run the scorers one after another; each pair with its scores, or with the error that left it without one.
 
-    A scorer with ``only_passed`` is not asked about pairs that are rejected already, where all scores must pass.
+    A scorer with ``only_passed`` is not asked about pairs that are rejected already, where all scores must pass; one with ``only_cited`` abstains
+    on pairs without evidence.
     """
     kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     found: dict[str, tuple[QAPair, Exception | None]] = {p.id: (p, None) for p in pairs}
     for scorer in select_scorers(scorer_names(ctx), ctx.registry):
         sparing = getattr(scorer, "only_passed", False) and ctx.config.filter.combine == "all"
+        cited = getattr(scorer, "only_cited", False) and not _has_own_threshold(scorer.name, ctx.config)
+        waiting = [pair for pair, error in found.values() if error is None]
+        for pair in (p for p in waiting if cited and not p.evidence):
+            found[pair.id] = (_with(pair, Score(name=scorer.name, value=0.0, abstained=True, detail=UNCITED)), None)
         todo = [
             pair
-            for pair, error in found.values()
-            if error is None and not (sparing and reason_against(pair, kinds.get(pair.question_type), ctx.config))
+            for pair in waiting
+            if (pair.evidence or not cited)
+            and not (sparing and reason_against(pair, kinds.get(pair.question_type), ctx.config))
         ]
         for pair, score in zip(todo, await scorer.score(todo, material, ctx) if todo else (), strict=True):
             if isinstance(score, Exception):
@@ -74,6 +80,14 @@ async def score_all(
             decided = _decided(score, pair, usual_threshold(scorer, ctx.config), ctx.config)
             found[pair.id] = (_with(pair, decided), None)
     return found
+
+
+UNCITED = "the pair cites no evidence, and the threshold was fitted on answers with cited evidence"
+
+
+def _has_own_threshold(name: str, config: Config) -> bool:
+    """Whether the user gave thresholds for a scorer, or an ensemble of their own."""
+    return name in config.filter.thresholds or (name == "ensemble" and bool(config.filter.ensemble))
 
 
 def _with(pair: QAPair, score: Score) -> QAPair:

@@ -87,7 +87,8 @@ class ContrastScorer:
     # With the ensemble, which has its margins, it decides alone only where they are clear (docs/benchmarks/faithfulness.md).
     default_threshold: ClassVar[float] = -2.0
     prompts: ClassVar[tuple[str, ...]] = PROMPTS
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
+    only_cited: ClassVar[bool] = True
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         return [

@@ -222,7 +222,8 @@ class EnsembleScorer:
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
+    only_cited: ClassVar[bool] = True
 
     def check(self, ctx: StageContext) -> EnsembleFile:
         """The ensemble for the run's scorer.

@@ -126,6 +126,13 @@ def foreign_text(text: str, language: str, wording: Wording) -> bool:
     return foreign_language(text[:_SAMPLE], language.split("-")[0], wording, _SURE) is not None
 
 
+def foreign_letters(text: str, language: str) -> int:
+    """How many letters of a text are of a script that the language does not use; 0 for languages that mix scripts, such as Chinese."""
+    if text.isascii() or language.split("-")[0] in _SCRIPTS:
+        return 0
+    return sum(len(pattern.findall(text)) for pattern in _SCRIPTS.values())
+
+
 class LengthGate(PairGate):
     """Questions shorter than the threshold or longer than the maximum, and answers past four times that."""
 

@@ -132,6 +132,16 @@ async def test_ensemble_gives_a_probability_and_says_what_speaks_against(make_ct
     assert [p.scores[0].passed for p, _ in found.values()] == [True, False]
 
 
+async def test_contrast_abstains_without_evidence_unless_given_a_threshold(make_ctx: MakeCtx) -> None:
+    one = pair(answer="Because 2,400 gauges are merged.", evidence=())
+    for settings, abstained in (({}, True), ({"thresholds": {"contrast": {"*": 0.0}}}, False)):
+        ctx = make_ctx(reads, faithfulness=["contrast"], **settings)
+        ((scored, error),) = (await score_all([one], MATERIAL, ctx)).values()
+        assert error is None and scored.scores[0].abstained is abstained
+        assert (scored.scores[0].passed is None) is abstained
+        assert bool(ctx.scorer.calls) is not abstained
+
+
 async def test_ensemble_abstains_where_it_was_not_fitted(make_ctx: MakeCtx, tmp_path: Path) -> None:
     path = tmp_path / "text.json"
     made = fitted()

@@ -92,14 +92,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
         ),
     ),
     (
-        NotSupportedGate,
-        "says the question again and invents the rest",
-        pair(
-            "Why do satellites miss snowfall?",
-            "Satellites miss snowfall because volcanic ash blocks infrared radiometers.",
-        ),
-    ),
-    (
         MetadataEchoGate,
         "title in the question",
         pair("Why was the Third Pole daily gridded precipitation product merged?", "Because satellites miss snowfall."),
@@ -119,8 +111,16 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (NotVerbatimGate, "none", pair(evidence=())),
     (NotVerbatimGate, "moved", pair(evidence=(span(DESCRIPTION).model_copy(update={"start": 1, "end": 30}),))),
     (NotVerbatimGate, "elsewhere", pair(evidence=(span(DESCRIPTION).model_copy(update={"document_id": "x"}),))),
-    (NotSupportedGate, "invented", pair(answer="Volcanic ash blocks infrared radiometers aboard Chinese spacecraft.")),
-    (NotSupportedGate, "yes to nothing", pair("Do volcanoes emit infrared ash particles?", "Yes", "verification")),
+    (
+        NotSupportedGate,
+        "invented",
+        pair(answer="Volcanic ash blocks infrared radiometers aboard Chinese spacecraft.", evidence=()),
+    ),
+    (
+        NotSupportedGate,
+        "yes to nothing",
+        pair("Do volcanoes emit infrared ash particles?", "Yes", "verification", evidence=()),
+    ),
     (NotSupportedGate, "wrong number", pair("How many gauges are merged?", "3,400 gauges", "quantification")),
 ]
 
@@ -300,7 +300,7 @@ INFERRED = "Gauges read 4.2 m before the flood and 6.2 m after it, a change of �
         ("One may conclude that the WRF model underestimated the peak.", "interpretation", False),
         ("The level rose by 2 m and the rest was lowered by 1.55 %.", "causal_consequence", True),
         ("The level rose by 2 m and the rest was raised by 1.55 %.", "causal_consequence", False),
-        ("Volcanic ash had blocked every infrared radiometer over the tropical ocean.", "causal_consequence", False),
+        ("Daily values were merged because satellites miss snowfall.", "causal_consequence", False),
     ],
 )
 async def test_not_supported_asks_of_an_inference_only_numbers_and_names(
@@ -313,3 +313,51 @@ async def test_not_supported_asks_of_an_inference_only_numbers_and_names(
         evidence=(span(DESCRIPTION).model_copy(update={"text": INFERRED}),),
     )
     assert (await verdict(NotSupportedGate, one, ctx)).accept is accepted
+
+
+ELSEWHERE = "Yields of maize fell by a twentieth. Soil was ploughed each spring, and harvests were weighed on the farm."
+
+
+@pytest.mark.parametrize(
+    ("answer", "elsewhere", "accepted"),
+    [
+        ("The peak came later than the model had said.", ELSEWHERE, True),  # other words, or made up: words cannot tell
+        ("Landsat", ELSEWHERE, False),
+        ("Soil was ploughed each spring.", ELSEWHERE, False),  # what the dataset says of something else
+        ("Soil was ploughed each spring.", "", True),
+        ("The gauge shows that soil was ploughed each spring and harvests were weighed.", ELSEWHERE, False),
+    ],
+)
+async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
+    answer: str, elsewhere: str, accepted: bool, ctx: StageContext
+) -> None:
+    one = pair("What does the gauge show?", answer, evidence=(span(DESCRIPTION),))
+    found = NotSupportedGate().judge(one, Material(DATASET, (), f"{DESCRIPTION}\n{elsewhere}", {}), ctx)
+    assert found.accept is accepted
+    assert accepted or found.reason.endswith(("stand elsewhere in the dataset's text", "has no 'landsat'"))
+
+
+CHINESE = (
+    "此方法能够获得半径三百米左右源区内的土壤水分，较大的测量源区使其填补了传统点观测和遥感大面积观测尺度之间的空白，"
+    * 2
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "accepted"),
+    [
+        ("It closes the gap between probes and images.", f"Neutrons are counted. {CHINESE}", True),
+        ("It closes the gap between probes and images.", "Neutrons are counted (宇宙射线).", False),
+        (
+            "The TDR probe is closed to 40 neutrons.",
+            f"Neutrons are counted. {CHINESE}",
+            False,
+        ),  # digits can be compared
+        ("The 黑河流域 network has probes.", "Neutrons are counted.", True),
+    ],
+)
+async def test_not_supported_compares_no_words_with_a_passage_in_another_script(
+    answer: str, text: str, accepted: bool, ctx: StageContext
+) -> None:
+    one = pair("What is the method good for?", answer, "feature_specification", evidence=())
+    assert NotSupportedGate().judge(one, Material(DATASET, (), text, {}), ctx).accept is accepted

@@ -135,7 +135,7 @@ BAD: list[tuple[type[Gate], str, str, str, str]] = [
     (LanguageGate, "es", "definition", "O que é a terra preta e como foi criada pelos povos da Amazônia?", "Un suelo."),
     (LanguageGate, "fr", "definition", "Was versteht man unter Löss und wie ist er entstanden?", "Un sédiment."),
     (LanguageGate, "zh", "definition", "What is the active layer of permafrost?", "夏季融化的土层"),
-    (NotSupportedGate, "de", "definition", "Was ist Löss?", "Löss ist ein vulkanisches Glas aus dem Meer."),
+    (NotSupportedGate, "de", "definition", "Was ist Löss?", "Vulkanisches Glas"),
 ]
 
 
