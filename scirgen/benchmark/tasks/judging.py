@@ -37,8 +37,9 @@ class GradeReply(BaseModel):
 
 
 class ShortReply(GradeReply):
-    """The reply of a small model, with a limit on its reason, since such a model may write until the reply is cut.
-    Other judges do not get the limit: some servers refuse schemas that limit the length of a text.
+    """The reply of a small model, which would go on about its reason until the reply is cut.
+
+    Not for every judge: some servers refuse schemas that limit the length of a text.
     """
 
     reason: str = Field(max_length=200)

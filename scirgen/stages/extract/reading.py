@@ -20,7 +20,7 @@ _VARIABLES = re.compile(r"variable|parameter|measur|element", re.I)
 
 
 class AspectsReply(BaseModel):
-    """Numbers of the sentences of one passage, by aspect; a sentence may have several aspects."""
+    """Numbers of the sentences of one passage, by aspect; a sentence may be of several."""
 
     model_config = ConfigDict(extra="forbid")
     background: list[int]

@@ -17,7 +17,7 @@ _EQUAL = 0.8
 
 
 class AspectDraft(BaseModel):
-    """One aspect in the model's reply."""
+    """One aspect as the model gave it."""
 
     model_config = ConfigDict(extra="forbid")
     text: str = Field(description="a requirement: The document should ...")

@@ -10,7 +10,7 @@ from scirgen.core.records import SectionClass
 
 
 class Classes(BaseModel):
-    """One field per section, ``s1``, ``s2``..., so that a reply without one of them is invalid."""
+    """One field a section, ``s1``, ``s2``..., so that a reply that leaves one out is invalid."""
 
     def of(self, number: int) -> SectionClass:
         """The class of section ``number``, counted from 1."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, create_model
 
 
 class Levels(BaseModel):
-    """One field per question, ``q1``, ``q2``..., so that a reply without one of them is invalid."""
+    """One field a question, ``q1``, ``q2``..., so that a reply that leaves one out is invalid."""
 
     def of(self, number: int) -> str:
         """The level of question ``number``, counted from 1."""

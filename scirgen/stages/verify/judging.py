@@ -30,7 +30,7 @@ class Removed(BaseModel):
 
 
 class VerifyReply(BaseModel):
-    """The sentences that are not kept; all others are kept."""
+    """The sentences that are not kept; all others are."""
 
     model_config = ConfigDict(extra="forbid")
     remove: list[Removed] = Field(description="empty where every sentence is worth keeping")
