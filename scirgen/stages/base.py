@@ -39,12 +39,12 @@ class WorkItem:
     """One unit of work.
 
     Attributes:
-        key: unique within the stage; says what it is about (``dataset_id``, ``paper_id``, ``dataset_id|paper_id``,
-            ``dataset_id|question_type``, ``...#round``).
+        key: the item's key, unique within the stage; it names the item's subject (``dataset_id``, ``paper_id``,
+            ``dataset_id|paper_id``, ``dataset_id|question_type``, ``...#round``).
         inputs: the records it is made from. Their producers' fingerprints enter the item's fingerprint.
         parameters: anything else the item depends on (a question type's id, a round, a quota cell), JSON-serialisable;
             part of the fingerprint.
-        salt: hash of further definitions the item alone depends on (one question type's definition).
+        salt: hash of further definitions that only this item depends on (one question type's definition).
     """
 
     key: str
@@ -53,11 +53,11 @@ class WorkItem:
     salt: str = ""
 
     def asked(self, kind: type[M]) -> M:
-        """The parameters as the stage that planned the item means them."""
+        """The parameters, with the type that the planning stage gave them."""
         return kind.model_validate(self.parameters)
 
     def of(self, kind: type[R]) -> tuple[R, ...]:
-        """The inputs that are of one record class, in order."""
+        """The inputs of a record class, in order."""
         return tuple(r for r in self.inputs if isinstance(r, kind))
 
     def one(self, kind: type[R]) -> R:
@@ -76,7 +76,7 @@ class StageResult:
 
 @dataclass(frozen=True)
 class Uses:
-    """What a stage's results depend on, apart from its inputs; hashed into its fingerprint."""
+    """Everything that a stage's results depend on, apart from its inputs; hashed into its fingerprint."""
 
     config: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def roles_in(stages: Iterable[Stage], config: Config) -> frozenset[Role]:
 
 
 class Scope(Protocol):
-    """Everything known so far about one dataset: the outputs of the stages before, of that dataset and its papers."""
+    """The outputs of the earlier stages for one dataset and its papers."""
 
     @property
     def dataset(self) -> Dataset: ...
@@ -118,7 +118,7 @@ class Scope(Protocol):
 
     @property
     def round(self) -> int:
-        """0 for the first pass; later rounds only generate, filter and tag what quotas still miss."""
+        """0 for the first pass; later rounds only generate, filter and tag pairs for the quotas that are not met."""
         ...
 
     @property
@@ -133,7 +133,7 @@ class RunView(Protocol):
     def datasets(self) -> Iterator[Dataset]: ...
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
-        """Current outputs of a stage; shared ones (a paper's) come once."""
+        """Current outputs of a stage; shared outputs (of a paper) come once."""
         ...
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]: ...
@@ -157,7 +157,7 @@ class RunView(Protocol):
 
 @dataclass
 class StageContext:
-    """What a stage may use while it works. One a run; ``at`` gives the view of one item."""
+    """The services that a stage may use. There is one context per run; ``at`` makes that of one item."""
 
     config: Config
     resources: Resources
@@ -227,7 +227,8 @@ class StageContext:
         )
 
     def reject(self, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
-        """What this item does not keep, and why (see `Rejection.of`); of this item's provenance unless another is given."""
+        """The rejection of something that this item does not keep (see `Rejection.of`), with this item's provenance
+        unless another is given."""
         return Rejection.of(self.stage, code, reason, about, **{"provenance": self.provenance(), **fields})
 
 
@@ -241,12 +242,12 @@ class Stage(ABC):
     version: ClassVar[int] = 1
 
     def uses(self, config: Config) -> Uses:
-        """What results depend on, apart from the inputs."""
+        """Everything that results depend on, apart from the inputs."""
         return Uses(config=(self.name,))
 
     @abstractmethod
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The work items of one dataset. Cheap and deterministic; keys shared between datasets are done once."""
+        """The work items of one dataset. Cheap and deterministic; items with the same key in several datasets are done once."""
 
     @abstractmethod
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:

@@ -1,5 +1,5 @@
-"""The strategy for datasets without papers: the model picks the types that the metadata can answer best, then writes
-one pair of each."""
+"""The strategy for datasets without papers: the model chooses the types that the metadata can answer best, then one
+pair of each is written."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy,
 
 
 class AdaptiveStrategy:
-    """Chooses a type for each wish that has none, and leaves the writing to another strategy (ScIRGen, section 2.2).
-
-    A strong model may choose fewer types than there are wishes; nothing is asked where there is nothing to choose. To a small
-    one, types for which no passage of the metadata holds evidence are not offered.
+    """Chooses a type for each wish that has none; another strategy writes (ScIRGen, section 2.2). A strong model may
+    choose fewer types than there are wishes. It is not asked if there is nothing to choose. A small model is offered
+    only types for which a passage of the metadata holds evidence.
     """
 
     name: ClassVar[str] = "adaptive"
@@ -32,7 +31,7 @@ class AdaptiveStrategy:
         self._writer = writer or EvidenceStrategy()
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """As many drafts or discards as there are wishes."""
+        """One draft or discard for each wish."""
         small = ctx.chat.pack == "small"
         offered = tuple(k for k in task.kinds if not small or any(fitness(p, k) > 0 for p in task.passages))
         count = min(len(task.wishes), len(offered))
@@ -59,7 +58,7 @@ class AdaptiveStrategy:
             answer = await ctx.chat.ask(prompt, type_choice(tuple(by_id), count), seed=ctx.seed("types"))
             named = answer.value.types
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError):
-            # Without a choice the types that have the most evidence are taken.
+            # Without a usable choice, the types with the most evidence are taken.
             return sorted(offered, key=lambda k: -_support(task, k))[:count]
         return [by_id[n] for n in dict.fromkeys(named) if n in by_id][:count]
 

@@ -1,5 +1,4 @@
-"""The strategy ``evidence``: a rule chooses verbatim evidence that suits the type, then the model writes one pair about
-it."""
+"""The strategy ``evidence``: a rule chooses verbatim evidence that suits the type, and the model writes one pair about it."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ from scirgen.stages.generate.strategy import About, Discard, Draft, Passage, Tas
 
 
 class EvidenceStrategy:
-    """One pair a call (two plain-text calls with the small pack), tied to the spans it was made from."""
+    """One pair per call (two plain-text calls with the small pack), with the spans from which it was made."""
 
     name: ClassVar[str] = "evidence"
     version: ClassVar[int] = 8
     prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """One draft or discard a wish; the calls of a task run side by side."""
+        """One draft or discard for each wish; the calls of a task run concurrently."""
         work = []
         used: list[Span] = []
         for kind, about in product(task.kinds, (None, *get_args(About))):
@@ -37,19 +36,19 @@ class EvidenceStrategy:
             seed = ctx.seed(kind.id, task.round)
             passages = tuple(p for p in task.passages if about is None or p.about == about)
             if ctx.chat.pack == "small":
-                # The small writer takes the answer from the sentence, so that the sentence must hold one.
+                # The small writer takes the answer from the sentence, so the sentence must hold one.
                 texts = [p.text for p in passages]
                 opposites = ctx.taxonomies.wording.of(ctx.config.language).opposites
                 passages = tuple(p for p in passages if holds_answer(p.text, kind, texts, opposites))
             chosen = choose_evidence(passages, kind, len(wishes), seed, used)
             if len(chosen) < len(wishes):
-                # Short material: the types of an adaptive task may then share a sentence.
+                # With little material, the types of an adaptive task may share a sentence.
                 chosen += choose_evidence(passages, kind, len(wishes) - len(chosen), seed, [p.span for p in chosen])
             used += [p.span for p in chosen]
             spare = further_evidence(passages, kind, seed, used) if kind.polar else []
             for number, wish in enumerate(wishes):
                 first = chosen[number] if number < len(chosen) else None
-                # Each wish begins with passages of its own; only where none of them will do are the others tried.
+                # Each wish begins with passages of its own; the others are tried only if none of these works.
                 mine = spare[number :: len(wishes)]
                 work.append(self._one(task, wish, first, number, ctx, [*mine, *(p for p in spare if p not in mine)]))
         return await asyncio.gather(*work)

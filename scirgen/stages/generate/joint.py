@@ -1,7 +1,7 @@
 """The paper's way of generating (ScIRGen, section 2.2): one call writes the pairs of several types from the whole material.
 
-Questions about the data and about papers are asked for in calls of their own: the first sees the record alone, so that neither repeats the
-other. The material comes first, so that a server's prefix cache can serve it.
+Questions about the data and about papers are requested in separate calls; the first sees only the record, so that
+neither repeats the other. The material comes first, so that a server's prefix cache can serve it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ _DEFAULT_CONTEXT = 8192
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
 _CONTEXT_A_TYPE = 1500
-"""Tokens of context that a type needs beside the material, for its instructions and up to five pairs: a small context takes more calls."""
+"""Tokens of context that a type needs besides the material, for its instructions and up to five pairs. With a small
+context, more calls are made."""
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
-"""Room of a reply for each pair."""
+"""Tokens of a reply for each pair."""
 
 
 class JointStrategy:
-    """One structured call for up to ``generate.types_per_call`` types; a wish that the material cannot carry is declined."""
+    """One structured call for up to ``generate.types_per_call`` types; the model declines a wish that the material
+    cannot answer."""
 
     name: ClassVar[str] = "joint"
     version: ClassVar[int] = 3
@@ -41,7 +43,7 @@ class JointStrategy:
     writes_together: ClassVar[bool] = True
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """As many drafts or discards as there are wishes."""
+        """One draft or discard for each wish."""
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
         wanted = [k for k in task.kinds if any(w.kind is not None and w.kind.id == k.id for w in task.wishes)]
@@ -99,7 +101,7 @@ class JointStrategy:
 
 
 def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:
-    """The types in as few groups of at most ``most`` as there can be, of nearly equal sizes."""
+    """The types in as few groups of at most ``most`` as possible, of nearly equal sizes."""
     count = math.ceil(len(kinds) / most)
     for n in range(count):
         yield kinds[n * len(kinds) // count : (n + 1) * len(kinds) // count]

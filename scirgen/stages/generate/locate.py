@@ -9,13 +9,12 @@ from scirgen.core.text.verbatim import find_verbatim
 from scirgen.stages.generate.strategy import Passage
 
 _MIN_WORDS = 3
-"""Shorter quotes are found anywhere and prove nothing."""
+"""Shorter quotes occur by chance and prove nothing."""
 
 
 def locate(quote: str, passages: Sequence[Passage], dataset: Dataset) -> Span | None:
-    """The span of a quote in one of the passages or in the metadata; None when it is not there verbatim.
-
-    What counts as verbatim is said in `scirgen.core.text.verbatim`; a final full stop is not compared.
+    """The span of a quote in one of the passages or in the metadata; None if it is not there verbatim.
+    `scirgen.core.text.verbatim` defines verbatim; a final full stop is not compared.
     """
     words = quote.strip().rstrip(".").strip()
     if len(words.split()) < _MIN_WORDS:

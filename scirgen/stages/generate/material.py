@@ -1,6 +1,5 @@
-"""The material of a strong model's prompt: the whole record field by field, and what papers say, as numbered lines.
-
-A reply cites lines by number, so evidence is exact by construction. Small models get single `passages` instead.
+"""The material of a strong model's prompt: the whole record field by field, and the statements of papers, as numbered
+lines. A reply cites lines by number, so evidence is always exact. Small models get single `passages` instead.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ _END = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 _HAN = re.compile(r"[一-鿿]")
 _HAN_LANGUAGES = ("zh", "ja")
 _RECORD_SHARE = 0.6
-"""Of the room, what a long record may take where there are statements of papers as well."""
+"""The share of the room that a long record may take if there are statements of papers too."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A numbered line: what the model reads, and the exact spans that stand for it as evidence."""
+    """A numbered line: the text that the model reads, and the exact spans that are its evidence."""
 
     number: int
     text: str
@@ -34,7 +33,7 @@ class Line:
 
     @property
     def shown(self) -> str:
-        """As prompts show it."""
+        """The line with its number, as prompts show it."""
         return f"[{self.number}] {self.text}"
 
 
@@ -60,9 +59,8 @@ class Material:
 
 
 def material(task: Task, room: int) -> Material:
-    """The lines of a task, numbered from 1, the record's first; about ``room`` characters at most.
-
-    What has to be left out does not depend on the question types at hand, so that all calls about a dataset begin alike.
+    """The lines of a task, numbered from 1, the record's first; at most about ``room`` characters. The lines that are
+    left out do not depend on the question types, so that all calls about a dataset begin with the same text.
     """
     statements = [p for p in task.passages if p.category is not None]
     pieces = list(record_pieces(task.dataset))
@@ -115,7 +113,7 @@ def _is_sentence(text: str) -> bool:
 
 
 def _foreign(text: str, language: str) -> bool:
-    """Whether a value is in Chinese characters in a record that is not: "Format: 文本" says nothing to its readers."""
+    """Whether a value is in Chinese characters in a record that is not, such as "Format: 文本", which its readers cannot read."""
     letters = [c for c in text if c.isalpha()]
     han = sum(1 for c in letters if _HAN.match(c))
     return not language.lower().startswith(_HAN_LANGUAGES) and han > len(letters) / 2
@@ -127,14 +125,14 @@ def _said(passage: Passage) -> str:
 
 
 def _turn(statements: Sequence[Passage], index: int, dataset_id: str) -> tuple[int, int]:
-    """The order in which statements are taken where not all have room: one of each aspect of each paper in turn."""
+    """The order in which statements are taken if there is not enough room: one of each aspect of each paper in turn."""
     one = statements[index]
     before = sum(1 for p in statements[:index] if (p.paper_id, p.category) == (one.paper_id, one.category))
     return before, derived_seed(dataset_id, one.span.document_id, one.span.start)
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[int]:
-    """Indices of the texts that fit, the first ones first."""
+    """Indices of the texts that fit, taken in order."""
     kept: list[int] = []
     for index, text in enumerate(texts):
         if len(text) <= room:

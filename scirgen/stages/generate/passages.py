@@ -16,7 +16,7 @@ from scirgen.stages.generate.strategy import Passage
 _LABEL = re.compile(r"^[A-Z][\w /()-]{1,40}: ")
 _MIN_WORDS, _MAX_WORDS = 6, 90
 _MAX_SEMICOLONS = 2
-"""More of them make a list of instruments or columns, about which nothing can be asked as of a sentence."""
+"""A text with more is a list of instruments or columns, not a sentence about which a question can be asked."""
 _VAGUE = re.compile(
     r"(?:the|these|this|those|it|they|its|their|data)\s(?:\w+\s)?(?:data|dataset|files?|is|are|was|were|can|has|have|includes?|provides?)\b",
     re.I,
@@ -30,11 +30,11 @@ def passages(
 ) -> tuple[Passage, ...]:
     """All passages of a dataset: kept aspects in document order, then the sentences of the metadata.
 
-    ``titles`` are those of the papers, by id: what a paper says is about its own subject, not about the dataset's.
+    ``titles`` are those of the papers, by id: a paper's statements are about the paper's subject, not about the dataset's.
     """
     named = titles or {}
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, a.category))
-    # A sentence that another one is kept together with is shown there.
+    # A sentence that is kept together with another one is shown with that one.
     seen = {(s.document_id, s.start, s.end) for a in ordered for s in a.context}
     found: list[Passage] = []
     for aspect in ordered:
@@ -51,7 +51,7 @@ def passages(
 
 
 def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
-    """Sentences of the metadata that say something: the title line and bare lists of keywords are left out."""
+    """Sentences of the metadata, without the title line and bare lists of keywords."""
     text = dataset.text
     spans: list[tuple[int, int]] = []
     position = 0
@@ -67,12 +67,13 @@ def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=512)
 def _cues(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    # Case counts where a cue looks for names; a cue that should not care says so with (?i).
+    # Case counts, since some cues look for names; a cue that ignores case begins with (?i).
     return tuple(re.compile(p if "[A-Z]" in p else f"(?i){p}") for p in patterns)
 
 
 def fitness(passage: Passage, kind: QuestionType) -> float:
-    """How well a passage suits a type: cues found (at most 3 count), a preferred aspect, a handy length. 0: it does not."""
+    """How well a passage suits a type, by its cues (at most 3 count), a preferred aspect and a suitable length. 0: it
+    does not suit."""
     words = len(passage.text.split())
     cues = sum(min(len(p.findall(passage.text)), 2) for p in _cues(kind.evidence_cues))
     if words < _MIN_WORDS or passage.text.count(";") > _MAX_SEMICOLONS or (kind.evidence_cues and not cues):
@@ -89,8 +90,9 @@ def choose_evidence(
 ) -> list[Passage]:
     """The ``count`` passages that suit the type best, spread over papers, sections and aspects.
 
-    Greedy: each choice lowers the worth of what shares its paper, section or aspect. Ties fall by a hash of the seed, so that
-    the types of one dataset do not all ask about the same sentence. Fewer are returned where fewer suit.
+    It is greedy: each choice lowers the value of passages with the same paper, section or aspect. A hash of the seed
+    decides ties, so that the types of one dataset do not all ask about the same sentence. If fewer suit, fewer are
+    returned.
     """
     spent = {(s.document_id, s.start, s.end) for s in used}
     worth = {i: fitness(p, kind) for i, p in enumerate(candidates)}
@@ -132,9 +134,8 @@ _SHARED_WORDS = 3
 
 
 def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, seed: int) -> Passage | None:
-    """A second piece of evidence that belongs with the first: it shares rare words with it and lies elsewhere.
-
-    Preferred are other papers, then other aspects. None where nothing shares at least three content words.
+    """A second piece of evidence that belongs to the first: it shares rare words with it and is in another place. Other
+    papers are preferred, then other aspects. None if nothing shares at least three content words.
     """
     mine = _content(chosen.text)
     best: tuple[float, int] | None = None

@@ -1,4 +1,4 @@
-"""The shapes of structured replies that generation asks for. They are built for the type at hand, so that constrained decoding helps."""
+"""The schemas of structured replies. They are made for the requested types, so that constrained decoding can use them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Pairs(BaseModel):
     model_config = _CONFIG
 
     def of(self, number: int) -> CitedPair | QuotedPair | Declined:
-        """What was written for wish ``number``, counted from 1."""
+        """The reply to wish ``number``, counted from 1."""
         found: CitedPair | QuotedPair | Declined = getattr(self, f"p{number}")
         return found
 
@@ -69,12 +69,12 @@ class TypeChoice(BaseModel):
 
 
 def pair_reply(kind: QuestionType, wording: LanguageWording) -> type[Pair]:
-    """`Pair`, its answer limited to the language's yes and no where the type is answered so."""
+    """`Pair`, with the answer limited to the language's yes and no if the type is answered by these."""
     return create_model("Pair", __base__=Pair, **_answer(kind, wording))
 
 
 def pairs_reply(kinds: Sequence[QuestionType], wording: LanguageWording, lines: int, *, quotes: bool) -> type[Pairs]:
-    """`Pairs` for one wish of each of ``kinds``, in order. What the schema asks beyond the shape is not held against a reply.
+    """`Pairs` for one wish of each of ``kinds``, in order. Limits of the schema that go beyond the form are not checked in a reply.
 
     Args:
         lines: evidence is numbers from 1 to this.
@@ -103,7 +103,7 @@ def type_choice(ids: tuple[str, ...], count: int) -> type[TypeChoice]:
 
 
 def yes_no(wording: LanguageWording) -> tuple[str, str]:
-    """How the language says Yes and No as a whole answer."""
+    """The language's words for Yes and No as a whole answer."""
     yes, no = next(iter(wording.affirmative), "yes"), next(iter(wording.negative), "no")
     return yes[:1].upper() + yes[1:], no[:1].upper() + no[1:]
 

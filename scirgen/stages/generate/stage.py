@@ -1,6 +1,6 @@
 """Stage 7: candidate question-answer pairs from metadata and kept aspects, one item a (dataset, question type).
 
-Strategies write; this module decides what is asked for, finds the evidence and makes the records. See filter for judging.
+Strategies write; this module decides what is requested, finds the evidence and makes the records. Stage filter judges.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ _PROMPTS = ("joint", "evidence", "question", "answer", "types")
 
 
 class GenerateStage(Stage):
-    """Writes candidates about a dataset and about the papers that are its own to ask about.
+    """Makes candidates about a dataset and about the papers that belong to it.
 
-    A paper that several datasets use is asked about once, in the items of the first of them (`own_papers`); its questions
-    have all of them as gold. With papers every type is asked for, without them those that the metadata can answer.
+    A paper that several datasets use is asked about once, in the items of the first of them (`own_papers`); its
+    questions have all these datasets as gold. With papers, every type is requested; without papers, types that the
+    metadata can answer.
     """
 
     name = "generate"
     version = 5
 
     def uses(self, config: Config) -> Uses:
-        """Types and the strategy are not listed: each item's salt holds what it uses of them, so that editing one type redoes
-        only the items that ask for it."""
+        """Types and the strategy are not listed, since each item's salt has those that it uses. So an edited type
+        redoes only the items that request it."""
         return Uses(
             config=("generate", "language", "domain", "seed"),
             prompts=tuple(f"generate/{name}" for name in _PROMPTS),
@@ -46,7 +47,8 @@ class GenerateStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item a group of types; one for all types when there is no paper; in later rounds only what quotas still miss."""
+        """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
+        quotas that are not full."""
         if ctx.config.query.only:
             return
         own = own_papers(scope)
@@ -117,7 +119,7 @@ class GenerateStage(Stage):
 
 
 def _counts(config: GenerateConfig, papers: bool, several: bool) -> dict[str, object]:
-    """How many pairs of a type an item asks for. Where each pair has a sentence of its own, the sentence decides what it is about."""
+    """How many pairs of a type an item requests. If each pair has a sentence of its own, the sentence decides what it is about."""
     if several:
         return {"about_data": config.pairs_about_data, "count": config.pairs_per_type if papers else 0}
     return {"count": config.pairs_per_type if papers else config.pairs_about_data}
@@ -166,7 +168,7 @@ def _writer_name(ctx: StageContext) -> str:
     configured = ctx.config.generate.strategy
     if configured not in ("auto", ADAPTIVE):
         return configured
-    # Models that follow the standard pack plan several pairs in one call; smaller ones do one thing at a time.
+    # Models that follow the standard pack can plan several pairs in one call; smaller models cannot.
     return "joint" if ctx.chat.pack == "standard" else "evidence"
 
 
@@ -212,7 +214,7 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
 
 
 def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
-    """What a pair is about, by its evidence, and the datasets that answer it: of a paper, all that the paper uses."""
+    """The subject of a pair, according to its evidence, and the datasets that answer it; for a paper, all datasets that it uses."""
     documents = {p.span.document_id: p.paper_id for p in task.passages if p.paper_id is not None}
     cited = {documents[s.document_id] for s in spans if s.document_id in documents}
     if not cited:
@@ -222,7 +224,7 @@ def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
 
 
 def _failure(draft: Discard, task: Task, number: int, ctx: StageContext) -> Failure:
-    """A reply that could not be used says nothing about the pair it was to hold: the item is tried again on the next run."""
+    """The failure for a reply that could not be used. It says nothing about the pair, so the next run tries the item again."""
     hint = "Run again to retry it; if it keeps failing, raise the prompt's max_tokens or take a stronger model."
     record_id = content_id("cand", task.dataset.id, ctx.key, number)
     return Failure(

@@ -19,8 +19,8 @@ About = Literal["dataset", "paper"]
 class Passage:
     """A verbatim piece of the material.
 
-    ``category`` is None for the catalogue's metadata; ``topic`` is the title of where it stands; ``context`` are
-    neighbouring sentences without which it cannot be understood.
+    ``category`` is None for the catalogue's metadata; ``topic`` is the title of its source; ``context`` are
+    neighbouring sentences that are needed to understand it.
     """
 
     span: Span
@@ -31,12 +31,12 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage's own words."""
+        """The words of the passage."""
         return self.span.text
 
     @property
     def about(self) -> About:
-        """What a question answered by it is about."""
+        """The subject of a question that it answers."""
         return "dataset" if self.category is None else "paper"
 
 
@@ -54,11 +54,11 @@ class Wish:
     """One wanted pair.
 
     Attributes:
-        kind: its question type; None where the strategy chooses (datasets without papers).
-        bloom: the level it should take to answer, C1..C6.
-        polarity: for yes-or-no questions, the answer it should have.
+        kind: the question type; None if the strategy chooses it (datasets without papers).
+        bloom: the requested level, C1..C6.
+        polarity: for yes-or-no questions, the requested answer.
         position: for questions that name options, the place of the right one, 0 or 1.
-        about: whether the record is to answer it, or a paper; None: either.
+        about: whether the record or a paper should answer it; None: either.
     """
 
     kind: QuestionType | None
@@ -70,7 +70,8 @@ class Wish:
 
 @dataclass(frozen=True)
 class Task:
-    """One work item of the generate stage. ``kinds`` are the types the wishes may have; ``papers`` those its passages are from."""
+    """One work item of the generate stage. ``kinds`` are the types that the wishes may have; ``papers`` are the papers
+    of its passages."""
 
     dataset: Dataset
     passages: tuple[Passage, ...]
@@ -82,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Draft:
-    """A candidate before it is checked. Evidence is given as spans, or as quotes that the stage must find verbatim."""
+    """A candidate that is not yet checked. Its evidence is spans, or quotes that the stage must find verbatim."""
 
     kind: QuestionType
     question: str
@@ -97,7 +98,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Discard:
-    """A wish that came to nothing, with the reason's code; ``text`` is what the model wrote."""
+    """A wish without a pair, with the rejection code; ``text`` is the model's text."""
 
     kind: QuestionType | None
     code: str
@@ -108,7 +109,7 @@ class Discard:
 
 
 class GenerationStrategy(Protocol):
-    """Turns a task into drafts: one `Draft` or `Discard` a wish.
+    """Turns a task into drafts: one `Draft` or `Discard` for each wish.
 
     Attributes:
         prompts: names of the prompts it renders, in either pack; they enter the stage's fingerprint.

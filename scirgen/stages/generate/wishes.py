@@ -17,7 +17,7 @@ _POLARITIES: tuple[Polarity, Polarity] = ("yes", "no")
 
 
 class Cell(BaseModel):
-    """What a quota misses of one type."""
+    """The pairs of one type that a quota still needs."""
 
     count: int = 1
     bloom: str | None = None
@@ -29,8 +29,9 @@ class Asked(BaseModel):
 
     Attributes:
         types: ids of the question types.
-        count: how many pairs of each, or (adaptive) in all; those about papers where ``about_data`` says how many are about the data.
-        adaptive: the writer chooses among the types.
+        count: number of pairs of each type, or (adaptive) in all. If ``about_data`` gives the number about the data,
+            this is the number about papers.
+        adaptive: whether the writer chooses among the types.
         cells: in a later round, in place of a count.
         titles: paper id -> title.
         users: paper id -> (id, title) of the datasets that share it.
@@ -47,7 +48,7 @@ class Asked(BaseModel):
 
 
 def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
-    """The wishes of an item: a quota's cells, so many pairs of each type, or (adaptive) so many of any type."""
+    """The wishes of an item: for a quota's cells, for so many pairs of each type, or (adaptive) for so many of any type."""
     start = (ctx.config.seed, "wishes", dataset.id)
     if asked.cells is not None:
         return _of_cells(asked.cells, kinds[0], _Draw(*start, kinds[0].id, asked.round))
@@ -78,7 +79,7 @@ def _of_cells(cells: Sequence[Cell], kind: QuestionType, draw: _Draw) -> tuple[W
 
 
 class _Draw:
-    """Yes or No, first or last: drawn evenly over a run's datasets from its seed, and in turn within one."""
+    """Yes or No, first or last: spread evenly over a run's datasets by the seed, and alternating within a dataset."""
 
     def __init__(self, seed: int, *parts: object) -> None:
         self._start = derived_seed(seed, *parts)

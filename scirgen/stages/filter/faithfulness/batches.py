@@ -1,4 +1,4 @@
-"""Puts several pairs of a dataset into one prompt: shared evidence is numbered and shown once."""
+"""Puts several pairs of a dataset into one prompt, which shows shared evidence once, with numbers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scirgen.stages.filter.faithfulness.windows import chosen_window
 
 @dataclass(frozen=True)
 class Batch:
-    """Pairs that one call deals with.
+    """The pairs of one call.
 
     Attributes:
-        pairs: numbered from 1 in this order.
-        texts: the evidence of all, each once, numbered from 1.
-        cited: for each pair the numbers of its texts.
+        pairs: the pairs, numbered from 1 in this order.
+        texts: the evidence of all pairs, each text once, numbered from 1.
+        cited: for each pair, the numbers of its texts.
     """
 
     pairs: tuple[QAPair, ...]
@@ -26,12 +26,12 @@ class Batch:
 
     @property
     def evidence(self) -> list[dict[str, object]]:
-        """As the prompts take it."""
+        """The batch's pairs as a prompt's variables."""
         return [{"number": n, "text": text} for n, text in enumerate(self.texts, 1)]
 
     @property
     def lines(self) -> list[str]:
-        """The evidence, numbered, a line each."""
+        """The numbered evidence, one text per line."""
         return [f"[{n}] {' '.join(text.split())}" for n, text in enumerate(self.texts, 1)]
 
 

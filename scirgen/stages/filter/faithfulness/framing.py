@@ -1,4 +1,4 @@
-"""How a question, a context and an answer become score requests."""
+"""Makes score requests from a question, a context and an answer."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ PROMPTS = ("shift",)
 
 
 class Framing:
-    """Plain text before the answer, which owns the space before it.
-
-    The model's chat template orders answers worse in every respect (docs/benchmarks/faithfulness.md).
+    """The prompt is plain text, and the answer owns the space before it. With the model's chat template, the scores
+    separate answers worse in every respect (docs/benchmarks/faithfulness.md).
     """
 
     def __init__(self, ctx: StageContext) -> None:
         self.prompt: Prompt = ctx.prompt("shift")
 
     def request(self, question: str, answer: str, context: str) -> ScoreRequest:
-        """Measure log p(answer | question, context); ``context`` "" for the measurement without it."""
+        """Measure log p(answer | question, context); ``context`` is "" for the measurement without it."""
         rendered = self.prompt.render(question=question, context=context)
         return ScoreRequest("\n\n".join(text for _, text in rendered.messages), " " + answer.strip())
 
 
 def measured(reply: ScoreReply | Exception) -> ScoreReply | Exception:
-    """The reply, or an error where it holds no finite log-probabilities."""
+    """The reply, or an error if it holds no finite log-probabilities."""
     if isinstance(reply, Exception):
         return reply
     if not reply.logprobs or not all(map(math.isfinite, reply.logprobs)):

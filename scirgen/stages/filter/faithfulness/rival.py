@@ -1,6 +1,5 @@
-"""Rival: the generator answers every question again, from its evidence alone, and the two answers are compared.
-
-A scorer that cannot tell whether an answer is true tells well which of two is likelier.
+"""Rival: the generator answers every question again, from its evidence alone, and the two answers are compared. A
+scorer that cannot decide whether an answer is true can often decide which of two answers is likelier.
 """
 
 from __future__ import annotations
@@ -51,18 +50,18 @@ class RivalReply(BaseModel):
 
 @dataclass(frozen=True)
 class Rival:
-    """The second answer to a question ("" where the evidence does not answer it), and the call that gave it."""
+    """The second answer to a question ("" if the evidence does not answer it), and the call that gave it."""
 
     text: str
     reply_key: str
 
 
 class RivalScorer:
-    """The candidate's relative shift less the rival's, in about [-1, 1]; for Yes and No 1 where both say the same, else -1.
+    """The candidate's relative shift less the rival's, in about [-1, 1]; for Yes and No, 1 if both say the same, else -1.
 
-    ``parts`` holds both shifts, ``covered`` (share of the candidate's words that evidence, question or rival have), ``in_rival`` (that question or
-    rival have) and ``agrees``. Where
-    both answers say the same, the stage sets ``answered_twice`` on the pair.
+    ``parts`` holds both shifts, ``covered`` (share of the candidate's words that evidence, question or rival have),
+    ``in_rival`` (that question or rival have) and ``agrees``. If both answers say the same, the stage sets
+    ``answered_twice`` on the pair.
     """
 
     name: ClassVar[str] = "rival"
@@ -77,7 +76,7 @@ class RivalScorer:
     async def compared(
         self, pairs: Sequence[QAPair], rivals: Mapping[str, Rival | ScirgenError], material: Material, ctx: StageContext
     ) -> list[Score | Exception]:
-        """Compare pairs with second answers that are there already, by pair id."""
+        """Compare pairs with existing second answers, by pair id."""
         framing = Framing(ctx)
         windows = [chosen_window("evidence", p, material) for p in pairs]
         requests = []
@@ -106,7 +105,7 @@ class RivalScorer:
         wording = ctx.taxonomies.wording.of(pair.language)
         model = f"{ctx.chat.identity} answers, {ctx.scorer.identity} compares"
         if not rival.text:
-            # The generator finds no answer in the evidence: as far below its rival as an answer can be.
+            # The generator found no answer in the evidence, so the candidate gets the lowest value.
             return Score(
                 name=self.name, value=-1.0, model=model, parts=(("covered", 0.0), ("agrees", 0.0)),
                 detail=f"the evidence alone gave no second answer (reply {rival.reply_key})",
@@ -136,7 +135,7 @@ class RivalScorer:
 
 
 def same_answer(first: str, second: str, wording: LanguageWording) -> bool:
-    """Whether a candidate and its rival say the same, as far as words can tell."""
+    """Whether a candidate and its rival say the same, as far as their words show."""
     return answers_agree(first, second, wording)
 
 
@@ -151,7 +150,7 @@ async def rival_answers(
 ) -> Mapping[str, Rival | ScirgenError]:
     """A second answer to each question, by pair id, in as few calls as ``filter.rival_batch`` allows.
 
-    Errors that concern one call stand in the place of its pairs; fatal ones are raised.
+    An error of one call is the result of its pairs; fatal errors are raised.
     """
     found: dict[str, Rival | ScirgenError] = {}
     for batch in batches(pairs, material, ctx.config.filter.rival_batch):

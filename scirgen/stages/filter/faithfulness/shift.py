@@ -23,8 +23,8 @@ def mean_shift(given: Sequence[float], alone: Sequence[float]) -> float:
 def relative_shift(given: Sequence[float], alone: Sequence[float]) -> float:
     """The share of the answer's surprisal that the context takes away: ``1 - S(a | q, c) / S(a | q)``, S = -sum log p.
 
-    1: the context says it all; 0: nothing changes; below: the context speaks against it. Unlike the mean shift it does
-    not grow with how surprising an answer is in itself.
+    1: the context says all of it; 0: the context changes nothing; below 0: the context makes it less likely. Unlike the
+    mean shift it does not grow with how surprising an answer is in itself.
     """
     before = -sum(alone)
     return 1.0 - (-sum(given) / before) if before > 0 else 0.0
@@ -33,8 +33,8 @@ def relative_shift(given: Sequence[float], alone: Sequence[float]) -> float:
 def discounted_shift(given: Sequence[float], alone: Sequence[float]) -> float:
     """``mean log p(a | q, c) - 0.5 mean log p(a | q)``: between the likelihood of the answer and its shift.
 
-    Orders answers best on the constructed benchmark (docs/benchmarks/faithfulness.md), but has no natural zero: its
-    threshold must be calibrated.
+    It separates answers best on the constructed benchmark (docs/benchmarks/faithfulness.md), but has no natural zero,
+    so its threshold must be calibrated.
     """
     return sum(given) / len(given) - 0.5 * sum(alone) / len(alone)
 
@@ -42,14 +42,14 @@ def discounted_shift(given: Sequence[float], alone: Sequence[float]) -> float:
 FORMS: Final[Mapping[str, Form]] = {
     "mean": mean_shift, "relative": relative_shift, "discounted": discounted_shift,
 }  # fmt: skip
-"""``config.filter.shift_form`` -> formula. All but the last are above 0 where the context speaks for the answer."""
+"""``config.filter.shift_form`` -> formula. All but the last are above 0 if the context makes the answer more likely."""
 
 
 class ShiftScorer:
     """The shift, in the configured form and window.
 
     In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the sentences of the pair's
-    spans. Both say so in the score's ``detail``. What does not fit the scorer's window is an error.
+    spans. Both say so in the score's ``detail``. A text that does not fit the scorer's window is an error.
     """
 
     name: ClassVar[str] = "shift"

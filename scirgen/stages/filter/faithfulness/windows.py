@@ -1,5 +1,4 @@
-"""Selects the part of a dataset's context for scoring a pair: all of it, the evidence, or the best of several passages.
-
+"""Selects the part of a dataset's context against which a pair is scored: all of it, the evidence, or several passages.
 A window records its name and whether it is less than the whole context.
 """
 
@@ -42,7 +41,7 @@ def passages(text: str, words: int = PASSAGE_WORDS) -> tuple[str, ...]:
 
 
 def _pieces(text: str, words: int) -> list[str]:
-    """Lines, and the sentences of lines of more than ``words`` words; blank ones belong to the piece before."""
+    """The lines; a line of more than ``words`` words is cut into sentences. Blank lines belong to the piece before."""
     pieces: list[str] = []
     for line in text.splitlines(keepends=True):
         starts = [start for start, _ in sentence_spans(line)][1:] if count_words(line) > words else []
@@ -55,19 +54,20 @@ def _pieces(text: str, words: int) -> list[str]:
 
 
 def chosen_window(kind: WindowKind, pair: QAPair, material: Material) -> Window:
-    """What a pair is scored against, in one text: its evidence where the window is `evidence` and it has spans, else the whole context."""
+    """The text against which a pair is scored: its evidence if the window is `evidence` and it has spans, otherwise the
+    whole context."""
     if kind == "evidence" and pair.evidence:
         return evidence_window(pair, material)
     return Window(material.context, False)
 
 
 def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window:
-    """The sentences that the pair's spans touch; without spans, the passages that share most with the pair.
+    """The sentences that the pair's spans touch; without spans, the passages most similar to the pair.
 
     Args:
         pair: question, answer and evidence.
         material: the context and the sources its spans point into.
-        budget: how many passages to search for where the pair has no usable span.
+        budget: number of passages to search for if the pair has no usable span.
     """
     around = [
         text
@@ -82,7 +82,7 @@ def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window
 
 
 def max_windows(pair: QAPair, material: Material, budget: int = 4) -> list[Window]:
-    """The ``budget`` passages that share most with the pair, each with its neighbours, best first."""
+    """The ``budget`` passages most similar to the pair, each with its neighbours, best first."""
     every = passages(material.context)
     chosen = rank(f"{pair.question} {pair.answer}", every)[:budget]
     return [

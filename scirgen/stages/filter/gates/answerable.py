@@ -1,4 +1,5 @@
-"""Gates that let the generator answer: alone (then the question does not need the dataset), and with the context.
+"""Gates in which the generator answers the question: without context (a right answer shows that the question does not
+need the dataset), and with the context.
 
 Off by default: a model of 135M parameters knows too little for the first and is too weak for the second.
 """
@@ -101,10 +102,9 @@ def _form(pair: QAPair, ctx: StageContext) -> str:
 
 
 def agrees(pair: QAPair, reply: str, ctx: StageContext) -> bool:
-    """Whether a free reply gives the pair's answer, as far as words can tell.
-
-    The same yes or no; all of the answer's numbers; else at least half of its content words (those of the question do not
-    count, unless the answer has no others).
+    """Whether a free reply gives the pair's answer, as far as their words show. It has the same yes or no, all of the
+    answer's numbers, or else at least half of its content words (words of the question count only if the answer has no
+    others).
     """
     wording: LanguageWording = ctx.taxonomies.wording.of(pair.language)
     if matches(wording.placeholders, normalise(reply), normalised=True):

@@ -1,4 +1,5 @@
-"""Duplicates within a dataset, of one question or one fact. Release finds those across datasets, since it sees the whole run."""
+"""Gates for duplicates within a dataset: the same question, or the same fact. The release finds duplicates between
+datasets, since it sees the whole run."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class SameFactGate(Gate):
         limit = self.threshold(ctx.config)
         kept = [(p, fact(p, ctx.taxonomies.wording.of(p.language))) for p in material.accepted]
         verdicts: dict[str, Verdict] = {}
-        # Ids differ between datasets of one text; the answer that says most stays in both.
+        # Ids differ between datasets with the same text, so the longest answer is kept in both.
         for pair in sorted(pairs, key=lambda p: (-len(p.answer.split()), p.question)):
             mine = fact(pair, ctx.taxonomies.wording.of(pair.language))
             score, first = max(((mine.similarity(f), p) for p, f in kept), key=lambda x: x[0], default=(0.0, pair))

@@ -1,4 +1,4 @@
-"""The judge's verdict on questions, which it gives together with that on answers (``llm_judge``)."""
+"""The judge's verdict on questions, which comes with its verdict on answers (``llm_judge``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PoorQuestionGate(PairGate):
     needs: ClassVar[tuple[str, ...]] = ("scores",)
 
     def in_force(self, config: Config) -> bool:
-        """With the judge."""
+        """Only with the judge."""
         return JudgeScorer.name in possible_names(config)
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:

@@ -1,4 +1,5 @@
-"""A second opinion on a question's type: a local classifier trained on labelled questions (``scirgen tagger train --target question_type``)."""
+"""A second opinion on a question's type, from a local classifier that was trained on labelled questions (``scirgen
+tagger train --target question_type``)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from scirgen.core.records import QAPair
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 
-if TYPE_CHECKING:  # numpy is loaded only where a classifier is configured
+if TYPE_CHECKING:  # numpy is loaded only if a classifier is configured
     from scirgen.qa.question_tagger import QuestionTagger
 
 
@@ -30,7 +31,7 @@ class TypeOpinionGate(Gate):
     needs: ClassVar[tuple[str, ...]] = ("type",)
 
     def in_force(self, config: Config) -> bool:
-        """With a classifier."""
+        """Only with a classifier."""
         return bool(config.filter.type_tagger)
 
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
@@ -45,7 +46,7 @@ class TypeOpinionGate(Gate):
         for pair, row in zip(pairs, tagger.scores([Labelled(p.question) for p in pairs]), strict=True):
             own = column.get(pair.question_type)
             if own is None:
-                verdicts.append(ACCEPT)  # a type of your own, which the classifier has never seen
+                verdicts.append(ACCEPT)  # a user's own type, which the classifier does not know
                 continue
             best = int(row.argmax())
             margin = float(row[best] - row[own])
@@ -61,7 +62,7 @@ def type_tagger(folder: str) -> QuestionTagger:
     """The classifier in a folder, loaded once.
 
     Raises:
-        InputError: no usable tagger there.
+        InputError: the folder holds no usable tagger.
         ConfigError: it tags levels.
     """
     from scirgen.qa.question_tagger import QuestionTagger

@@ -1,4 +1,4 @@
-"""Gates for what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples."""
+"""Gates for the texts that a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
 _ASKS = re.compile(r"^asks (?:for )?", re.IGNORECASE)
 _LONG_TITLE = 6
-"""Words from which a title is no longer just the name of a thing."""
+"""From this number of words on, a title is more than the name of a thing."""
 
 
 class PointingGate(PairGate):
@@ -101,7 +101,7 @@ def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tupl
     questions: set[str] = set()
     answers: set[str] = set()
     for kind in taxonomies.graesser.types:
-        # Small models ask what they were told to ask: "What state or event caused or led to another?".
+        # Small models repeat the instruction as a question: "What state or event caused or led to another?".
         questions.update((normalise(_ASKS.sub("", kind.definition)), normalise(kind.ask)))
         for pairs in kind.examples.values():
             questions.update(normalise(e.question) for e in pairs)

@@ -40,7 +40,7 @@ class VagueGate(PairGate):
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
         if not wording.generic_words:
-            return ACCEPT  # nobody has said which words are generic in this language
+            return ACCEPT  # the generic words of this language are unknown
         asked = unspaced_without(pair.question, wording.generic_words)
         telling = set(content_words(asked, wording.stop)) - _stems(wording.generic_words)
         worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(asked))
@@ -75,13 +75,14 @@ class UnknownNameGate(PairGate):
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording
         if wording.of(pair.language).capitals == "nouns" or foreign_text(material.context, pair.language, wording):
-            return ACCEPT  # capitals tell no name, or names are spelt otherwise in the material's language
+            return ACCEPT  # capitals do not show names, or names are spelt differently in the material's language
         asked = names(pair.question)
         if not asked:
             return ACCEPT
         title = material.dataset.title if material.dataset else ""
         texts = (material.context, "\n".join(s.text for s in pair.evidence), title)
-        # "Asian" is known where "Asia" is, "MODIS's" where "MODIS" is, "SSMI" where "SSM/I" is, "United States" where "CONUS" is.
+        # A name is known by another form of it: "Asian" by "Asia", "MODIS's" by "MODIS", "SSMI" by "SSM/I", "United
+        # States" by "CONUS".
         unknown = [name for name in sorted(asked) if not _is_known(name, texts)]
         unknown = unknown and sorted(set(unknown) - {stem(w) for w in spelled_out(pair.question, "\n".join(texts))})
         kind = type_of(pair, ctx)

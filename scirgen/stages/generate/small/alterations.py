@@ -1,6 +1,6 @@
 """Makes a sentence false by rule, and detects where a question deviates from its sentence.
 
-The "No" of a yes-or-no question that a small model writes follows from the change, which is recorded with the pair.
+The change gives the "No" to a yes-or-no question of a small model; it is recorded with the pair.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _LIMITS = (
     (re.compile(r"\s?(?:°|degrees? )\s?[NS]\b"), 90),
     (re.compile(r"\s?(?:°(?!\s?C)|degrees? [EW]\b)"), 180),
 )
-"""Units whose values cannot exceed a limit, first match counts."""
-# Only where an earlier year makes the sentence false: "until 2013" would still be true of what lasted until 2020.
+"""Units whose values cannot exceed a limit; the first match counts."""
+# Only if an earlier year makes the sentence false: "until 2013" would still be true of something that lasted until 2020.
 _DATED = re.compile(
     rf"\b(?:in|since|from|between|during|years?)\s(?P<year>{YEAR.pattern})(?![\w,.]?\d|\s?{UNIT}(?!\w))"
 )
@@ -41,7 +41,7 @@ class Change:
 def change(
     sentence: str, others: Iterable[str], opposites: Sequence[tuple[str, str]], rng: random.Random
 ) -> Change | None:
-    """The sentence with one fact changed by rule, so that it is no longer what the source says; None where no rule applies.
+    """The sentence with one fact changed by rule, so that the source no longer says it; None if no rule applies.
 
     In order of preference: a word by its opposite, a number by another of the same form, a year by an earlier one, a
     name by another name of the material that could stand in its place (`rivals`).
@@ -68,7 +68,7 @@ def change(
 
 
 def opposed(sentence: str, opposites: Sequence[tuple[str, str]]) -> list[tuple[Fact, str]]:
-    """Words of a sentence that have an opposite it does not hold, each with that opposite, in the order of ``opposites``."""
+    """Words of a sentence whose opposite it does not hold, each with the opposite, in the order of ``opposites``."""
     found = []
     for pair in opposites:
         for a, b in (pair, pair[::-1]):
@@ -87,7 +87,8 @@ def _whole(word: str) -> re.Pattern[str]:
 def other_number(text: str, rng: random.Random) -> str:
     """Another number of the same form and unit: halved, doubled, tripled or five times as large.
 
-    A percentage stays within 100, an angle within what it can be, and a year becomes an earlier one, so that the question does not give itself away.
+    A percentage stays within 100, an angle within its range, and a year becomes an earlier one, so that the No is not
+    obvious.
     """
     match = re.search(r"\d[\d,]*(?:\.\d+)?", text)
     if match is None:
@@ -111,9 +112,8 @@ def other_number(text: str, rng: random.Random) -> str:
 
 
 def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]) -> str:
-    """What a yes-question says that its sentence does not: another number, a "not", a word whose opposite the sentence has.
-
-    "" where it departs in none of these ways.
+    """How a yes-question deviates from its sentence: another number, a "not", or a word whose opposite the sentence
+    has. "" if it does not.
     """
     if new := sorted(stated(question) - stated(sentence)):
         return new[0]
@@ -128,6 +128,6 @@ def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]
 
 
 def _half(value: float, decimals: int) -> float:
-    """Half of a value with that many decimals, always another number once it is shown with them."""
+    """Half of a value, rounded to so many decimals; always another number than the value."""
     unit = 10.0**-decimals
     return math.floor(value / 2 / unit) * unit

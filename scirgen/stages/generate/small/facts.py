@@ -1,6 +1,6 @@
-"""Facts of a sentence that a short question can be about: numbers with their unit, and names. Changing one is `alterations`.
-
-Used where the model is too small to plan a question: the fact is chosen first, so that the answer is verbatim.
+"""Finds the facts of a sentence about which a short question can ask: numbers with their unit, and names. It serves
+models that are too small to plan a question: the fact is chosen first, so that the answer is verbatim. `alterations`
+changes facts.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _REFERENCE = re.compile(
     r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
     re.IGNORECASE,
 )
-"""What a number after it names rather than counts: "Fig. 3 shows", "band 4 covers"."""
+"""Words after which a number is a name and not a count: "Fig. 3 shows", "band 4 covers"."""
 _BOUND = re.compile(
     r"(?:\b(?:than|at least|at most|up to|above|below|over|under|beyond|within|exceed(?:s|ed|ing)?|about|around|nearly|almost|to|by|x)|[<>≤≥~×±])\s?$",
     re.I,
 )
 _SIDE = re.compile(r"\s?(?:by|x|×|to|±)\s?\d", re.I)
 _AND = re.compile(r",?\s(?:(?:and|or)\s)?")
-"""What stands between the entries of a list."""
+"""The text between the entries of a list."""
 _SPANS = frozenset(("year", "month", "week", "day", "hour", "minute", "second"))
 _VERBS = frozenset((
     "shows", "indicates", "suggests", "presents", "provides", "gives", "includes", "contains", "covers", "lies", "does",
@@ -50,7 +50,7 @@ _FOLLOWED = re.compile(r"\s([a-z]{3,})")
 _PRECEDED = re.compile(r"(\w+)\s(?:the\s)?$")
 _PLACED = frozenset(("in", "at", "over", "across", "throughout", "near"))
 _LEADING = frozenset((*_PLACED, "by", "from", "using", "via", "called", "named"))
-"""Words after which a name stands by itself, as what is asked for."""
+"""Words after which a name is a whole phrase that can be asked for."""
 _INSTANCE = re.compile(
     r"\b(?:such as|for example|for instance|e\.g\.|including|among them),?\s([^.;)]+)", re.IGNORECASE
 )
@@ -82,9 +82,8 @@ _CLAUSE = re.compile(
 
 
 def readable(sentence: str) -> str:
-    """The sentence without what leads out of it: "[17,18]", "(Fig. 3)", a "First," or "However," at its beginning.
-
-    Neither a question nor an answer must repeat them.
+    """The sentence without references to other text: "[17,18]", "(Fig. 3)", a "First," or "However," at its beginning.
+    Neither a question nor an answer may repeat them.
     """
     return _LINKED.sub(lambda m: m.group(2).upper(), _MARKS.sub("", sentence))
 
@@ -98,7 +97,7 @@ class Fact:
     end: int
     text: str
     counted: bool = False
-    """Whether the number counts things, rather than measures in a unit."""
+    """Whether the number counts things and is not a measurement in a unit."""
 
 
 def numbers(sentence: str) -> list[Fact]:
@@ -120,14 +119,14 @@ def numbers(sentence: str) -> list[Fact]:
 
 
 def exact_numbers(sentence: str) -> list[Fact]:
-    """Those of `numbers` that say just how much: neither a bound ("more than 9000") nor a side of "1 degree by 1 degree"."""
+    """Those of `numbers` that are exact amounts: neither a bound ("more than 9000") nor a side of "1 degree by 1 degree"."""
     return [
         f for f in numbers(sentence) if not _BOUND.search(sentence, 0, f.start) and not _SIDE.match(sentence, f.end)
     ]
 
 
 def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
-    """Whether two values stand in one list, "at 2cm, 4cm and 10cm": neither is the answer to a question."""
+    """Whether two values are in one list, "at 2cm, 4cm and 10cm", so that neither alone is an answer."""
     first, second = sorted((fact, other), key=lambda f: f.start)
     return (
         first is not second
@@ -138,7 +137,7 @@ def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
 
 
 def _listed(sentence: str, at: int) -> bool:
-    """Whether a number stands in a parenthesis with others, "(10 cm, 20 cm)", or restates one, "(about 25 km)"."""
+    """Whether a number is in a parenthesis with others, "(10 cm, 20 cm)", or repeats one, "(about 25 km)"."""
     opened = sentence.rfind("(", 0, at)
     if opened < 0 or ")" in sentence[opened:at]:
         return False
@@ -149,7 +148,7 @@ def _listed(sentence: str, at: int) -> bool:
 
 
 def _counted(following: Sequence[str]) -> list[str]:
-    """The counted noun at the beginning of the words after a number; none where they hold no plural: "10 most important"."""
+    """The counted noun at the beginning of the words after a number; "" if they hold no plural: "10 most important"."""
     for position, word in enumerate(following):
         if word in _NOUN_STOP or word in _VERBS:
             break
@@ -159,9 +158,8 @@ def _counted(following: Sequence[str]) -> list[str]:
 
 
 def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
-    """Words that say which of several values of one unit is meant: those of its own clause that are nowhere else in the sentence.
-
-    Empty where it is the only value of its unit, or where no word tells them apart.
+    """Words that distinguish a value from others of its unit: those of its clause that are nowhere else in the
+    sentence. Empty if it is the only value of its unit, or if no word distinguishes them.
     """
     unit = _unit_of(fact.text)
     others = [f for f in found if f.start != fact.start and _unit_of(f.text) == unit]
@@ -170,9 +168,9 @@ def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
     edges = [m.start() for m in re.finditer(r"[,;()]", sentence)]
     start = max([e + 1 for e in edges if e < fact.start], default=0)
     end = min([e for e in edges if e >= fact.end], default=len(sentence))
-    if sentence[: fact.start].rstrip().endswith("("):  # "... dominated by forbs (35 %)": what it is of stands before
+    if sentence[: fact.start].rstrip().endswith("("):  # "... dominated by forbs (35 %)": its subject is before it
         start = max([e + 1 for e in edges if e < start - 1], default=0)
-    # What a value is of follows it ("5 % for sedges") or, where nothing does, stands before it ("sedges 5 %").
+    # The subject of a value follows it ("5 % for sedges") or, if nothing follows, precedes it ("sedges 5 %").
     own = _telling(sentence[fact.end : end]) or _telling(sentence[start : fact.start])
     return own - _telling(sentence[:start] + " " + sentence[end:])
 
@@ -203,11 +201,10 @@ def names(sentence: str) -> list[Fact]:
 
 
 def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
-    """Names of other passages that could stand in a name's place, in their order: none of them is in the sentence.
-
-    They look like it (acronym, digits, number of words) and stand where it stands: before the same noun ("ERA5 reanalysis",
-    "JRA55 reanalysis"), or, where no noun follows, after the same preposition; names of several words may also share the last
-    one ("Heihe River Basin", "Yarlung River Basin").
+    """Names of other passages that could replace a name, in their order; none of them is in the sentence. They have the
+    same form (acronym, digits, number of words) and the same position: before the same noun ("ERA5 reanalysis", "JRA55
+    reanalysis") or, if no noun follows, after the same preposition; names of several words may also share the last one
+    ("Heihe River Basin", "Yarlung River Basin").
     """
     mine, lowered = _place(sentence, fact), sentence.lower()
     found: dict[str, None] = {}
@@ -228,7 +225,7 @@ def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
 
 
 def _same_thing(one: str, other: str) -> bool:
-    """Whether two names may be two spellings of one: a part of the first word of either is a part of the other's.
+    """Whether two names may be spellings of the same name: their first words have a part in common.
 
     "Qinghai-Xizang Plateau" and "Qinghai-Tibet Plateau", "ERA5" and "ERA5-Land"; not "Heihe River" and "Yarlung River".
     """
@@ -238,7 +235,8 @@ def _same_thing(one: str, other: str) -> bool:
 
 
 def stands_alone(sentence: str, fact: Fact) -> bool:
-    """Whether a name is a whole phrase after a preposition, no part of a longer one ("the fresh ANPP of plants") or of a list."""
+    """Whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of plants")
+    or of a list."""
     noun, before = _place(sentence, fact)
     after = sentence[fact.end :]
     listed = (near := _AND.match(after)) is not None and after[near.end() : near.end() + 1].isupper()
@@ -246,7 +244,7 @@ def stands_alone(sentence: str, fact: Fact) -> bool:
 
 
 def main_auxiliary(sentence: str) -> re.Match[str] | None:
-    """The main clause's first auxiliary: not that of a "When the plots were burnt, ..." before it."""
+    """The main clause's first auxiliary, and not that of a clause before it ("When the plots were burnt, ...")."""
     clause = _CLAUSE.match(sentence)
     return _AUXILIARY.search(sentence, clause.end() if clause else 0)
 
@@ -254,7 +252,7 @@ def main_auxiliary(sentence: str) -> re.Match[str] | None:
 def opening(sentence: str, stems: Sequence[str]) -> str:
     """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were").
 
-    One of ``stems`` where any are given; "" where there is none.
+    One of ``stems``, if they are given; "" if there is none.
     """
     first = main_auxiliary(sentence)
     for match in _AUXILIARY.finditer(sentence, first.start()) if first else ():
@@ -266,18 +264,18 @@ def opening(sentence: str, stems: Sequence[str]) -> str:
 
 
 def instances(sentence: str) -> list[str]:
-    """What a sentence gives as examples: the words after "such as", "for example" and the like, up to the clause's end."""
+    """The examples of a sentence: the words after "such as", "for example" and the like, up to the end of the clause."""
     return [m.group(1).strip() for m in _INSTANCE.finditer(sentence)]
 
 
 def is_place(sentence: str, fact: Fact) -> bool:
-    """Whether a name is where something is, as far as its words and the preposition before it tell."""
+    """Whether a name is a place, as far as its words and the preposition before it show."""
     _, before = _place(sentence, fact)
     return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
 
 
 def _place(sentence: str, fact: Fact) -> tuple[str, str]:
-    """The noun that follows a name at once ("" where none does), and the word before it; the noun alone decides where there is one."""
+    """The noun right after a name ("" if there is none), and the word before it; if there is a noun, it alone decides."""
     after = _FOLLOWED.match(sentence, fact.end)
     if after and after.group(1) not in _NOUN_STOP:
         return after.group(1), after.group(1)
@@ -287,5 +285,6 @@ def _place(sentence: str, fact: Fact) -> tuple[str, str]:
 
 
 def _shape(name: str) -> tuple[bool, bool, bool]:
-    """Acronym or not, one word or several, with digits or without: a name is better swapped for one that looks like it."""
+    """The form of a name: acronym or not, one word or several, with digits or without. A name is exchanged for one of
+    the same form."""
     return name.isupper(), " " in name, any(c.isdigit() for c in name)

@@ -1,4 +1,4 @@
-"""Worked examples for prompts that ask for a question about one sentence: those of the type, and those a prompt brings itself."""
+"""Worked examples for prompts that ask for a question about one sentence: those of the type, and the prompt's own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ BLANK = "____"
 
 
 def shots(kind: QuestionType, domain: str, own: Iterable[Mapping[str, object]]) -> list[dict[str, str]]:
-    """``text`` and ``question`` of each example, in the form the task at hand has.
-
-    ``own`` are a prompt's examples: ``for`` names the kind of answer (``yes_no``, ``option``, ``number``...) they are for. Of
-    the type's examples, those are left out whose answer cannot be blanked out of the evidence, or is No, or is an option.
+    """``text`` and ``question`` of each example, in the form of the task. ``own`` are a prompt's examples; their
+    ``for`` names the kind of answer (``yes_no``, ``option``, ``number``...). An example of the type is left out if its
+    answer cannot be blanked out of the evidence, is No, or is an option.
     """
     made = [{"text": str(e["text"]), "question": str(e["question"])} for e in own if e.get("for") == kind.answer.kind]
     for example in kind.examples_for(domain):
@@ -21,7 +20,7 @@ def shots(kind: QuestionType, domain: str, own: Iterable[Mapping[str, object]]) 
         if kind.answer.kind == "option":
             continue
         if kind.polar:
-            # A question whose right answer is No is made from a changed sentence; the example's is not.
+            # A question with the answer No is made from a changed sentence, and the example's is not.
             if not example.answer.casefold().startswith("yes"):
                 continue
         elif kind.answer.kind == "number" or kind.id == "concept_completion":

@@ -13,7 +13,7 @@ _SENTENCE = re.compile(r".{1,1000}?[.!?。！？](?=\s|$|[\"”'’])", re.DOTAL
 
 
 def one_question(text: str, form: str = "question") -> str | None:
-    """The first question (for requests and assertions: the first sentence) of a reply, freed of labels and quotes."""
+    """The first question of a reply (for requests and assertions, its first sentence), without labels and quotes."""
     for line in text.splitlines():
         line = _bare(line)
         if not line:
@@ -24,16 +24,17 @@ def one_question(text: str, form: str = "question") -> str | None:
             return sentence.strip(_QUOTES) or None
         end = min((at for mark in "?？" if (at := line.find(mark)) >= 0), default=-1)
         if end >= 0:
-            # What stands before the question in the same line is talk about it.
+            # Text before the question in the same line is a comment on it.
             sentence = re.split(r"(?<=[.!:])\s+(?=[A-Z])", line[: end + 1].strip())[-1]
             return sentence.strip(_QUOTES) or None
     return None
 
 
 def one_answer(text: str, cut: bool, sentences: int = 4) -> str | None:
-    """The first paragraph of a reply that is not a list, at most ``sentences`` long; of a reply that was cut off, whole sentences only."""
+    """The first paragraph of a reply that is not a list, at most ``sentences`` long. Of a reply that was cut off, only
+    whole sentences."""
     if len(re.findall(r"^\s*(?:[-*•]|\d{1,2}[.)])\s", text, re.MULTILINE)) > 1:
-        return None  # a list, which an answer in sentences is not
+        return None  # a list is not an answer in sentences
     paragraph = next((p for p in re.split(r"\n\s*\n", text.strip()) if _bare(p)), "")
     body = re.sub(r"\s+", " ", _bare(paragraph))
     if not body:

@@ -1,7 +1,8 @@
-"""Wording of questions about one English sentence: turned by rule where its grammar is plain, and checks on what a model words.
+"""Words questions about one English sentence by rule, if its grammar is simple, and checks questions that a model wrote.
 
-A statement with an auxiliary becomes a yes-or-no question by putting that first (Heilman and Smith, NAACL 2010, section 3): exact
-where subject, auxiliary and the rest follow each other without a further clause. All other sentences are the model's.
+A statement with an auxiliary becomes a yes-or-no question by putting that first (Heilman and Smith, NAACL 2010, section
+3): this is exact if subject, auxiliary and the rest follow each other without another clause. All other sentences are
+left to the model.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _UNCLEAR = re.compile(
     r"|neither|never|cannot|but|however|also)\b|[;:(){}\[\]=]|\w/\w|\bet al\b",
     re.I,
 )
-"""What makes a sentence depend on others, or its question ambiguous."""
+"""Words that make a sentence depend on others, or its question ambiguous."""
 _FRONTED = re.compile(r"(?:In|At|On|For|From|By|To|With|Of|As)\b|\w+,")
-"""What stands before the subject: "In winter the lake ...", "Then, the series ..."."""
+"""Words before the subject: "In winter the lake ...", "Then, the series ..."."""
 _CLAUSE = re.compile(r"\b(?:that|which|who|whose|where|when|while|if|because|since|although|whereas|what|how)\b", re.I)
 _FINITE = re.compile(r"(?<!that )(?<!which )(?<!who )\b(?:is|are|was|were|has|have|had)\b")
 _DETERMINERS = frozenset(("The", "A", "An", "Each", "Every", "All", "Most", "Many", "Some", "Several", "Few", "Other"))
@@ -48,24 +49,24 @@ _COVERED = 0.8
 
 
 def turned(sentence: str, known: str) -> str | None:
-    """The sentence as a yes-or-no question, by rule; None where its grammar is not plain enough for that.
+    """The sentence as a yes-or-no question, by rule; None if its grammar is not simple enough.
 
     Args:
         sentence: a statement, with a capital at its beginning and a full stop.
-        known: other text of the same material; a first word that is written with a capital there keeps it.
+        known: other text of the same material. A first word keeps its capital if it has one there.
     """
     parts = _parts(sentence, known)
     return f"{parts[1].capitalize()} {parts[0]} {parts[2]}?" if parts else None
 
 
 def asked_for(sentence: str, number: str, counted: bool, known: str) -> str | None:
-    """A question for a number that stands behind the verb: "For how many minutes were birds counted?", "For what height is ...?".
+    """A question for a number after the verb: "For how many minutes were birds counted?", "For what height is ...?".
 
     Args:
         sentence: the statement.
-        number: the number with its unit or what it counts, as it stands in the sentence.
+        number: the number with its unit or the counted things, as in the sentence.
         counted: whether it counts things.
-        known: as for `turned`.
+        known: see `turned`.
     """
     parts = _parts(sentence, known)
     behind = rf"^(\w+(?: \w+ly)?) ({_ASKED_WITH}) (?:(?:a|an|the) ({_MEASURE}) of )?{re.escape(number)}(?![\w-])(.*)$"
@@ -82,7 +83,7 @@ def asked_for(sentence: str, number: str, counted: bool, known: str) -> str | No
 
 
 def _parts(sentence: str, known: str) -> tuple[str, str, str] | None:
-    """Subject, auxiliary and the rest of a statement; None where its grammar is not plain enough."""
+    """Subject, auxiliary and the rest of a statement; None if its grammar is not simple enough."""
     text = sentence.strip()
     if not text[:1].isupper() or not text.endswith(".") or len(text.split()) > _LONGEST:
         return None
@@ -98,7 +99,7 @@ def _parts(sentence: str, known: str) -> tuple[str, str, str] | None:
 
 
 def _uncapitalised(subject: str, known: str) -> str:
-    """The subject as it stands within a sentence: a name keeps its capital."""
+    """The subject as it is written within a sentence; a name keeps its capital."""
     first = re.match(r"[^\W\d_]+", subject)
     if first is None or (not first.group()[1:].islower() and len(first.group()) > 1):
         return subject
@@ -110,13 +111,14 @@ def _uncapitalised(subject: str, known: str) -> str:
 
 
 def short_name(title: str) -> str | None:
-    """What a dataset is called in short, by its title: "TPMFD" of "TPMFD: near-surface ..."; None where it has no such name."""
+    """The short name of a dataset in its title: "TPMFD" of "TPMFD: near-surface ..."; None if it has none."""
     found = (pattern.search(title) for pattern in _IN_TITLE)
     return next((m.group(1) for m in found if m), None)
 
 
 def placed(question: str, title: str, within: str) -> str:
-    """The question about a dataset with its name put first, where it does not say it; ``within``: "In the {name} data, "."""
+    """The question about a dataset with the dataset's name before it, unless it says the name; ``within``: "In the
+    {name} data, "."""
     name = short_name(title)
     if name is None or not within or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question):
         return question
@@ -125,13 +127,13 @@ def placed(question: str, title: str, within: str) -> str:
 
 
 def names_subject(question: str, topic: str) -> bool:
-    """Whether a question shares two telling words with the title of the dataset or paper that it is about, or all of fewer."""
+    """Whether a question shares two distinctive words with the title of its dataset or paper, or all if the title has fewer."""
     wanted = telling_words(topic)
     return len(telling_words(question) & wanted) >= min(2, len(wanted))
 
 
 def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | None:
-    """The first word or number of a question that nothing it was made from has; None where there is none."""
+    """The first word or number of a question that its material does not have; None if there is none."""
     known = {stem(w) for w in (*words(told), *_ALWAYS, *(x for a in allowed for x in words(a)))}
     known |= {stem(stem(w)) for w in known}
     for word in words(question):
@@ -142,14 +144,13 @@ def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | N
 
 
 def _kin(word: str, known: Collection[str]) -> bool:
-    """Whether a word is another form of a known one: "collecting" where "collects" is."""
+    """Whether a word is another form of a known one, as "collecting" of "collects"."""
     return len(word) > 5 and any(k[:5] == word[:5] and abs(len(k) - len(word)) <= 4 for k in known)
 
 
 def broken(question: str, sentence: str) -> str | None:
-    """What is wrong with a model's yes-or-no question about a sentence; None where nothing is seen.
-
-    It begins with the sentence's own auxiliary, and says most of what the sentence says.
+    """What is wrong with a model's yes-or-no question about a sentence; None if nothing is. It must begin with the
+    sentence's auxiliary and have most of its words.
     """
     found = main_auxiliary(sentence)
     said = words(question)

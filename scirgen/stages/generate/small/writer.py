@@ -27,13 +27,12 @@ _BLANK = "____"
 _WORD = re.compile(r"\w{4,}")
 _SHARED_WORDS = 2
 _NO_QUESTIONS = 3
-"""Sentences a "No" is asked about at most, where the model's questions keep losing the changed fact."""
+"""Largest number of sentences that are tried for a "No" if the model's questions lose the changed fact."""
 
 
 class SmallWriter:
-    """Writes one wish. Holds what all its ways of writing share.
-
-    ``further`` are passages, in the order to be tried, that a "No" may rest on where ``evidence`` holds nothing to change.
+    """Writes the pair of one wish. ``further`` are passages, in the order in which they are tried, for a "No" if
+    ``evidence`` holds no fact that can be changed.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class SmallWriter:
         self._last = ""
 
     async def write(self) -> Draft | Discard:
-        """The draft, or why there is none."""
+        """The draft, or the reason why there is none."""
         if self._kind.polar:
             return await self._yes_no()
         if self._kind.answer.kind == "option":
@@ -87,7 +86,7 @@ class SmallWriter:
         return self._misworded(question, self._fact) or self._draft(question, self._word("yes"), "")
 
     async def _no(self) -> Draft | Discard:
-        """A question about a changed sentence: of the evidence, else of the first further passage that works."""
+        """A question about a changed sentence of the evidence, or else of the first further passage that works."""
         asked: list[Discard] = []
         for evidence in (self._evidence, *([p] for p in self._further)):
             others = [p.text for p in self._task.passages]
@@ -120,7 +119,7 @@ class SmallWriter:
         )
 
     async def _options(self) -> Draft | Discard:
-        """A sentence with both options in the place of the right one, turned into a question."""
+        """A question made of a sentence with both options in place of the right one."""
         found = _optional(self._fact, [p.text for p in self._task.passages], self._opposites)
         if not found:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
@@ -167,13 +166,13 @@ class SmallWriter:
         return self._draft(question, fact.text, "")
 
     async def _polar(self, sentence: str) -> str | None:
-        """A yes-or-no question about a sentence: by rule where its grammar is plain, else by the model."""
+        """A yes-or-no question about a sentence, by rule if its grammar is simple, otherwise by the model."""
         if question := self._turned(sentence):
             return question
         return await self._question(sentence, "", stem=facts.opening(sentence, self._kind.stems))
 
     def _misworded(self, question: str, sentence: str) -> Discard | None:
-        """A yes-or-no question of the model that does not say what its sentence says."""
+        """The discard of a yes-or-no question that does not say what its sentence says."""
         if not self._english or question == self._turned(sentence):
             return None
         if strange := self._stranger(question, (sentence,)):
@@ -193,13 +192,13 @@ class SmallWriter:
         return wording.turned(sentence, self._known) if self._english else None
 
     def _stranger(self, question: str, allowed: Sequence[str]) -> Discard | None:
-        """A question that says something its sentence does not: "a wind speed of 900 km/h"."""
+        """The discard of a question with a fact that its sentence does not have: "a wind speed of 900 km/h"."""
         told = f"{self._fact} {self._evidence[0].topic or self._task.dataset.title}"
         found = wording.stranger(question, told, allowed) if self._english else None
         return self._discard("off_topic", f"the question says {found!r}, and its evidence does not") if found else None
 
     def _stem(self, fact: facts.Fact) -> str | None:
-        """How a question for this fact begins; None leaves it to the seed."""
+        """The beginning of a question for this fact; None: the seed decides."""
         stems = self._kind.stems
         if fact.kind == "number":
             return stems[0 if fact.counted else 1] if len(stems) > 1 else None
@@ -210,7 +209,7 @@ class SmallWriter:
         self, fact: str, answer: str, options: Sequence[str] = (), stem: str | None = None
     ) -> str | None:
         template = self._ctx.prompt("question")
-        # A small model does not fill a gap in the middle of a stem ("How does ... compare with"); it copies the dots.
+        # A small model copies the dots in the middle of a stem ("How does ... compare with") instead of filling the gap.
         whole = tuple(s for s in self._kind.stems if "..." not in s)
         stems = whole or self._kind.stems or ("What",)
         prompt = template.render(
@@ -233,7 +232,7 @@ class SmallWriter:
         return self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
 
     def _substantial(self, question: str, leaving_out: Sequence[str] = ()) -> bool:
-        """Whether the question shares words with its evidence, beside the options it names: "Is China or MODIS?" does not."""
+        """Whether the question shares words with its evidence other than the options it names; "Is China or MODIS?" does not."""
         for text in leaving_out:
             question = question.replace(text, " ")
         if _BLANK in question or "the blank" in question.casefold():
@@ -287,9 +286,8 @@ class SmallWriter:
 def holds_answer(
     text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
 ) -> bool:
-    """Whether a sentence holds a fact that can be the answer to such a question, where the answer is taken from it.
-
-    ``others`` are the other sentences, of which the second option between two names comes; ``opposites`` pairs of words.
+    """Whether a sentence holds a fact that can be the answer to such a question. ``others`` are the other sentences,
+    which provide the second option between two names; ``opposites`` are pairs of words.
     """
     text = facts.readable(text)
     if kind.answer.kind == "number":
@@ -306,10 +304,9 @@ def _askable_names(text: str) -> list[facts.Fact]:
 def _optional(
     text: str, others: Sequence[str], opposites: Sequence[tuple[str, str]]
 ) -> list[tuple[facts.Fact, list[str]]]:
-    """What one can put a second option beside, with what the option could be (nothing for numbers, which make their own).
-
-    Two values of one quantity and two opposite words are always comparable; two names where one could stand in the other's
-    place.
+    """Facts for which there is a second option, each with its possible options (empty for numbers, whose options are
+    made). Two values of one quantity and two opposite words are always comparable; two names are if one could replace
+    the other.
     """
     named = [(n, facts.rivals(text, n, others)) for n in facts.names(text)]
     worded = [(fact, [word]) for fact, word in alterations.opposed(text, opposites)]
