@@ -32,6 +32,8 @@ def _respelt(name: str, text: str) -> bool:
     if numbered := _NUMBERED.fullmatch(plain):
         return _numbered(numbered[1], numbered[2], text)
     parts = [p for p in re.split(r"[-/]", name) if not p.islower()]
+    if parts != [name] and plain.isupper() and len(plain) > _CHANCE and _initials(plain, text):
+        return True
     if parts != [name]:
         return all(len(p) > 2 and (stem(p.lower()) in _stems(text) or _initials(p, text)) for p in parts)
     short = plain.removesuffix("s")
@@ -44,13 +46,17 @@ def _respelt(name: str, text: str) -> bool:
 
 
 def _numbered(letters: str, number: str, text: str) -> bool:
-    """Whether a word that begins alike and has all these letters in order stands before the number: "gaofen-1" for "GF1"."""
-    pattern = rf"(?<![a-z])({re.escape(letters[0])}[a-z]*?)(?:[\s_-]|v|version )*0*{number}(?!\d)"
-    for match in re.finditer(pattern, text, re.IGNORECASE):
-        left = iter(match[1].lower())
-        if all(letter in left for letter in letters.lower()):
-            return True
-    return False
+    """Whether a word that begins alike stands before the number, and one has all letters of the other in order: "gaofen-1" and "GF-1"."""
+    pattern = rf"(?<![a-z])({re.escape(letters[0])}[a-z]+?)(?:[\s_-]|v|version )*0*{number}(?!\d)"
+    return any(
+        _in_order(letters, m[1]) or (m[1].isupper() and _in_order(m[1], letters))
+        for m in re.finditer(pattern, text, re.IGNORECASE)
+    )
+
+
+def _in_order(letters: str, word: str) -> bool:
+    left = iter(word.lower())
+    return all(letter in left for letter in letters.lower())
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,9 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
+from scirgen.core.text.textmatch import normalise
+from scirgen.qa.claims.dates import periods
+
 _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
 """Character for character, so that offsets stay."""
 
@@ -38,6 +41,8 @@ _SUPERSCRIPT = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _PLAIN = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _SPOILT_RANGE = re.compile(r"(?<=(?<!\d)\d{4})e(?=\d{4}(?!\d))")
 """Text layers of PDFs write the dash of "1981-2100" so."""
+_DOTTED_DATE = re.compile(r"(?<![\d.])(\d{4})\.(\d{1,2})\.(?=\d{1,2}(?![\d.]*\d))")
+_DECADE = re.compile(r"(?<![\w.])(?:\d\d)?\d0(?=s\b)")
 _GLUED = re.compile(r"(?<=[A-Za-z_])\d+(?:\.\d+)?")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]*\d)")
 _STEPS: Final = {
@@ -121,7 +126,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     """The numbers written in digits, in order."""
     found: list[Quantity] = []
     plain = _SUPERSCRIPT.sub(lambda m: m.group().translate(_PLAIN), text).translate(_ORDINARY)
-    plain = _SPOILT_RANGE.sub("-", plain)
+    plain = _DOTTED_DATE.sub(r"\1-\2-", _SPOILT_RANGE.sub("-", plain))
     for match in _FIGURE.finditer(plain):
         value, decimals = _value(match["digits"])
         if value is None:
@@ -195,6 +200,7 @@ class Stated:
     found: tuple[Quantity, ...]
     values: frozenset[float]
     steps: tuple[Quantity, ...]
+    decades: frozenset[float]
 
     def holds(self, claimed: Quantity) -> bool:
         """Whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
@@ -209,7 +215,17 @@ class Stated:
                 and any(_rounds(abs(claimed.value), 100 * v, claimed.places) for v in self.values if 0 < v < 1)
             )
             or self._derives(claimed)
+            or self._in_parts(claimed)
         )
+
+    def _in_parts(self, claimed: Quantity) -> bool:
+        """Whether it is a decade ("1940s") of a stated year or said short ("the 40s"), or two stated numbers and no fraction ("60/80 cm")."""
+        if _DECADE.match(claimed.text):
+            decade = claimed.value
+            return any(q.year and decade <= q.value < decade + 10 for q in self.found) or decade % 100 in self.decades
+        parts = re.match(r"(\d{2,})\s?/\s?(\d{2,})", claimed.text)
+        known = self.values | {q.value for q in self.found}
+        return parts is not None and {float(parts[1]), float(parts[2])} <= known
 
     def _derives(self, claimed: Quantity) -> bool:
         """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m.
@@ -233,6 +249,8 @@ def _follows(claimed: float, a: Quantity, b: Quantity) -> bool:
     places = max(a.decimals, b.decimals)
     one, other = abs(a.value), abs(b.value)
     values = [abs(one - other), one + other]
+    if claimed >= _LARGE and not a.unit:
+        values.append(one * other)  # "28,000 grid points" of 200 x 140
     if a.year and b.year:
         values.append(abs(one - other) + 1)  # "17 years" of 1998 to 2014, both counted
     return any(math.isclose(claimed, round(value, places), rel_tol=1e-9) for value in values)
@@ -251,7 +269,8 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
     values.update(_listed(found, text))
     steps = tuple(_step(m) for m in _STEP.finditer(text))
-    return Stated(found, frozenset(values), steps)
+    decades = frozenset(float(m.group()) % 100 for m in _DECADE.finditer(text))
+    return Stated(found, frozenset(values), (*steps, *_periods(text)), decades)
 
 
 def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
@@ -263,6 +282,10 @@ def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
         else:
             yield from [float(length)] if length > 2 else []
             length = 1
+
+
+def _periods(text: str) -> Iterator[Quantity]:
+    yield from (Quantity("", 0, 0, 0, float(value), unit=unit) for value, unit in dict.fromkeys(periods(text)))
 
 
 def _step(match: re.Match[str]) -> Quantity:
@@ -277,7 +300,7 @@ def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated
 
 def _in_words(text: str, number_words: Mapping[str, float]) -> Iterator[float]:
     """Numbers said in words: each word's, and those of "ninety-nine", "two hundred" and "four and a half"."""
-    runs = re.findall(r"\w+", text.lower())
+    runs = re.findall(r"\w+", normalise(text))
     values = {word.lower(): value for word, value in number_words.items()}
     yield from (value for word, value in values.items() if not word.isalnum() and _stands(word, text))
     known = [(at, values[run]) for at, run in enumerate(runs) if run in values]

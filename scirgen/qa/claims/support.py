@@ -197,12 +197,15 @@ def added(answer: str, question: str, evidence: Sequence[str], wording: Language
     return len(adds), share_known(adds, frozenset(content("\n".join(evidence), stop)))
 
 
-def unstated(answer: str, text: str, wording: LanguageWording) -> list[Quantity]:
-    """The answer's numbers that a text does not state; of counts up to 20 only those of things that the text counts otherwise."""
+def unstated(answer: str, text: str, wording: LanguageWording, *, counts: bool = True) -> list[Quantity]:
+    """The answer's numbers that a text does not state; of counts up to 20 only those of things that the text counts otherwise.
+
+    ``counts``: off for a text so long that it counts another thing of the same name somewhere.
+    """
     claimed, support = quantities(answer), stated(text, wording.number_words)
     lacking = missing(claimed, support)
     known = {q.value for q in claimed if q not in lacking} | support.values
-    return [q for q in lacking if not q.count] + _miscounted(answer, text, known, wording)
+    return [q for q in lacking if not q.count] + (_miscounted(answer, text, known, wording) if counts else [])
 
 
 def _miscounted(answer: str, text: str, known: Collection[float], wording: LanguageWording) -> list[Quantity]:

@@ -69,7 +69,7 @@ class NotSupportedGate(PairGate):
         "(inference types, answers that are a number, and texts in another language: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
@@ -79,7 +79,7 @@ class NotSupportedGate(PairGate):
         if words := spelled_out(f"{pair.question}\n{pair.answer}", "\n".join(evidence)):
             evidence.append(" ".join(words))
         text = "\n".join((*evidence, pair.question))
-        if lacking := unstated(pair.answer, text, wording):
+        if lacking := unstated(pair.answer, text, wording, counts=bool(pair.evidence)):
             return Verdict(False, f"the answer's number {lacking[0].text.strip()} is not in its evidence")
         turned = (
             wrong_signs(pair.answer, text, wording) if pair.evidence else []

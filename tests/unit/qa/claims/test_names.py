@@ -16,6 +16,8 @@ LONG = " ".join(["The wind, locally stable, told us about vapour."] * 60)
         ("UAVs", "unmanned aerial vehicles"),
         ("RMSE", LONG + " the average root mean square error"),
         ("ZY-3", "gaofen-1, gaofen-6 and ziyuan-3"),
+        ("Gaofen-1", "GF-1, GF-6 and ZY-3"),
+        ("LA-ICP-MS", LONG + " laser ablation-inductively coupled plasma mass spectrometry"),
         ("WRF4", "prepared by the WRFv4.1.1 model"),
         ("Landsat8", "reflectivity of Landsat 8 channels"),
         ("GAN-based", LONG + " Generative Adversarial Network (GAN)"),
