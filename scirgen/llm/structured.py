@@ -81,7 +81,7 @@ def parse_reply(text: str, model: type[T], *, fix: bool = True) -> T:
         except (ValueError, RecursionError):
             continue
         try:
-            return model.model_validate(_fitted(tame_strings(value), model))
+            return model.model_validate(_fitted(tame_strings(value, candidate), model))
         except ValidationError as error:
             problem = problem or describe(error)
     start = min((i for i in (body.find("{"), body.find("[")) if i >= 0), default=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import re
 import threading
@@ -18,7 +19,7 @@ from scirgen.core import runtime
 from scirgen.core.config import CollectConfig, HttpConfig
 from scirgen.core.errors import PaperError, RunStoppingError, SourceError
 from scirgen.core.records import Dataset, Paper
-from scirgen.core.text.tame import tame, tame_blanks
+from scirgen.core.text.tame import tame, tame_blanks, tame_strings
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.collect import pages as paging
 from scirgen.stages.collect.pages import pages
@@ -218,6 +219,13 @@ def test_runs_are_bounded() -> None:
     for text in (" " * 10**6, "-" * 10**6, "a" * 10**6, "\n" * 10**6, " \n" * 10**6, "\u3000" * 10**6, "漢" * 10**6):
         tamed = tame(text)
         assert max(map(len, re.findall(r"\S+|\s+", tamed) or [""])) <= 256
+
+
+@pytest.mark.parametrize("ascii", [True, False])
+@pytest.mark.parametrize("run", [" " * 17, "-" * 33, "a" * 257, "\n" * 9, "漢" * 257, "\xa0".join(["é" * 200] * 2)])
+def test_runs_of_a_reply_are_bounded_however_it_is_written(run: str, ascii: bool) -> None:
+    value = {"question": [f"Why {run}?"], run: "so"}
+    assert tame_strings(value, json.dumps(value, ensure_ascii=ascii)) == tame_strings(value) != value
 
 
 IN_A_WORKER = (
