@@ -6,6 +6,7 @@ Exit codes: 0 success; 1 error; 2 wrong input or settings; 3 partial (some items
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from typing import Any
@@ -107,6 +108,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command (entry point); print a `ScirgenError` as one message with a hint and exit with its code."""
+    gc.set_threshold(20_000, 20, 50)  # with Python's 700, searches for garbage are up to a tenth of a command's start
     try:
         cli(standalone_mode=True)
     except ScirgenError as error:
