@@ -148,6 +148,7 @@ class Runner:
             try:
                 async for dataset_id in datasets:
                     await queue.put(dataset_id)
+                    await asyncio.sleep(0)  # a dataset's first calls go out before the next one's are prepared
             except RunStoppingError:  # a wait in a thread ended with the run
                 if not self._stopping:
                     raise
