@@ -53,6 +53,7 @@ class Answered(BaseModel):
 
 class SystemRow(BaseModel):
     """One line of the table: the mean of each metric over the questions that it applies to; None if it applies to none.
+
     ``failed`` counts questions without an answer. ``unjudged`` counts answers that the entailment model could not read
     (too long for its window); accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy; it
     redraws datasets.

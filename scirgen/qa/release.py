@@ -278,6 +278,7 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 def trec_id(identity: str) -> str:
     """An id for TREC files, whose cells are separated by blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
+
     Different ids stay different; most stay unchanged.
     """
     if not (_BREAKS_TREC.search(identity) or _ENCODED.search(identity)):

@@ -165,6 +165,7 @@ class Need:
 
 def reviewed_drafts(folders: Sequence[Path]) -> dict[str, Need | None]:
     """Id -> the need in people's wording, or None if they dropped it, from folders of labels of the task ``query``.
+
     Drafts that are not settled are left out. If annotators edited a draft differently, the adjudicator's wording
     counts.
 

@@ -82,9 +82,10 @@ def reported(rows: Sequence[Judged]) -> list[Judged]:
 
 
 def roc_auc(rows: Sequence[Judged]) -> float | None:
-    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels are
-    equal. It does not use scikit-learn, as `_quality` does not: an interval needs hundreds of values, and
-    scikit-learn's checks take milliseconds each.
+    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels are equal.
+
+    It does not use scikit-learn, as `_quality` does not: an interval needs hundreds of values, and scikit-learn's
+    checks take milliseconds each.
     """
     labels, scores, weights = (np.array(column) for column in _columns(rows))
     if not labels.any() or labels.all():
@@ -198,9 +199,10 @@ def _sklearn() -> Any:
 
 
 def _quality(flags: Sequence[tuple[bool, bool, float]]) -> tuple[int, float | None, float | None, float | None]:
-    """From (kept, faithful, weight): the rows kept, and weighted precision, recall and F1. It does not use
-    scikit-learn, since intervals need thousands of values and scikit-learn's checks take a millisecond each; a test
-    compares the two.
+    """From (kept, faithful, weight): the rows kept, and weighted precision, recall and F1.
+
+    It does not use scikit-learn, since intervals need thousands of values and scikit-learn's checks take a millisecond
+    each; a test compares the two.
     """
     kept = sum(w for k, _, w in flags if k)
     hits = sum(w for k, good, w in flags if k and good)

@@ -44,8 +44,9 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
 
 
 def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
-    """The gates and scorers of a run that judged no pair; empty before the run has candidates. This reads every pair of
-    the filter, so only `write_manifest` calls it; others read the manifest.
+    """The gates and scorers of a run that judged no pair; empty before the run has candidates.
+
+    This reads every pair of the filter, so only `write_manifest` calls it; others read the manifest.
     """
     used = manifest.get("filter")
     row = view.funnel()["filter"]

@@ -104,8 +104,9 @@ class MergedView(StoreView):
 
     @cached_property
     def _pages(self) -> dict[tuple[int, int], StoredResult]:
-        """Rejections of catalogue pages, by part and result; a record that several parts rejected counts once. A page
-        is marked as repeated if an earlier part has all its rejections.
+        """Rejections of catalogue pages, by part and result; a record that several parts rejected counts once.
+
+        A page is marked as repeated if an earlier part has all its rejections.
         """
         found: dict[tuple[int, int], StoredResult] = {}
         seen: set[str] = set()

@@ -91,8 +91,9 @@ class StoreView:
         return {split: rows[path] for split in SPLITS if (path := f"release/{split}.jsonl") in rows}
 
     def tokens_per_released_row(self) -> dict[str, float]:
-        """The generator's tokens per row of the release: ``prompt``, of which ``cached`` came from servers' caches, and
-        ``reply``. Empty before the first release, or if the backend counts no tokens.
+        """The generator's tokens per row of the release: ``prompt``, of which ``cached`` came from servers' caches, and ``reply``.
+
+        Empty before the first release, or if the backend counts no tokens.
         """
         rows = sum(self.released_rows().values())
         usage = self.manifest().get("usage")

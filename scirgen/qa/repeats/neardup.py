@@ -51,9 +51,10 @@ class Wordprint:
     said: str = ""
 
     def similarity(self, other: Wordprint) -> float:
-        """Share of content words in common (Jaccard); 1 for equal texts. 0 if they cannot be the same question: their
-        type differs (a researcher may ask why after asking whether), a number differs, a proper name or another word is
-        exchanged, or the direction is reversed.
+        """Share of content words in common (Jaccard); 1 for equal texts.
+
+        0 if they cannot be the same question: their type differs (a researcher may ask why after asking whether), a
+        number differs, a proper name or another word is exchanged, or the direction is reversed.
         """
         return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
 
@@ -331,9 +332,10 @@ def _decide(
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
-    """Whether two answers say the same, as far as their words show. Yes or no must be equal. All numbers of the shorter
-    answer, and at least ``threshold`` of its content words, must be in the other one. For two answers that are little
-    more than a number, the number decides.
+    """Whether two answers say the same, as far as their words show.
+
+    Yes or no must be equal. All numbers of the shorter answer, and at least ``threshold`` of its content words, must be
+    in the other one. For two answers that are little more than a number, the number decides.
     """
     sides = polarity(first, wording), polarity(second, wording)
     if any(sides) and sides[0] != sides[1]:

@@ -46,11 +46,12 @@ class Fact:
         return self.asked.words | self.answer
 
     def similarity(self, other: Fact) -> float:
-        """Share of the words of both pairs in common (Jaccard), if they can state one fact, otherwise 0. They cannot if
-        they share no evidence, if a name, a number or a direction is exchanged, or if each question names something of
-        the evidence that the other pair does not. A No states the opposite of its question. Pairs with different
-        answers, such as a cause and its effect, need a larger share, and only one of them may name things of the
-        evidence that the other lacks.
+        """Share of the words of both pairs in common (Jaccard), if they can state one fact, otherwise 0.
+
+        They cannot if they share no evidence, if a name, a number or a direction is exchanged, or if each question
+        names something of the evidence that the other pair does not. A No states the opposite of its question. Pairs
+        with different answers, such as a cause and its effect, need a larger share, and only one of them may name
+        things of the evidence that the other lacks.
         """
         if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side) or self._differs(other):
             return 0.0

@@ -23,8 +23,10 @@ _NAMED = (
 
 
 def normalise_licence(stated: str | None) -> str:
-    """The short name of a licence: ``cc-by-4.0``, ``cc0-1.0``, ``mit``...; ``unknown`` if no licence is stated. A
-    licence that is not recognised is kept, in lower case and with at most 200 characters, so that the card can show it.
+    """The short name of a licence: ``cc-by-4.0``, ``cc0-1.0``, ``mit``...; ``unknown`` if no licence is stated.
+
+    A licence that is not recognised is kept, in lower case and with at most 200 characters, so that the card can show
+    it.
     """
     text = " ".join((stated or "").split())
     if not text or text.lower() in {"unknown", "none", "null", "n/a", "notspecified", "other"}:

@@ -75,9 +75,10 @@ class CollectedPage:
 
 
 def page_key(cursor: str | None, limit: int | None = None) -> str:
-    """The key of the page at ``cursor`` if at most ``limit`` more datasets are wanted. The limit is part of the key,
-    not of the fingerprint: a page that is cut short is another item than the whole page, and a higher limit does not
-    redo other work.
+    """The key of the page at ``cursor`` if at most ``limit`` more datasets are wanted.
+
+    The limit is part of the key, not of the fingerprint: a page that is cut short is another item than the whole page,
+    and a higher limit does not redo other work.
     """
     key = START if cursor is None else cursor
     return key if limit is None else f"{key}#first{limit}"

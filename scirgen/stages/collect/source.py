@@ -95,8 +95,9 @@ class Source(Protocol):
 
 @runtime_checkable
 class PaperService(Protocol):
-    """Finds papers of datasets, or their files, in addition to any source (plugin kind ``papers``). It is made with a
-    `SourceSetup`. Methods may be plain or async, like those of `Source`.
+    """Finds papers of datasets, or their files, in addition to any source (plugin kind ``papers``).
+
+    It is made with a `SourceSetup`. Methods may be plain or async, like those of `Source`.
     """
 
     name: str

@@ -1,5 +1,6 @@
-"""Wraps a source, so that the mistakes and exceptions of an adapter become `SourceError`. `source` says what an adapter
-must do; `scirgen.testing.check_source` tests one thoroughly before it is used.
+"""Wraps a source, so that the mistakes and exceptions of an adapter become `SourceError`.
+
+`source` says what an adapter must do; `scirgen.testing.check_source` tests one thoroughly before it is used.
 """
 
 from __future__ import annotations

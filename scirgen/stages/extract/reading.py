@@ -1,5 +1,7 @@
-"""Reads a section with a model that follows instructions. The prompt shows numbered sentences, and the reply holds
-their numbers by aspect. An aspect is always a sentence of the document; the model's words are never kept.
+"""Reads a section with a model that follows instructions.
+
+The prompt shows numbered sentences, and the reply holds their numbers by aspect. An aspect is always a sentence of the
+document; the model's words are never kept.
 """
 
 from __future__ import annotations

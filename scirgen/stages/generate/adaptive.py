@@ -18,9 +18,10 @@ from scirgen.stages.generate.strategy import Discard, Draft, GenerationStrategy,
 
 
 class AdaptiveStrategy:
-    """Chooses a type for each wish that has none; another strategy writes (ScIRGen, section 2.2). A strong model may
-    choose fewer types than there are wishes. It is not asked if there is nothing to choose. A small model is offered
-    only types for which a passage of the metadata holds evidence.
+    """Chooses a type for each wish that has none; another strategy writes (ScIRGen, section 2.2).
+
+    A strong model may choose fewer types than there are wishes. It is not asked if there is nothing to choose. A small
+    model is offered only types for which a passage of the metadata holds evidence.
     """
 
     name: ClassVar[str] = "adaptive"

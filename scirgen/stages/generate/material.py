@@ -1,5 +1,6 @@
-"""The material of a strong model's prompt: the whole record field by field, and the statements of papers, as numbered
-lines. A reply cites lines by number, so evidence is always exact. Small models get single `passages` instead.
+"""The material of a strong model's prompt: the whole record field by field, and the statements of papers, as numbered lines.
+
+A reply cites lines by number, so evidence is always exact. Small models get single `passages` instead.
 """
 
 from __future__ import annotations
@@ -59,8 +60,10 @@ class Material:
 
 
 def material(task: Task, room: int) -> Material:
-    """The lines of a task, numbered from 1, the record's first; at most about ``room`` characters. The lines that are
-    left out do not depend on the question types, so that all calls about a dataset begin with the same text.
+    """The lines of a task, numbered from 1, the record's first; at most about ``room`` characters.
+
+    The lines that are left out do not depend on the question types, so that all calls about a dataset begin with the
+    same text.
     """
     statements = [p for p in task.passages if p.category is not None]
     pieces = list(record_pieces(task.dataset))

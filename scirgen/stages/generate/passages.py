@@ -134,8 +134,9 @@ _SHARED_WORDS = 3
 
 
 def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, seed: int) -> Passage | None:
-    """A second piece of evidence that belongs to the first: it shares rare words with it and is in another place. Other
-    papers are preferred, then other aspects. None if nothing shares at least three content words.
+    """A second piece of evidence that belongs to the first: it shares rare words with it and is in another place.
+
+    Other papers are preferred, then other aspects. None if nothing shares at least three content words.
     """
     mine = _content(chosen.text)
     best: tuple[float, int] | None = None

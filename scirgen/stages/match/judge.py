@@ -160,9 +160,10 @@ def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
 
 
 def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> list[Place]:
-    """Sentences for the prompt, in the paper's order. They are chosen in three steps: sentences that name the dataset;
-    sentences of data sections and availability statements about using data, for at most half of the remaining places;
-    then the most similar sentences.
+    """Sentences for the prompt, in the paper's order.
+
+    They are chosen in three steps: sentences that name the dataset; sentences of data sections and availability
+    statements about using data, for at most half of the remaining places; then the most similar sentences.
     """
     chosen: dict[tuple[int, int], Place] = {}
     data = _data_places(pair, similar)

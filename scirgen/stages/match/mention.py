@@ -79,8 +79,10 @@ def find_introducing(pair: Pair) -> list[tuple[Reference, list[int]]]:
 
 
 class MentionStrategy:
-    """``mention``: a dataset is used if the paper names or cites it by identifier, title or a confirmed name, outside
-    of related work. In abstract and introduction, the sentence must also say so ("we used", "derived from")."""
+    """``mention``: a dataset is used if the paper names or cites it by identifier, title or a confirmed name, outside of related work.
+
+    In abstract and introduction, the sentence must also say so ("we used", "derived from").
+    """
 
     name = "mention"
     needs = ()

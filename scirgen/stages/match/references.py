@@ -23,6 +23,7 @@ _LONGEST_RANGE = 60
 @dataclass(frozen=True)
 class Reference:
     """An entry [start, end) of the list; ``number`` is printed (``printed``), or else the entry's place in the list.
+
     ``doi`` comes from the parser, which repairs DOIs that are broken at the end of a line.
     """
 

@@ -12,7 +12,7 @@ from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 
 _BROKEN_DOI = re.compile(r"\b(10\.(?=\s\d{4,9}/)|10\.\d{4,9}/(?=\s\S)|10\.\d{4,9}(?=\s/\S))\s")
-"""A DOI that goes on in another line."""
+"""A DOI that continues in another line."""
 _SEPARATOR = "\n\n"
 
 
@@ -50,7 +50,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
 
 
 def clean(text: str) -> str:
-    """What no document text holds: control and zero-width characters, lone surrogates, odd spaces."""
+    """Characters that are removed from every document: control and zero-width characters, lone surrogates, odd spaces."""
     kept = (" " if unicodedata.category(c) == "Zs" else c for c in text if c == "\n" or _printable(c))
     return "".join(kept).strip()
 

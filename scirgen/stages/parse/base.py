@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict
 from scirgen.core.records import BlockKind, PlacedLine
 
 FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
-"""What a file is by its content; see `sniff`."""
+"""The kind of a file, according to its content; see `sniff`."""
 
 
 class ParserOptions(BaseModel):
-    """What a parser may be told; plain data, because it crosses a process boundary."""
+    """The options of a parser; plain data, because they cross a process boundary."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,7 +28,7 @@ class ParserOptions(BaseModel):
 
 
 class ParsedBlock(BaseModel):
-    """A block with its own text; its lines' offsets count from its own beginning. ``level`` is for headings, 1 the outermost."""
+    """A block with its own text; the offsets of its lines count from its beginning. ``level`` is for headings, 1 the outermost."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,9 +39,9 @@ class ParsedBlock(BaseModel):
 
 
 class ParsedPaper(BaseModel):
-    """What a parser gives: blocks in reading order, and what it knows of the front matter.
+    """A parser's result: blocks in reading order, and the front matter it found.
 
-    The worker adds ``kind`` (what the file is) and ``orders`` (sentences that `presentable` took out).
+    The worker adds ``kind`` (of the file) and ``orders`` (sentences that `presentable` removed).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -64,6 +64,6 @@ class Parser(Protocol):
 
         Raises:
             PaperError: with one of its documented codes.
-            ScirgenError: a retryable one where a service it needs is not there.
+            ScirgenError: a retryable one if a service that it needs does not answer.
         """
         ...

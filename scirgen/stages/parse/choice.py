@@ -9,11 +9,12 @@ from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 
 _MIN_ABSTRACT = 150
 _SEEN = 40
-"""Letters and digits of a block's beginning by which it is found in the other reading."""
+"""Number of letters and digits at a block's beginning by which the block is found in the other result."""
 
 
 def better(own: ParsedPaper, grobid: ParsedPaper) -> ParsedPaper:
-    """GROBID's reading where it found the abstract and ours did not, or both did or neither and it found more headings; else ours.
+    """GROBID's result if only GROBID found the abstract, or if both or neither found it and GROBID found more headings;
+    otherwise ours.
 
     GROBID's blocks without coordinates get the place of the same text in ours.
     """

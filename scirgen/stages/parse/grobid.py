@@ -1,7 +1,7 @@
-"""PDFs parsed by a GROBID server, through its own client; its TEI is read by the hardened XML reader.
+"""Parses PDFs with a GROBID server, through GROBID's own client; the hardened XML reader reads its TEI.
 
-The client's call for one file is used: it prints nothing and reads no configuration file here. Two of its habits do not fit: it waits for a busy
-server for ever, and returns a failed connection as a status of the server's.
+It uses the client's call for one file, without its printing and its configuration file. Two properties of the client
+are changed: it would wait for a busy server for ever, and it returns a failed connection as a status of the server.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LOCAL = "http://localhost:8070"
 
 
 class _Client(GrobidClient):
-    """One call of GROBID's client, silent; ``fault`` is why there was no answer."""
+    """One silent call of GROBID's client; ``fault`` is the reason why there was no answer."""
 
     DEFAULT_CONFIG = {**GrobidClient.DEFAULT_CONFIG, "logging": {"console": False, "level": "CRITICAL"}}  # noqa: RUF012
     fault: requests.RequestException | None = None
 
     def post(self, *args: Any, **kwargs: Any) -> tuple[requests.Response, int]:
-        """The client's own, but a busy server is reported, and metadata are not looked up (a GROBID server's default)."""
+        """The client's method, but a busy server is reported, and metadata are not looked up (a GROBID server's default)."""
         try:
             kwargs["data"] = {"consolidateHeader": "0", **kwargs["data"]}
             answer, status = super().post(*args, **kwargs)
@@ -47,8 +47,8 @@ class GrobidParser:
         """Parse one PDF.
 
         Raises:
-            ServerUnavailableError: the server is not there, busy or failing; a retry may help.
-            PaperError: the server found nothing to read in the file.
+            ServerUnavailableError: the server does not answer, is busy or fails; a retry may help.
+            PaperError: the server found no text in the file.
         """
         url = options.grobid_url or _LOCAL
         client = _Client(

@@ -14,9 +14,9 @@ _MOST_HEADINGS = 1_000
 
 
 def presentable(parsed: ParsedPaper) -> ParsedPaper:
-    """The paper, with the sentences that were taken out of it because they address a machine as its ``orders``.
+    """The paper without sentences that address a machine; these are its ``orders``.
 
-    Sentences go here and not in the stages that use them, so that no prompt, no evidence and no release ever holds them.
+    They are removed here and not in later stages, so that no prompt, evidence or release ever holds them.
     """
     taken: list[str] = []
 
@@ -37,7 +37,8 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
 
 
 def _plain_after(blocks: tuple[ParsedBlock, ...], most: int) -> tuple[ParsedBlock, ...]:
-    """With at most so many headings: those that follow are paragraphs. No paper has as many; what they cost grows with their square."""
+    """The blocks with at most so many headings; further ones become paragraphs. No paper has as many, and their cost
+    grows with their square."""
     if sum(b.kind is BlockKind.HEADING for b in blocks) <= most:
         return blocks
     seen, kept = 0, []
@@ -55,7 +56,7 @@ def _most(block: ParsedBlock) -> int:
 def _block(block: ParsedBlock, text: str) -> ParsedBlock:
     if text == block.text:
         return block
-    # Where lines begin is known no more behind what was taken out; those before it keep their places.
+    # After a removed sentence, the places of lines are unknown; lines before it keep theirs.
     same = next(
         (i for i, (a, b) in enumerate(zip(text, block.text, strict=False)) if a != b), min(len(text), len(block.text))
     )

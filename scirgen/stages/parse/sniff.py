@@ -1,4 +1,5 @@
-"""What a file is, by its content and never by its name. Runs in the worker process: the content is a stranger's."""
+"""Finds the kind of a file from its content, never from its name. It runs in the worker process, since the content is
+not trusted."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _BINARY = (
 def sniff(path: Path) -> FileKind:
     """The kind of a file.
 
-    A PDF header may stand anywhere in the first kilobyte (ISO 32000-1, Annex H, implementation note 13).
+    A PDF header may be anywhere in the first kilobyte (ISO 32000-1, Annex H, implementation note 13).
 
     Raises:
         PaperError: ``not_found``, ``not_a_pdf`` (HTML under any name, or another binary format), ``damaged`` (empty, or
@@ -48,7 +49,7 @@ def sniff(path: Path) -> FileKind:
     if b"%PDF-" in head[:1024]:
         return "pdf"
     root = _root(head)
-    # A JATS article has a <body> too, and a page of HTML may have an <article>: what the file begins with decides.
+    # A JATS article also has a <body>, and an HTML page may have an <article>, so the file's beginning decides.
     if _HTML.search(head[:2048]) and root.rpartition(b":")[2] not in _PAPERS:
         if _is_full_text(path):
             return "html"
@@ -79,7 +80,7 @@ def _is_full_text(path: Path) -> bool:
 
 
 def _root(head: bytes) -> bytes:
-    """The name of the first element, after declarations, comments and the document type; empty where there is none."""
+    """The name of the first element, after declarations, comments and the document type; empty if there is none."""
     at = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     while True:
         while head[at : at + 1].isspace():

@@ -1,4 +1,4 @@
-"""Stage 2: a paper's file becomes a `Document`. Which parser reads it, and what happens to what cannot be read."""
+"""Stage 2: makes a `Document` from a paper's file. It chooses the parser, and rejects papers that cannot be read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OCR_SLOWNESS = 10
 
 
 class ParseStage(Stage):
-    """One item a paper that has a file. An error that no retry fixes rejects the paper, and the run goes on."""
+    """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
     version = 4
@@ -77,7 +77,8 @@ class ParseStage(Stage):
         return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),), rejections=aside)
 
     async def _read(self, path: Path, options: ParserOptions, ctx: StageContext) -> ParsedPaper:
-        """The file read by the parser that suits it; by ``auto`` and with a GROBID address, a PDF by both, and the better kept."""
+        """The result of the parser that suits the file. With ``auto`` and a GROBID address, both parsers read a PDF,
+        and the better result is kept."""
         config = ctx.config.parse
         workers = self._workers(config.workers, config.memory_mb)
         by_kind = {kind: choose_parser(ctx.registry, config.parser, kind) for kind in _AUTO}
@@ -106,10 +107,10 @@ def _both(config: ParseConfig) -> bool:
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     """The parser plugin for a file; it is imported in the worker process only.
 
-    Text, LaTeX, HTML, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two PDF ones is asked for.
+    Text, LaTeX, HTML, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two for PDF is set.
 
     Raises:
-        PluginError: there is no parser of that name.
+        PluginError: no parser has that name.
     """
     name = _AUTO[kind] if wanted == "auto" or (wanted in ("pymupdf", "grobid") and kind != "pdf") else wanted
     entries = registry.entries()

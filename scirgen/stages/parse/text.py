@@ -1,4 +1,4 @@
-"""The parser for papers that are not PDF: Markdown, plain text, LaTeX, HTML, JATS and TEI. Pages and boxes are unknown there."""
+"""The parser for papers that are not PDF: Markdown, plain text, LaTeX, HTML, JATS and TEI. Their blocks have no pages and boxes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INLINE = (
 
 
 class TextParser:
-    """Reads text files; which kind a file is, its content says."""
+    """Reads text files; the content decides the kind of a file."""
 
     def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
         """Parse one file.
@@ -58,7 +58,7 @@ class TextParser:
 
 
 def parse_markdown(text: str) -> ParsedPaper:
-    """Blocks of Markdown or plain text; in plain text, numbered and usual section names that stand alone are headings.
+    """Blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section name are headings.
 
     Raises:
         PaperError: ``no_text``.
@@ -150,7 +150,7 @@ def _inline(text: str) -> str:
 
 
 def _promote_title(blocks: list[ParsedBlock]) -> str:
-    """A single outermost heading at the top is the title; then sections count from the next level."""
+    """A single outermost heading at the top is the title; then levels count from the next one."""
     if not blocks or blocks[0].kind is not BlockKind.HEADING or kind_of_heading(blocks[0].text):
         return ""
     level = blocks[0].level or 1

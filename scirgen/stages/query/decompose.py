@@ -130,9 +130,10 @@ def aspect_queries(
 
 
 def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Query]:
-    """A query for every ``size`` aspects, made of their sentences in the need's order, each once; its grades are those
-    of the aspects. A combination is left out if its sentences also belong to another aspect, since it would ask for
-    more than its grades cover.
+    """A query for every ``size`` aspects, made of their sentences in the need's order, each once; its grades are those of the aspects.
+
+    A combination is left out if its sentences also belong to another aspect, since it would ask for more than its
+    grades cover.
     """
     for chosen in combinations(aspects, size):
         spans = {(s.start, s.end): s for a in chosen for s in a.spans}

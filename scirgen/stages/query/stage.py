@@ -15,8 +15,9 @@ _WITHOUT_MODEL = {"facets"}
 
 
 class QueryStage(Stage):
-    """Queries do not depend on a dataset, so all datasets that a paper uses share its items. They use the extracted
-    statements, since the verified ones differ between datasets and would need an item for each.
+    """Queries do not depend on a dataset, so all datasets that a paper uses share its items.
+
+    They use the extracted statements, since the verified ones differ between datasets and would need an item for each.
     """
 
     name = STAGE

@@ -1,6 +1,7 @@
-"""The layout ``release.passages: document``: one text per dataset, as in ScIRGen, cut into passages. The text is the
-dataset's title and description, further metadata that evidence quotes, then the quoted statements of each of its papers
-under the names of their categories.
+"""The layout ``release.passages: document``: one text per dataset, as in ScIRGen, cut into passages.
+
+The text is the dataset's title and description, further metadata that evidence quotes, then the quoted statements of
+each of its papers under the names of their categories.
 """
 
 from __future__ import annotations

@@ -118,7 +118,9 @@ def _render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()
 
 def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
     """A pair as the standard prompt shows it, with evidence, since the question does not show whether the answer is
-    stated or inferred. The span with most of the answer's words comes first, since only the beginning is shown.
+    stated or inferred.
+
+    The span with most of the answer's words comes first, since only the beginning is shown.
     """
     answer, question = set(content_words(pair.answer)), set(content_words(pair.question))
     spans = [(set(content_words(s.text)), " ".join(s.text.split())) for s in pair.evidence]

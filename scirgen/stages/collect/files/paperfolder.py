@@ -152,8 +152,9 @@ class PaperFolder:
         return [Candidate(f.paper(), by) for _, _, by, f in ordered]
 
     def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
-        """Files that the record or the folder's table names for a dataset, but that are not in the folder. They have no
-        path, so that no name leads out of the folder.
+        """Files that the record or the folder's table names for a dataset, but that are not in the folder.
+
+        They have no path, so that no name leads out of the folder.
         """
         here = {n.lower() for f in self.files for n in (f.name, f.path.name)}
         own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}

@@ -101,8 +101,9 @@ class _Timed(httpcore2.NetworkStream):
 
 
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Opens sockets to public addresses only. It resolves a name once and connects to the checked address.
-    ``everywhere``: private addresses are allowed too.
+    """Opens sockets to public addresses only.
+
+    It resolves a name once and connects to the checked address. ``everywhere``: private addresses are allowed too.
     """
 
     def __init__(self, inner: httpcore2.NetworkBackend | None = None, *, everywhere: bool = False) -> None:

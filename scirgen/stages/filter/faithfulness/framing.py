@@ -13,8 +13,10 @@ PROMPTS = ("shift",)
 
 
 class Framing:
-    """The prompt is plain text, and the answer owns the space before it. With the model's chat template, the scores
-    separate answers worse in every respect (docs/benchmarks/faithfulness.md).
+    """The prompt is plain text, and the answer owns the space before it.
+
+    With the model's chat template, the scores separate answers worse in every respect
+    (docs/benchmarks/faithfulness.md).
     """
 
     def __init__(self, ctx: StageContext) -> None:

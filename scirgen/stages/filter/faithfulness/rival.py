@@ -1,5 +1,6 @@
-"""Rival: the generator answers every question again, from its evidence alone, and the two answers are compared. A
-scorer that cannot decide whether an answer is true can often decide which of two answers is likelier.
+"""Rival: the generator answers every question again, from its evidence alone, and the two answers are compared.
+
+A scorer that cannot decide whether an answer is true can often decide which of two answers is likelier.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """Selects the part of a dataset's context against which a pair is scored: all of it, the evidence, or several passages.
+
 A window records its name and whether it is less than the whole context.
 """
 

@@ -102,9 +102,10 @@ def _form(pair: QAPair, ctx: StageContext) -> str:
 
 
 def agrees(pair: QAPair, reply: str, ctx: StageContext) -> bool:
-    """Whether a free reply gives the pair's answer, as far as their words show. It has the same yes or no, all of the
-    answer's numbers, or else at least half of its content words (words of the question count only if the answer has no
-    others).
+    """Whether a free reply gives the pair's answer, as far as their words show.
+
+    It has the same yes or no, all of the answer's numbers, or else at least half of its content words (words of the
+    question count only if the answer has no others).
     """
     wording: LanguageWording = ctx.taxonomies.wording.of(pair.language)
     if matches(wording.placeholders, normalise(reply), normalised=True):

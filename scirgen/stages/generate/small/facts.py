@@ -1,6 +1,7 @@
-"""Finds the facts of a sentence about which a short question can ask: numbers with their unit, and names. It serves
-models that are too small to plan a question: the fact is chosen first, so that the answer is verbatim. `alterations`
-changes facts.
+"""Finds the facts of a sentence about which a short question can ask: numbers with their unit, and names.
+
+It serves models that are too small to plan a question: the fact is chosen first, so that the answer is verbatim.
+`alterations` changes facts.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ _CLAUSE = re.compile(
 
 def readable(sentence: str) -> str:
     """The sentence without references to other text: "[17,18]", "(Fig. 3)", a "First," or "However," at its beginning.
+
     Neither a question nor an answer may repeat them.
     """
     return _LINKED.sub(lambda m: m.group(2).upper(), _MARKS.sub("", sentence))
@@ -158,8 +160,9 @@ def _counted(following: Sequence[str]) -> list[str]:
 
 
 def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
-    """Words that distinguish a value from others of its unit: those of its clause that are nowhere else in the
-    sentence. Empty if it is the only value of its unit, or if no word distinguishes them.
+    """Words that distinguish a value from others of its unit: those of its clause that are nowhere else in the sentence.
+
+    Empty if it is the only value of its unit, or if no word distinguishes them.
     """
     unit = _unit_of(fact.text)
     others = [f for f in found if f.start != fact.start and _unit_of(f.text) == unit]
@@ -201,10 +204,11 @@ def names(sentence: str) -> list[Fact]:
 
 
 def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
-    """Names of other passages that could replace a name, in their order; none of them is in the sentence. They have the
-    same form (acronym, digits, number of words) and the same position: before the same noun ("ERA5 reanalysis", "JRA55
-    reanalysis") or, if no noun follows, after the same preposition; names of several words may also share the last one
-    ("Heihe River Basin", "Yarlung River Basin").
+    """Names of other passages that could replace a name, in their order; none of them is in the sentence.
+
+    They have the same form (acronym, digits, number of words) and the same position: before the same noun ("ERA5
+    reanalysis", "JRA55 reanalysis") or, if no noun follows, after the same preposition; names of several words may also
+    share the last one ("Heihe River Basin", "Yarlung River Basin").
     """
     mine, lowered = _place(sentence, fact), sentence.lower()
     found: dict[str, None] = {}

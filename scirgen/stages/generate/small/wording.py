@@ -149,8 +149,9 @@ def _kin(word: str, known: Collection[str]) -> bool:
 
 
 def broken(question: str, sentence: str) -> str | None:
-    """What is wrong with a model's yes-or-no question about a sentence; None if nothing is. It must begin with the
-    sentence's auxiliary and have most of its words.
+    """What is wrong with a model's yes-or-no question about a sentence; None if nothing is.
+
+    It must begin with the sentence's auxiliary and have most of its words.
     """
     found = main_auxiliary(sentence)
     said = words(question)

@@ -31,8 +31,10 @@ _NO_QUESTIONS = 3
 
 
 class SmallWriter:
-    """Writes the pair of one wish. ``further`` are passages, in the order in which they are tried, for a "No" if
-    ``evidence`` holds no fact that can be changed.
+    """Writes the pair of one wish.
+
+    ``further`` are passages, in the order in which they are tried, for a "No" if ``evidence`` holds no fact that can be
+    changed.
     """
 
     def __init__(
@@ -286,8 +288,10 @@ class SmallWriter:
 def holds_answer(
     text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
 ) -> bool:
-    """Whether a sentence holds a fact that can be the answer to such a question. ``others`` are the other sentences,
-    which provide the second option between two names; ``opposites`` are pairs of words.
+    """Whether a sentence holds a fact that can be the answer to such a question.
+
+    ``others`` are the other sentences, which provide the second option between two names; ``opposites`` are pairs of
+    words.
     """
     text = facts.readable(text)
     if kind.answer.kind == "number":
@@ -304,9 +308,10 @@ def _askable_names(text: str) -> list[facts.Fact]:
 def _optional(
     text: str, others: Sequence[str], opposites: Sequence[tuple[str, str]]
 ) -> list[tuple[facts.Fact, list[str]]]:
-    """Facts for which there is a second option, each with its possible options (empty for numbers, whose options are
-    made). Two values of one quantity and two opposite words are always comparable; two names are if one could replace
-    the other.
+    """Facts for which there is a second option, each with its possible options (empty for numbers, whose options are made).
+
+    Two values of one quantity and two opposite words are always comparable; two names are if one could replace the
+    other.
     """
     named = [(n, facts.rivals(text, n, others)) for n in facts.names(text)]
     worded = [(fact, [word]) for fact, word in alterations.opposed(text, opposites)]

@@ -1,4 +1,4 @@
-"""Papers in LaTeX source as blocks, read with pylatexenc: it runs nothing, opens no other file and expands no macro."""
+"""Reads papers in LaTeX source as blocks, with pylatexenc, which runs nothing, opens no other file and expands no macro."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ _COMMENT: Final = re.compile(r"(?<!\\)%.*")
 
 
 def parse_latex(source: str) -> ParsedPaper:
-    """Blocks of a LaTeX document; pages and boxes are unknown there.
+    """Blocks of a LaTeX document; they have no pages and boxes.
 
     Raises:
-        PaperError: ``no_text`` where it holds no prose, ``damaged`` where pylatexenc cannot read it.
+        PaperError: ``no_text`` if it holds no prose, ``damaged`` if pylatexenc cannot read it.
     """
     found = re.search(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", source, re.S)
     reader = _Reader()
     try:
-        # Titles and abstracts of some classes stand before \begin{document}.
+        # In some classes, title and abstract are before \begin{document}.
         head = list(reader.front(source[: found.start()])) if found else []
         body = list(reader.read(found.group(1) if found else source))
     except (LatexWalkerParseError, RecursionError, IndexError, AttributeError, TypeError) as error:
@@ -69,7 +69,7 @@ def parse_latex(source: str) -> ParsedPaper:
 
 
 class _Reader:
-    """Turns nodes into blocks; what is not structure is text."""
+    """Turns nodes into blocks; a node that is not structure is text."""
 
     def __init__(self) -> None:
         context = get_default_latex_context_db()
@@ -92,7 +92,7 @@ class _Reader:
         yield from self._blocks(self._nodes(source), 0)
 
     def front(self, source: str) -> Iterator[ParsedBlock]:
-        """Title and abstract where they stand before the body, as some classes have it."""
+        """Title and abstract, if they are before the body, as in some classes."""
         for node in self._nodes(source):
             macro = getattr(node, "macroname", None)
             if macro == "title":
@@ -119,7 +119,7 @@ class _Reader:
         yield from self._paragraphs(held)
 
     def _structure(self, node: Any, depth: int) -> Iterator[ParsedBlock] | None:
-        """The blocks of a node that is structure; None where it is a part of a paragraph."""
+        """The blocks of a node that is structure; None if it is part of a paragraph."""
         macro, environment = getattr(node, "macroname", None), getattr(node, "environmentname", None)
         if macro in _SECTIONS or macro == "title":
             return self._heading(node, macro)
@@ -227,7 +227,7 @@ def _split_at(nodes: Sequence[Any], macro: str) -> Iterator[list[Any]]:
 
 
 def _close_up(blocks: list[ParsedBlock]) -> None:
-    """Make the outermost headings level 1, and what follows a references heading references."""
+    """Make the outermost headings level 1, and mark the blocks after a references heading as references."""
     levels = [b.level for b in blocks if b.level]
     lowest = min(levels, default=1)
     inside = False

@@ -1,4 +1,4 @@
-"""Papers as HTML full texts (PubMed Central, publishers' pages, arXiv) as blocks, read with selectolax."""
+"""Reads papers in HTML (PubMed Central, publishers' pages, arXiv) as blocks, with selectolax."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MIN_PROSE: Final = 1500
 
 
 def parse_html(data: bytes) -> ParsedPaper:
-    """Blocks of a paper's HTML page; pages and boxes are unknown there.
+    """Blocks of a paper's HTML page; they have no pages and boxes.
 
     Raises:
-        PaperError: ``not_a_pdf`` where the page holds too little prose for a paper (a log-in or consent page, an abstract page).
+        PaperError: ``not_a_pdf`` if the page holds too little prose for a paper (a log-in or consent page, an abstract page).
     """
     tree = LexborHTMLParser(data)
     title = _meta(tree, "citation_title", "dc.title", "og:title")
@@ -128,7 +128,7 @@ def _text(node: Any) -> str:
 
 
 def _with_title(blocks: list[ParsedBlock], title: str) -> list[ParsedBlock]:
-    """The blocks with the title first: the page's own first heading of the first level where it has one."""
+    """The blocks with the title first: the page's first heading of the first level, if it has one."""
     first = next((i for i, b in enumerate(blocks) if b.kind is BlockKind.HEADING and b.level == 1), None)
     if first is not None and not kind_of_heading(blocks[first].text):
         own = blocks[first].model_copy(update={"kind": BlockKind.TITLE, "level": None})

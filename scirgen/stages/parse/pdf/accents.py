@@ -22,7 +22,7 @@ _SHORT_WORD: Final = re.compile(
 
 
 def composed(text: str) -> str:
-    """The text in Unicode normal form C, with accents that stand before or after their letters put on them."""
+    """The text in Unicode normal form C, with accents that are before or after their letters put on them."""
     if _HAS.search(text):
         text = _ACCENT.sub(_compose, text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
@@ -45,7 +45,7 @@ def _compose(match: re.Match[str]) -> str:
     left = _joined(before, mark) if before and not gap else ""
     right = _joined(after, mark) if after and not (space and left) else ""
     if right and left:
-        # Both letters may carry it: a vowel before a consonant does ("Rodr´ıguez" but "Jose´s").
+        # The accent could belong to either letter: it goes to a vowel before a consonant ("Rodr´ıguez" but "Jose´s").
         right = "" if before in _VOWELS and after not in _VOWELS and mark not in "ˇ˜" else right
     if right:
         return before + _kept(match, before, gap, after) + right
@@ -53,7 +53,7 @@ def _compose(match: re.Match[str]) -> str:
 
 
 def _kept(match: re.Match[str], before: str, gap: str, after: str) -> str:
-    """The blank before an accent: many fonts have one before a raised accent inside a word of capitals."""
+    """A blank before an accent: many fonts have one before a raised accent inside a word in capitals."""
     inside = gap and before.isupper() and after in _VOWELS
     return "" if inside and not _SHORT_WORD.search(match.string[: match.start("gap")]) else gap
 

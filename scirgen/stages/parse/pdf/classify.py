@@ -73,7 +73,7 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
 
 
 def _continue_captions(groups: list[Group], body: Style) -> None:
-    """A caption's second part, set in another weight than its first or after a blank of its own."""
+    """The second part of a caption, in another weight than its first part or after a wide blank."""
     for before, group in pairwise(groups):
         if before.kind is not BlockKind.CAPTION or group.kind not in (BlockKind.PARAGRAPH, BlockKind.OTHER):
             continue
@@ -84,7 +84,7 @@ def _continue_captions(groups: list[Group], body: Style) -> None:
 
 
 def _rejoin_captions(groups: list[Group]) -> None:
-    """Put the rest of a caption that is set in two columns, or cut off at the edge of its figure, behind its beginning."""
+    """Put the rest of a caption, which is in two columns or cut off at the edge of its figure, after its beginning."""
     for caption in [g for g in groups if g.kind is BlockKind.CAPTION]:
         at = groups.index(caption)
         for group in groups[at + 1 : at + 12]:
@@ -98,7 +98,7 @@ def _rejoin_captions(groups: list[Group]) -> None:
 
 
 def _completes(caption: Group, group: Group) -> bool:
-    """Whether a group beside or right below an unfinished caption, in the caption's type, goes on in a small letter."""
+    """Whether a group beside or right below an unfinished caption continues it: in the caption's type, with a small letter."""
     last = caption.lines[-1].style
     same = (group.style.size, group.style.font) == (last.size, last.font)
     top, bottom = caption.lines[0].y0, caption.lines[-1].y1
@@ -107,12 +107,12 @@ def _completes(caption: Group, group: Group) -> bool:
 
 
 def _is_code(group: Group, body: Style) -> bool:
-    """Whether a group is set in a typewriter's type and the body is not: a program, a command."""
+    """Whether a group is in a typewriter font and the body is not, as a program or a command is."""
     return bool(group.share > 0.5 and _MONOSPACED.search(group.style.font) and not _MONOSPACED.search(body.font))
 
 
 def _mark_equation_parts(groups: list[Group]) -> None:
-    """Bits of a displayed equation that its layout tore off: short, with hardly a word, beside an equation or another bit of it."""
+    """Separated parts of a displayed equation: short, almost without words, beside an equation or another part of it."""
     waiting = {index for index, group in enumerate(groups) if _is_torn(group)}
     while taken := {index for index in waiting if _beside_equation(groups, index)}:
         for index in taken:
@@ -183,7 +183,7 @@ def _is_equation(group: Group) -> bool:
 
 
 def _is_scattered(group: Group, body: Style) -> bool:
-    """Axis labels, table cells and the like: short pieces in another type than the body's."""
+    """Mark axis labels, table cells and the like: short pieces in another type than the body's."""
     text = group.text
     if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
         return False
@@ -207,7 +207,7 @@ def _is_footnote(group: Group, body: Style) -> bool:
 
 
 def _mark_tables(groups: list[Group], body: Style) -> None:
-    """After a table's caption, what is set small or in short pieces is the table, up to the next body paragraph."""
+    """Mark a table: after a table's caption, everything in small type or short pieces, up to the next body paragraph."""
     inside = 0
     for group in groups:
         if group.kind is BlockKind.CAPTION:
@@ -228,9 +228,9 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
 
 
 def mark_references(groups: list[Group]) -> list[Group]:
-    """What follows a references heading, up to the next heading, is references; one group an entry where that can be told.
+    """Mark the groups from a references heading to the next heading as references, if possible with one group per entry.
 
-    What follows a heading "Keywords" is not prose.
+    Groups after a heading "Keywords" are not prose.
     """
     part = ""
     result: list[Group] = []
@@ -252,7 +252,7 @@ def mark_references(groups: list[Group]) -> list[Group]:
 
 
 def _whole_entries(parts: Sequence[Group]) -> list[Group]:
-    """References, one group an entry, from pieces of them; what the publisher prints behind the list is not part of it."""
+    """References from their pieces, one group per entry, without the publisher's text after the list."""
     if not any(_YEAR.search(part.text) or _ADDRESS.search(part.text) for part in parts):
         return list(parts)  # prose about references
     begins = [bool(_ITEM_NUMBER.match(part.text)) for part in parts]
@@ -284,12 +284,12 @@ def _begins_entry(text: str) -> bool:
 
 
 def _is_cut_off(entry: str) -> bool:
-    """Whether an entry by authors and year ends before its year: within the authors."""
+    """Whether an entry with authors and year ends before its year, so that it is cut within the authors."""
     return bool(re.search(r"[&,-]$", entry) or (not _YEAR.search(entry) and re.search(r"\b[A-Z]\.$", entry)))
 
 
 def _entries(group: Group) -> list[Group]:
-    """The group cut where an entry that has its year ends and a line begins as an entry does."""
+    """The group, cut at lines that begin like an entry after an entry that has its year."""
     parts: list[list[Line]] = [[]]
     for line in group.lines:
         said = " ".join(entry.text for entry in parts[-1])

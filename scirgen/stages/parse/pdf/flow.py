@@ -51,7 +51,7 @@ _KEEP = frozenset(
 
 
 class Vocabulary:
-    """The document's own words, to tell a word broken at a line's end from a compound."""
+    """The document's words, which distinguish a word that is broken at a line's end from a compound."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._words: Counter[str] = Counter()
@@ -70,12 +70,12 @@ class Vocabulary:
         return left + right if keep else left[:-1] + right
 
     def _both(self, a: str, b: str) -> bool:
-        """Whether both halves are common words of the document by themselves."""
+        """Whether both halves alone are common words of the document."""
         return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 3
 
 
 def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]:
-    """Blocks in reading order; what floats between two halves of a paragraph follows the paragraph."""
+    """Blocks in reading order; figures and tables between two halves of a paragraph follow the paragraph."""
     merged: list[tuple[Group, list[Line]]] = []
     prose: list[int] = []  # of the paragraphs since the last heading or equation
     for group in groups:
@@ -100,7 +100,7 @@ def _same_run(before: Group, group: Group) -> bool:
 
 
 def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
-    """Which earlier paragraph goes on in ``group``: the last one, or an unfinished one before notes and affiliations."""
+    """The earlier paragraph that ``group`` continues: the last one, or an unfinished one before notes and affiliations."""
     if prose and _continues(merged[prose[-1]], group):
         return prose[-1]
     if not _SMALL.match(group.text):
@@ -154,5 +154,5 @@ def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> Parse
 
 
 def _han(a: str, b: str) -> bool:
-    """Chinese text is set without blanks between lines."""
+    """Chinese text has no blanks between lines."""
     return "一" <= a <= "鿿" and "一" <= b <= "鿿"

@@ -16,7 +16,7 @@ _TOP, _BOTTOM = 0.11, 0.88
 
 
 def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[list[Line]]:
-    """The pages' lines without what repeats at their margins and without page numbers."""
+    """The pages' lines, without texts that repeat at the margins and without page numbers."""
     where: dict[tuple[str, str], set[int]] = defaultdict(set)
     fixed: Counter[tuple[str, int, int]] = Counter()
     for number, (lines, height) in enumerate(zip(pages, heights, strict=True)):

@@ -1,7 +1,7 @@
-"""Line numbers in the margins of manuscripts, found by their position and removed before lines are assembled.
+"""Removes the line numbers in the margins of manuscripts, by their position, before lines are assembled.
 
-A column of line numbers is a set of integers that share an edge, rise down the page by a constant step (1, 2, 5 or 10), stand
-level with lines of text, and leave their strip of the page to themselves. A number inside the text block never qualifies,
+A column of line numbers is a set of integers that share an edge, rise down the page by a constant step (1, 2, 5 or 10),
+are level with lines of text, and are alone in their strip of the page. A number inside the text block never counts,
 whatever its value.
 """
 
@@ -56,7 +56,7 @@ def without_line_numbers(pages: Sequence[Blocks]) -> list[Blocks]:
 
 
 def _numbers(blocks: Blocks, page: int) -> Iterator[_Number]:
-    """Integers that are the whole, the beginning or the end of a printed line."""
+    """Integers that are a whole printed line, or its beginning or end."""
     for _, spans in _raw_lines(blocks):
         for span in {id(s): s for s in (spans[0], spans[-1])}.values():
             if _INTEGER.match(span["text"]):
@@ -73,7 +73,8 @@ def _raw_lines(blocks: Blocks) -> Iterator[tuple[dict[str, Any], list[dict[str, 
 
 
 def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_Strip]:
-    """The strips of the paper's columns of line numbers; a strip must rise on a page and be free of text on all of them."""
+    """The strips of the paper's columns of line numbers; the numbers of a strip must rise on a page, and the strip must
+    be free of text on all pages."""
     rising: dict[int, list[_Number]] = defaultdict(list)
     for members in numbers:
         for edge, column in _columns(members):
@@ -92,7 +93,7 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_
 
 
 def _level_with(column: Sequence[_Number], pages: Sequence[Blocks]) -> Iterator[list[dict[str, Any]]]:
-    """The numbered pages' lines, as spans; without headers and footers, which have no numbers, where most lines have."""
+    """The numbered pages' lines, as spans; without headers and footers, which have no numbers if most lines have."""
     extents: dict[int, list[float]] = defaultdict(list)
     for number in column:
         extents[number.page] += [number.y - number.height, number.y + number.height]
@@ -126,9 +127,9 @@ def _overlap(a: _Strip, b: _Strip) -> bool:
 
 
 def _beside_text(strip: _Strip, lines: Sequence[Sequence[dict[str, Any]]], many: bool) -> bool:
-    """Whether hardly any text enters the strip, and all text stands on one side of it or in columns on both.
+    """Whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
 
-    Beyond ``many`` numbers, what stands on the other side may be anything, like the notes in a margin.
+    With more than ``many`` numbers, the other side may hold anything, such as notes in a margin.
     """
     inside = total = left = right = 0
     for spans in lines:
@@ -164,7 +165,7 @@ def _cleaned(blocks: Blocks, strips: Sequence[_Strip]) -> Blocks:
 
 
 def _line(line: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any] | None:
-    """The raw line without its line number; None where nothing else is in it."""
+    """The raw line without its line number; None if it holds nothing else."""
     spans = line["spans"]
     solid = [s for s in spans if s["text"].strip()]
     drop = {

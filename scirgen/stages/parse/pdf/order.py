@@ -38,13 +38,13 @@ def reading_order(lines: Sequence[Line], known: Interval | None = None) -> list[
 
     Args:
         lines: the page's lines, in any order.
-        known: the gutter that most pages of the paper share (`common_gutter`); it shows short bands of columns, too.
+        known: the gutter that most pages of the paper share (`common_gutter`); it also shows short bands of columns.
     """
     return _cut(list(lines), 0, known) if lines else []
 
 
 def common_gutter(pages: Sequence[Sequence[Region]]) -> Interval | None:
-    """The gutter between the two text columns of a paper, from its pages' columns; None where it has one column."""
+    """The gutter between the two text columns of a paper, from its pages' columns; None if it has one column."""
     found: list[Interval] = []
     for regions in pages:
         for a, b in pairwise(regions):
@@ -93,7 +93,7 @@ def _plain(lines: list[Line]) -> Region:
 
 
 def _by_rows(lines: list[Line]) -> list[Line]:
-    """The lines from top to bottom, those of one row (middles less than a third of a line apart) from left to right."""
+    """The lines from top to bottom; those of one row (middles less than a third of a line apart) from left to right."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: line.middle):
         first = rows[-1][0] if rows else None
@@ -140,7 +140,7 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
 
 
 def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> bool:
-    """Whether the band's first line is the short last line of a paragraph that runs across the gutter right above it."""
+    """Whether the band's first line is the short last line of a paragraph that crosses the gutter right above it."""
     first, above = strips[start], strips[start - 1] if start else []
     if len(first) != 1 or first[0].x1 > gutter[0] or not any(b.x0 < gutter[0] and b.x1 > gutter[1] for b in above):
         return False
@@ -163,7 +163,7 @@ def _without_next_columns(
 
 
 def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:
-    """The end of a band of columns, before a line below both of them that is set in another type: the heading of what follows."""
+    """The end of a band of columns, before a line in another type below both columns, which is the next heading."""
     while end - start > 2 * _MIN_LINES and end < len(strips):
         last, rest = strips[end - 1], [line for strip in strips[start : end - 1] for line in strip]
         right = max((line.y1 for line in rest if line.x0 >= gutter[1] - 0.5), default=0.0)
@@ -191,7 +191,7 @@ def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
 
 
 def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Interval | None) -> Interval | None:
-    """The widest free interval that has a text column on either side; beside the paper's own gutter a single one is enough."""
+    """The widest free interval that has a text column on either side; at the paper's own gutter, one text column is enough."""
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
         if a <= page[0] or b >= page[1]:
             continue
@@ -207,9 +207,9 @@ def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Inte
 
 
 def _is_prose(lines: list[Line], width: float) -> bool:
-    """Whether most characters stand in lines that fill a column of this width, as in paragraphs and not in tables.
+    """Whether most characters are in lines that fill a column of this width, as in paragraphs and not in tables.
 
-    Displayed equations are many short lines with few characters.
+    Characters are counted because displayed equations are many short lines with few characters.
     """
     wide = [line for line in lines if line.x1 - line.x0 > 0.8 * width and len(line.text) > 20]
     return len(wide) >= 2 and sum(len(line.text) for line in wide) > 0.55 * sum(len(line.text) for line in lines)

@@ -27,7 +27,7 @@ _LABEL = re.compile(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.?|[A-Z]\.)$")
 
 @dataclass
 class Group:
-    """Lines that belong together, in order, and what is known of them."""
+    """Lines that belong together, in order, with their properties."""
 
     lines: list[Line]
     region: int
@@ -45,7 +45,7 @@ class Group:
 
     @property
     def page(self) -> int:
-        """Of its first line, 1-based."""
+        """The page of its first line, 1-based."""
         return self.lines[0].page
 
     @property
@@ -117,7 +117,8 @@ def _part(lines: list[Line], region: Region, number: int, body_size: float) -> l
 
 @dataclass(frozen=True)
 class _Shape:
-    """A column's edges, the distance of its lines by size, whether its entries hang, the style of most of its text."""
+    """A column's edges, the distance of its lines by size, whether its entries have hanging indents, and the style of
+    most of its text."""
 
     left: float
     right: float
@@ -128,7 +129,7 @@ class _Shape:
 
 
 def _rows(lines: list[Line]) -> list[Line]:
-    """Pieces of a row become one line where they belong together: labels, bullets, drop capitals, near pieces."""
+    """Join pieces of a row that belong together: labels, bullets, drop capitals, near pieces."""
     rows: list[Line] = []
     for line in lines:
         last = rows[-1] if rows else None
@@ -151,10 +152,10 @@ def _rows(lines: list[Line]) -> list[Line]:
 
 
 def _rejustified(lines: list[Line]) -> list[Line]:
-    """A justified line that a long address in the next one left few words for is one line again, not a table's row.
+    """Join a justified line with few words, which a long address in the next line causes, so that it does not count as a table's row.
 
-    Its words stand apart by equal gaps from edge to edge, or full lines stand above and below it; a table's cells hold more than a
-    word, or stand at unequal gaps, or have another row of cells above or below them.
+    Its words have equal gaps from edge to edge, or full lines above and below. A table's cells hold more than a word,
+    have unequal gaps, or have another row of cells above or below.
     """
     rows: list[list[Line]] = []
     for line in lines:
@@ -194,7 +195,7 @@ def _rejustified(lines: list[Line]) -> list[Line]:
 
 
 def _count_cells(rows: list[Line]) -> None:
-    """How many pieces stand in the row of each line: three and more make a table's row."""
+    """The number of pieces in the row of each line: three or more make a table's row."""
     row: list[Line] = []
     for line in [*rows, None]:
         if line is not None and row and same_row(row[-1], line):
@@ -206,7 +207,7 @@ def _count_cells(rows: list[Line]) -> None:
 
 
 def _edges(lines: list[Line], region: Region, body_size: float) -> tuple[float, float]:
-    """Left and right edge of the column's body text: where most lines begin and end."""
+    """Left and right edge of the column's body text, at which most lines begin and end."""
     body = [line for line in lines if abs(line.size - body_size) <= 0.6]
     if len(body) < 0.3 * len(lines):
         body = lines
@@ -238,7 +239,7 @@ def _hanging(lines: list[Line], left: float) -> bool:
 
 
 def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
-    """Whether a new group begins with ``b``, the line after ``a``."""
+    """Whether ``b``, the line after ``a``, begins a new group."""
     left, right = shape.left, shape.right
     step = b.middle - a.middle
     size = max(a.size, b.size, 1.0)
@@ -308,7 +309,8 @@ def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:
 
 
 def _spacing(lines: Sequence[Line]) -> float:
-    """A little more than the usual distance of the column's lines in terms of their size: 1.4 single, 2.3 double-spaced."""
+    """A little more than the usual distance of the column's lines, relative to their size: 1.4 for single and 2.3 for
+    double spacing."""
     steps = [(b.middle - a.middle) / a.size for a, b in pairwise(lines) if a.size and abs(a.size - b.size) < 0.6]
     near = [step for step in steps if 0.8 < step < 2.8]
     return 1.15 * median(near) if len(near) >= 5 else 1.0
@@ -322,7 +324,7 @@ def _usual_style(lines: Sequence[Line]) -> Style:
 
 
 def _stacked(a: Line, b: Line) -> bool:
-    """Whether both lines are wholly set in one bold or italic type, as a heading above another one."""
+    """Whether both lines are completely in one bold or italic type, as two headings in a row are."""
     return a.share > 0.9 and b.share > 0.9 and a.style == b.style and (a.style.bold or a.style.italic)
 
 

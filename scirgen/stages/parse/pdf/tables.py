@@ -1,4 +1,4 @@
-"""Tables of a PDF as Markdown, found by PyMuPDF on the pages that have a table's caption."""
+"""Finds the tables of a PDF with PyMuPDF, on the pages that have a table's caption, and writes them as Markdown."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The rows without those rows and columns that hold nothing."""
+    """The rows without empty rows and columns."""
     columns = [index for index in range(max(map(len, rows), default=0)) if any(row[index] for row in rows)]
     return [[row[index] for index in columns] for row in rows if any(row)]
 
 
 def _cell(words: Sequence[tuple[Any, ...]], box: Box | None) -> str:
-    """The words whose middles lie in a cell, in reading order."""
+    """The words whose middles are in a cell, in reading order."""
     if box is None:
         return ""
     inside = [

@@ -1,6 +1,6 @@
-"""Detects text that a PDF does not give as it reads, so garbage is reported and never passed on.
+"""Detects PDFs whose extracted text is not the printed text, so that garbage is reported and not used.
 
-Some fonts have no map to Unicode. Right-to-left lines come with their numbers and Latin words misplaced and with ligatures reversed.
+Some fonts have no map to Unicode. In right-to-left lines, numbers and Latin words are misplaced and ligatures reversed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def is_unreadable(document: Any, texts: Iterable[str]) -> bool:
 
     Args:
         document: the open PDF; a few pages are read again to count glyphs without a Unicode value.
-        texts: its pages' text as the parser reads it, with character codes where there is no Unicode value. They may be right all
-            the same: then the words look like words.
+        texts: its pages' text as the parser reads it, with character codes where there is no Unicode value. These codes
+            may still be right; then the words look like words.
     """
     joined = " ".join(texts)
     if _like_words(joined):

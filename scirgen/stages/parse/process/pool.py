@@ -1,4 +1,4 @@
-"""A small pool of worker processes that can be killed: one file at a time each, under a time and a memory limit."""
+"""A small pool of worker processes that can be killed. Each parses one file at a time, under a time and a memory limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MEMORY_SIGNS = (b"bad_alloc", b"malloc", b"MemoryError", b"out of memory", b"Ca
 
 
 class _Crashed(Exception):
-    """The worker died; carries the last of what it printed."""
+    """The worker died; the error holds the end of what it printed."""
 
     def __init__(self, status: int | None, said: bytes) -> None:
         super().__init__(status)
@@ -113,11 +113,11 @@ class _Worker:
 
 
 class ParserPool:
-    """Workers started on demand and used again.
+    """A pool of workers, which are started on demand and used again.
 
-    A worker that was killed or crashed is replaced; one that served ``files_per_worker`` files is retired, so that what
-    a native library leaks stays bounded. All processes are started from one thread that lives as long as the pool: on
-    Linux a child is told of the death of the *thread* that started it.
+    A worker that was killed or crashed is replaced. One that parsed ``files_per_worker`` files is ended, so that leaks
+    of native libraries stay small. All processes are started from one thread that lives as long as the pool, since
+    Linux signals a child when the *thread* that started it dies.
     """
 
     def __init__(self, size: int, memory_mb: int, files_per_worker: int = 200) -> None:
@@ -145,7 +145,7 @@ class ParserPool:
     def parse_blocking(
         self, plugin: Provided | Mapping[FileKind, Provided], path: Path, options: ParserOptions
     ) -> ParsedPaper:
-        """As `parse`, on the calling thread."""
+        """Like `parse`, on the calling thread."""
         with self._slots:
             worker, served = self._take()
             try:

@@ -1,8 +1,8 @@
 """The child process in which files are parsed: ``python -m scirgen.stages.parse.process.worker``. Started and killed by `pool`.
 
-It reads one JSON request a line from standard input and writes one JSON reply a line. What libraries print goes to
-standard error. It never outlives its parent: it ends when its input closes, and the kernel ends it when the parent dies or
-a request takes too long, even if it is stuck in native code.
+It reads one JSON request per line from standard input and writes one JSON reply per line. Output of libraries goes to
+standard error. It never outlives its parent: it ends when its input closes, and the kernel ends it when the parent dies
+or a request takes too long, even if it is stuck in native code.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         for plugin in request["parsers"].values():
-            # Loaded once: in a worker that a file has used up, loading would fail for the next, innocent one.
+            # Loaded once: after a file that used up the memory, loading would fail for the next file.
             if plugin["target"] not in parsers:
                 parsers[plugin["target"]] = _load(plugin)
         if not base:
@@ -120,10 +120,11 @@ def _out_of_memory() -> PaperError:
 
 
 def _limit_memory(megabytes: int) -> int:
-    """Let the address space grow by ``megabytes`` beyond what the interpreter and the parser's libraries take; returns that."""
+    """Let the address space grow by ``megabytes`` beyond the need of the interpreter and the parser's libraries;
+    returns that need."""
     try:
         import resource
-    except ImportError:  # Windows: only the time limit holds there
+    except ImportError:  # on Windows, only the time limit works
         return 1
     now = _address_space()
     with contextlib.suppress(ValueError, OSError):
@@ -137,7 +138,7 @@ def _grown(base: int) -> int:
 
 
 def _address_space() -> int:
-    """Bytes; 0 where the system does not say (macOS)."""
+    """Bytes; 0 if the system does not report them (macOS)."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -149,7 +150,7 @@ def _die_with(parent: int) -> None:
         import ctypes
 
         ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:  # it died before we asked
+        if os.getppid() != parent:  # the parent died before the signal was set
             os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""Papers in JATS XML (PubMed Central, SciELO and most publishers) as blocks. Pages and boxes are unknown there."""
+"""Reads papers in JATS XML (PubMed Central, SciELO and most publishers) as blocks, which have no pages and boxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parse_jats(root: Element) -> ParsedPaper:
     """Blocks of a JATS ``article``.
 
     Raises:
-        PaperError: ``no_text`` where there is no body and no abstract.
+        PaperError: ``no_text`` if it has neither body nor abstract.
     """
     article = root if root.tag == "article" else root.find(".//article")
     if article is None:

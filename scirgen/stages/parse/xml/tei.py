@@ -1,4 +1,4 @@
-"""Papers in TEI as GROBID writes it, as blocks, with pages and boxes if GROBID gave coordinates."""
+"""Reads papers in GROBID's TEI as blocks, with pages and boxes if GROBID gave coordinates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parse_tei(root: Element, parser: str = "tei/1") -> ParsedPaper:
     """Blocks of a TEI document.
 
     Raises:
-        PaperError: ``no_text`` where it has no text.
+        PaperError: ``no_text`` if it has no text.
     """
     title = text_of(root.find(".//titleStmt/title"))
     abstract_element = root.find(".//profileDesc/abstract")
@@ -105,7 +105,7 @@ def _paragraph(element: Element) -> ParsedBlock:
 
 
 def _places(element: Element | None) -> tuple[PlacedLine, ...]:
-    """From ``coords="page,x,y,w,h;..."``; several boxes of one page become one place, because TEI has no line offsets."""
+    """From ``coords="page,x,y,w,h;..."``; several boxes of one page become one place, since TEI has no offsets of lines."""
     if element is None:
         return ()
     coords = element.get("coords") or ";".join(s.get("coords") or "" for s in element.iter("s"))

@@ -1,8 +1,8 @@
 """The features of a heading candidate: its typeface relative to the body's, its position, the form of its text, its
 neighbours.
 
-Nothing depends on a language but the flags of usual names. Ratios are to the body's size and to the column's width, so
-that a feature means the same in every paper.
+Only the flags of usual names depend on a language. Ratios refer to the body's size and the column's width, so that a
+feature means the same in every paper.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CONTEXT_NAMES: tuple[str, ...] = (
 
 
 class _Paper:
-    """What is counted once a paper."""
+    """Figures that are counted once per paper."""
 
     def __init__(self, found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> None:
         self.groups, self.body = groups, body
@@ -79,7 +79,7 @@ class _Paper:
         self.of_key = {key: self._shares(same) for key, same in self.by_key.items()}
 
     def _shares(self, same: Sequence[Candidate]) -> tuple[float, ...]:
-        """What candidates of one type have in common: text, share followed by prose, words, share named, share numbered."""
+        """Figures of all candidates of one type: text, share followed by prose, words, share named, share numbered."""
         n = len(same)
         return (
             sum(len(m.text) for m in same),
@@ -100,7 +100,7 @@ def rows(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> li
 def context_rows(
     found: Sequence[Candidate], first: Sequence[Sequence[float]], scores: Sequence[float]
 ) -> list[list[float]]:
-    """The rows with `CONTEXT_NAMES` added: how the first pass scored candidates of the same type and the neighbours."""
+    """The rows with `CONTEXT_NAMES` added: the first pass's scores of candidates of the same type and of the neighbours."""
     by_key: dict[StyleKey, list[float]] = defaultdict(list)
     by_scheme: dict[str, list[float]] = defaultdict(list)
     by_size: dict[float, float] = defaultdict(float)
@@ -269,7 +269,7 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
 
 
 def _followed(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Whether prose follows: in the same paragraph for a run-in, else within the next two groups."""
+    """Whether prose follows: for a run-in, in the same paragraph; otherwise within the next two groups."""
     if c.run_in:
         return len(c.group.text) - c.length > 60
     following = next((g for g in groups[c.index + 1 : c.index + 3] if g.kind is not BlockKind.CAPTION), None)

@@ -15,7 +15,7 @@ from scirgen.stages.parse.pdf.paragraphs import Group, split
 
 
 def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int, model: Classifier) -> list[Group]:
-    """The groups with kind and level of headings set, from index ``first`` (after the front matter) on.
+    """The groups with the headings' kind and level, from index ``first`` (after the front matter) on.
 
     A paragraph that begins with a run-in heading is returned as two groups.
     """
@@ -34,7 +34,7 @@ def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style, mode
 
 
 def apply(groups: Sequence[Group], accepted: Sequence[Candidate]) -> list[Group]:
-    """The groups with the accepted candidates made headings."""
+    """The groups, with the accepted candidates as headings."""
     set_levels(accepted)
     chosen = {c.index: c for c in accepted}
     result: list[Group] = []

@@ -1,4 +1,4 @@
-"""The heading classifier's weights and their use: boosted decision trees, evaluated without any library.
+"""The heading classifier: boosted decision trees, evaluated without any library.
 
 The weights are made by ``python -m benchmarks.headings`` (LightGBM) and described in ``docs/heading-model.md``.
 """
@@ -35,7 +35,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Two passes: the second one also sees how the first scored the candidates around."""
+    """Two passes: the second also sees the first one's scores of neighbouring candidates."""
 
     first: Forest
     second: Forest
@@ -45,7 +45,7 @@ class Classifier:
 
 @lru_cache(maxsize=1)
 def classifier() -> Classifier:
-    """The classifier that the package ships."""
+    """The classifier that comes with the package."""
     text = files("scirgen.stages.parse.pdf.headings").joinpath("weights.json").read_text(encoding="utf-8")
     return read_classifier(json.loads(text))
 
