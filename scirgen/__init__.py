@@ -24,7 +24,7 @@ _EXPORTS = {
     "Capabilities": "scirgen.llm.base", "ChatReply": "scirgen.llm.base", "ChatRequest": "scirgen.llm.base",
     "Config": "scirgen.core.config", "Discard": "scirgen.stages.generate.strategy",
     "Draft": "scirgen.stages.generate.strategy", "Entailment": "scirgen.llm.encoders.entailment",
-    "Gate": "scirgen.stages.filter.base", "Judgement": "scirgen.stages.match.base",
+    "Faithfulness": "scirgen.stages.filter.base", "Gate": "scirgen.stages.filter.base", "Judgement": "scirgen.stages.match.base",
     "Material": "scirgen.stages.filter.base", "ModelError": "scirgen.core.errors", "ModelIdentity": "scirgen.llm.base",
     "ModelURI": "scirgen.llm.uri", "PairGate": "scirgen.stages.filter.base", "PaperError": "scirgen.core.errors",
     "ParsedBlock": "scirgen.stages.parse.base", "ParsedPaper": "scirgen.stages.parse.base",
@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from scirgen.stages.collect.web.http import Http as Http
     from scirgen.stages.collect.web.http import open_http as open_http
     from scirgen.stages.filter.base import ACCEPT as ACCEPT
+    from scirgen.stages.filter.base import Faithfulness as Faithfulness
     from scirgen.stages.filter.base import Gate as Gate
     from scirgen.stages.filter.base import Material as Material
     from scirgen.stages.filter.base import PairGate as PairGate

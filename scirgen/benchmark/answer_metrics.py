@@ -53,7 +53,6 @@ async def question_entails(
 
     Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
     """
-    alone = getattr(entailment, "counts_words", False)
-    pairs = [(a, r) if alone else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
+    pairs = [(a, r) if entailment.counts_words else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
     judged = await entailment.entail(pairs)
     return [e if isinstance(e, Entailment) else None for e in judged]

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from scirgen import Material, QAPair, Score, StageContext
+from scirgen import Faithfulness, Material, QAPair, Score, StageContext
 
 
-class OverlapScorer:
+class OverlapScorer(Faithfulness):
     """Share of the answer's words that stand in its evidence."""
 
     name: ClassVar[str] = "overlap"
     needs: ClassVar[tuple[str, ...]] = ()
-    version: ClassVar[int] = 1
     default_threshold: ClassVar[float] = 0.5
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:

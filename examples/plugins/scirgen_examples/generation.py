@@ -14,6 +14,7 @@ class Readings:
     name = "readings"
     version = 1
     prompts: tuple[str, ...] = ()
+    writes_together = False
 
     async def generate(self, task: GenerationTask, ctx: StageContext) -> Sequence[Draft | Discard]:
         found = [(p, m) for p in task.passages for m in _READING.finditer(p.text)]

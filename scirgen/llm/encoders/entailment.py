@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
 from scirgen.core.extras import require
@@ -44,9 +44,12 @@ class Entailment:
 class EntailmentModel(Protocol):
     """Judges (premise, hypothesis) pairs. Constructed as ``cls(uri, options, scorer, prompt)``; cheap until first used.
 
-    A model that only counts words sets ``counts_words = True``, since words that both texts repeat, such as a question
-    before two answers, would make it agree with anything.
+    Attributes:
+        counts_words: whether it only counts words. Words that both texts repeat, such as a question before two answers,
+            would make such a model agree with anything.
     """
+
+    counts_words: ClassVar[bool]
 
     @property
     def identity(self) -> str:
@@ -83,6 +86,8 @@ def open_entailment(
 
 
 class _Entailment:
+    counts_words: ClassVar[bool] = False
+
     def __init__(
         self, uri: ModelURI, options: Mapping[str, object], scorer: ScoreSession | None, prompt: Prompt
     ) -> None:
@@ -199,7 +204,7 @@ class LexicalEntailment(_Entailment):
     """The share of the hypothesis's words, except the most common, that occur in the premise. A baseline without a
     model."""
 
-    counts_words = True
+    counts_words: ClassVar[bool] = True
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """See `EntailmentModel`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, Protocol, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, QAPair, Score
@@ -115,29 +115,43 @@ class PairGate(Gate):
         """The verdict on one pair."""
 
 
-class Faithfulness(Protocol):
+class Faithfulness(ABC):
     """Measures how much the context supports an answer (shift, contrast, rival, semantic SePer, NLI, LLM judge, their ensemble).
 
-    A scorer may have ``prompts: ClassVar[tuple[str, ...]]`` (names of the prompts it renders) and ``version: ClassVar[int]``;
-    both enter the fingerprint; ``default_threshold: ClassVar[float]`` where ``config.filter.threshold`` makes no sense for it
-    (else `usual_threshold` decides); and ``only_passed = True`` where it costs so much that, with
-    ``combine: all``, it is asked only about pairs that passed the scorers before it; and ``only_cited = True`` where its threshold was fitted on
-    cited evidence, so that without one of the user's it abstains on pairs that cite none. Pairs carry the scores of the scorers before it. A method
-    ``check(ctx)`` may raise `ConfigError` for models that do not suit it, before anything is judged.
+    Pairs carry the scores of the scorers before it.
 
     Attributes:
-        needs: the models it asks: a model that no gate and no scorer in force needs is not opened.
+        needs: the models it asks. A model that no gate and no scorer in force needs is not opened.
+        prompts: names of the prompts it renders; part of the fingerprint.
+        version: raised by hand whenever the same pair would get another score; part of the fingerprint.
+        default_threshold: its own threshold, if ``config.filter.threshold`` makes no sense for it. None: `usual_threshold` decides.
+        only_passed: whether it costs so much that, with ``combine: all``, it is asked only about pairs that passed the
+            scorers before it.
+        only_cited: whether its threshold was fitted on cited evidence, so that without a threshold of the user's it
+            abstains on pairs that cite none.
     """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]]
+    prompts: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1
+    default_threshold: ClassVar[float | None] = None
+    only_passed: ClassVar[bool] = False
+    only_cited: ClassVar[bool] = False
 
+    @abstractmethod
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        """One score a pair, in order, higher is more faithful; an exception where none could be had, never a default.
+        """One score per pair, in order, higher is more faithful; an exception if none could be measured, never a default.
 
-        ``passed`` is set by the stage; so is ``threshold``, unless the scorer knows its own for this pair.
+        The stage sets ``passed``, and ``threshold`` unless the scorer knows its own for this pair.
         """
-        ...
+
+    def check(self, ctx: StageContext) -> None:  # noqa: B027 - most scorers suit any model
+        """Refuse models that do not suit it, before anything is judged.
+
+        Raises:
+            ConfigError: a model does not suit it.
+        """
 
 
 def usual_threshold(scorer: Faithfulness, config: Config) -> float:
@@ -146,9 +160,8 @@ def usual_threshold(scorer: Faithfulness, config: Config) -> float:
     The relative shift has 0.1 instead of its natural 0: a text on the same subject already takes some surprise out of an
     answer that it does not hold (docs/benchmarks/faithfulness.md).
     """
-    own: float | None = getattr(scorer, "default_threshold", None)
-    if own is not None:
-        return own
+    if scorer.default_threshold is not None:
+        return scorer.default_threshold
     if config.filter.threshold is not None:
         return config.filter.threshold
     return 0.1 if scorer.name == "shift" and config.filter.shift_form == "relative" else 0.0

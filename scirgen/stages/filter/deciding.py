@@ -62,8 +62,8 @@ async def score_all(
     kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     found: dict[str, tuple[QAPair, Exception | None]] = {p.id: (p, None) for p in pairs}
     for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        sparing = getattr(scorer, "only_passed", False) and ctx.config.filter.combine == "all"
-        cited = getattr(scorer, "only_cited", False) and not _has_own_threshold(scorer.name, ctx.config)
+        sparing = scorer.only_passed and ctx.config.filter.combine == "all"
+        cited = scorer.only_cited and not _has_own_threshold(scorer.name, ctx.config)
         waiting = [pair for pair, error in found.values() if error is None]
         for pair in (p for p in waiting if cited and not p.evidence):
             found[pair.id] = (_with(pair, Score(name=scorer.name, value=0.0, abstained=True, detail=UNCITED)), None)

@@ -219,8 +219,7 @@ def check_filter(ctx: StageContext) -> None:
     """
     check_thresholds(ctx)
     for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        if (check := getattr(scorer, "check", None)) is not None:
-            check(ctx)
+        scorer.check(ctx)
 
 
 def _definitions(ctx: StageContext) -> str:
@@ -234,8 +233,7 @@ def _definitions(ctx: StageContext) -> str:
     if ctx.config.filter.type_tagger:
         parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))
     for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        names: tuple[str, ...] = getattr(scorer, "prompts", ())
-        parts.append((scorer.name, getattr(scorer, "version", 1), [at.prompt(name).hash for name in names]))
+        parts.append((scorer.name, scorer.version, [at.prompt(name).hash for name in scorer.prompts]))
         if scorer.name == "ensemble" and (made := ensemble_for(ctx.config, ctx.scorer.identity)) is not None:
             parts.append(made.hash)
     return digest(parts)

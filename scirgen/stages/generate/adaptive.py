@@ -27,6 +27,7 @@ class AdaptiveStrategy:
     name: ClassVar[str] = "adaptive"
     version: ClassVar[int] = 2
     prompts: ClassVar[tuple[str, ...]] = ("types", *EvidenceStrategy.prompts)
+    writes_together: ClassVar[bool] = False
 
     def __init__(self, writer: GenerationStrategy | None = None) -> None:
         self._writer = writer or EvidenceStrategy()

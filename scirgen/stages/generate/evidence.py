@@ -24,6 +24,7 @@ class EvidenceStrategy:
     name: ClassVar[str] = "evidence"
     version: ClassVar[int] = 8
     prompts: ClassVar[tuple[str, ...]] = ("evidence", "question", "answer")
+    writes_together: ClassVar[bool] = False
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
         """One draft or discard for each wish; the calls of a task run concurrently."""

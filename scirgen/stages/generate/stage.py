@@ -60,7 +60,7 @@ class GenerateStage(Stage):
         if scope.round:
             yield from self._later(scope, inputs, more, ctx)
         elif scope.outputs("verify", Aspect):
-            several = bool(getattr(_strategy(ctx, False), "writes_together", False))
+            several = _strategy(ctx, False).writes_together
             together = config.types_per_call if several else 1
             counts = _counts(config, bool(aspects), several)
             for group in in_groups(kinds, together):
@@ -153,10 +153,9 @@ def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
 
 def _salt(ctx: StageContext, *definitions: str) -> str:
     """Hash of the types at hand and of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
-    found = ctx.registry.get("generation_strategy", _writer_name(ctx))
+    writer = _strategy(ctx, False)
     at = ctx.at("generate", "", "")
-    version, prompts = getattr(found, "version", 1), getattr(found, "prompts", ())
-    return digest([*definitions, _writer_name(ctx), version, [at.prompt(name).hash for name in prompts]])
+    return digest([*definitions, _writer_name(ctx), writer.version, [at.prompt(name).hash for name in writer.prompts]])
 
 
 def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:

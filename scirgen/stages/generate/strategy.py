@@ -114,14 +114,13 @@ class GenerationStrategy(Protocol):
     Attributes:
         prompts: names of the prompts it renders, in either pack; they enter the stage's fingerprint.
         version: raised by hand whenever the same task and replies would give other drafts.
-
-    A strategy may have ``writes_together: ClassVar[bool] = True``: its tasks then have up to ``generate.types_per_call``
-    types each instead of one.
+        writes_together: whether its tasks have up to ``generate.types_per_call`` types each instead of one.
     """
 
     name: ClassVar[str]
     version: ClassVar[int]
     prompts: ClassVar[tuple[str, ...]]
+    writes_together: ClassVar[bool]
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
         """Write the wanted pairs.

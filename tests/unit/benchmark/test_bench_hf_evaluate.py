@@ -27,6 +27,7 @@ class Scripted:
     """Entails where the premise ends like the hypothesis; fails on "broken"."""
 
     identity = "scripted:x"
+    counts_words = False
     asked: ClassVar[list[tuple[str, str]]] = []
 
     def __init__(self, *args):

@@ -123,6 +123,8 @@ async def test_shared_words_of_the_question_make_no_answer_right():
 
 async def test_both_sides_carry_the_question_for_a_model_that_reads():
     class Reader:
+        counts_words = False
+
         async def entail(self, pairs):
             self.pairs = pairs
             return [Entailment(0.9, 0.1) for _ in pairs]
@@ -143,6 +145,8 @@ async def test_answer_too_long_to_judge_is_counted_outside_the_accuracy(tmp_path
     release = write(small_run(), tmp_path / "release")
 
     class Narrow:
+        counts_words = False
+
         async def entail(self, pairs):
             return [
                 ModelError("too long", code="context_too_long") if "endless" in answer else Entailment(0.9, 0.1)

@@ -18,7 +18,7 @@ from scirgen.llm.base import ScoreReply, ScoreRequest
 from scirgen.qa.claims.alternatives import Alternative, alternatives
 from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, Need
+from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.windows import Window, chosen_window
 
@@ -75,7 +75,7 @@ class Contrast:
         return best.sentence if won else f"nearest: {best.instead!r} for {best.said!r}"
 
 
-class ContrastScorer:
+class ContrastScorer(Faithfulness):
     """The margin of an answer to its best alternative, in nats a differing token: min over x of (f(a) - f(x)) / n.
 
     f = log p(. | q, evidence) - ``filter.contrast_prior`` log p(. | q), summed over tokens; n counts the tokens that differ.

@@ -24,7 +24,7 @@ from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity
 from scirgen.qa.claims.support import Support, support
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, Need
+from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.contrast import Contrast, ContrastScorer, contrasts, type_of
 from scirgen.stages.filter.faithfulness.shift import relative_shift
 
@@ -211,7 +211,7 @@ _WORTH: Final = 3.0
 """Margins beyond this many nats a token are equally good."""
 
 
-class EnsembleScorer:
+class EnsembleScorer(Faithfulness):
     """The probability that an answer is faithful, by a fitted logistic combination (`EnsembleFile`).
 
     Reads the log-probabilities of ``shift`` and ``contrast`` in one pass. Where ``rival`` stands before it in ``filter.faithfulness``, it uses what the
@@ -225,12 +225,15 @@ class EnsembleScorer:
     version: ClassVar[int] = 7
     only_cited: ClassVar[bool] = True
 
-    def check(self, ctx: StageContext) -> EnsembleFile:
-        """The ensemble for the run's scorer.
+    def check(self, ctx: StageContext) -> None:
+        """Refuse a scorer without a fitted ensemble.
 
         Raises:
             ConfigError: there is none, or see `ensemble_for`.
         """
+        self._fitted(ctx)
+
+    def _fitted(self, ctx: StageContext) -> EnsembleFile:
         made = ensemble_for(ctx.config, ctx.scorer.identity)
         if made is None:
             raise ConfigError(
@@ -240,7 +243,7 @@ class EnsembleScorer:
         return made
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        made = self.check(ctx)
+        made = self._fitted(ctx)
         measured = await contrasts(pairs, material, ctx)
         return [
             found if isinstance(found, Exception) else self._score(pair, found, made, ctx)

@@ -12,14 +12,14 @@ from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, Need
+from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows
 
 _NOT_SCORING = frozenset({"hf", "lexical"})
 
 
-class EntailmentScorer:
+class EntailmentScorer(Faithfulness):
     """The probability that the context entails question and answer, the largest over the best passages; in [0, 1].
 
     Entailment models read a few hundred tokens, so the context comes in passages, or as the evidence in window
@@ -88,7 +88,7 @@ def judge_reply(count: int) -> type[JudgeReply]:
     return create_model("JudgeReply", __base__=JudgeReply, **fields, faults=(list[Fault], []))
 
 
-class JudgeScorer:
+class JudgeScorer(Faithfulness):
     """1 where a model says that the evidence supports every claim of the answer, else 0; ``detail`` has the claim that fails.
 
     The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it.

@@ -19,7 +19,7 @@ from scirgen.qa.claims.support import content, share_known, worded
 from scirgen.qa.conformance import polarity
 from scirgen.qa.repeats.neardup import answers_agree
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, Need
+from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.shift import relative_shift
@@ -57,7 +57,7 @@ class Rival:
     reply_key: str
 
 
-class RivalScorer:
+class RivalScorer(Faithfulness):
     """The candidate's relative shift less the rival's, in about [-1, 1]; for Yes and No, 1 if both say the same, else -1.
 
     ``parts`` holds both shifts, ``covered`` (share of the candidate's words that evidence, question or rival have),

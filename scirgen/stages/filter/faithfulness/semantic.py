@@ -14,7 +14,7 @@ from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, Need
+from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 
@@ -69,7 +69,7 @@ def means_answer(forth: Entailment, back: Entailment) -> bool:
     return max(forth.entailment, back.entailment) >= BOUND and not against
 
 
-class SemanticScorer:
+class SemanticScorer(Faithfulness):
     """``SePer(with the context) - SePer(without)``, in [-1, 1].
 
     Samples ``filter.semantic_samples`` responses each way, weighs them by their likelihood, and asks the entailment model
@@ -166,7 +166,7 @@ class SemanticScorer:
         self, pair: QAPair, wanted: Sequence[tuple[str, str]], judge: EntailmentModel
     ) -> dict[tuple[str, str], Entailment]:
         """Entailment of pairs of answers, each after its question, as the authors ask for it."""
-        before = "" if getattr(judge, "counts_words", False) else f"{pair.question} "
+        before = "" if judge.counts_words else f"{pair.question} "
         asked = [(before + one, before + other) for one, other in wanted]
         found: dict[tuple[str, str], Entailment] = {}
         for ways, result in zip(wanted, await judge.entail(asked), strict=True):

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ScoreReply
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, Need
+from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.windows import Window, WindowKind, chosen_window, max_windows
 
@@ -45,7 +45,7 @@ FORMS: Final[Mapping[str, Form]] = {
 """``config.filter.shift_form`` -> formula. All but the last are above 0 if the context makes the answer more likely."""
 
 
-class ShiftScorer:
+class ShiftScorer(Faithfulness):
     """The shift, in the configured form and window.
 
     In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the sentences of the pair's

@@ -271,6 +271,7 @@ class Louder:
     name = "louder"
     version = 1
     prompts = ("joint",)
+    writes_together = False
 
     async def generate(self, task, ctx):
         return []
