@@ -21,6 +21,8 @@ SAMPLED = {"swap": 3, "number": 2}
 """Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits, which keeps the measuring short."""
 
 TRUE = ("written", "close", "loose", "right")
+HELD = ("held", "held2")
+"""Parts that nothing was fitted on, nor looked at when rules were chosen."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Row:
 
     Attributes:
         pair: with its evidence as spans.
-        part: "strong", "hand" (fitted on), or "held" (never fitted on, nor looked at when rules were chosen).
+        part: "strong", "hand" (fitted on), or one of `HELD`.
         fold: what is left out together: a dataset, or a piece of evidence.
         made: one of `TRUE`, or how the answer was made false.
         context: what the dataset's texts say; for pairs by hand the evidence of all questions about the same source.
@@ -56,20 +58,31 @@ def rows() -> list[Row]:
 
 
 def by_hand(path: Path) -> Iterator[Row]:
-    """Answers to pieces of evidence; all questions to one piece are one fold."""
+    """Answers to pieces of evidence, and swaps within a paper; all questions to one piece are one fold."""
     every = list(_lines(path))
     said: dict[str, dict[str, None]] = {}
     for one in every:
         said.setdefault(_source(one), {}).update(dict.fromkeys(one["evidence"]))
     for one in every:
-        part = "held" if one["part"] == "held" else "hand"
-        for made, answer in one["answers"].items():
+        part = one["part"] if one["part"] in HELD else "hand"
+        swapped = _swapped(one, every)
+        for made, answer in (*one["answers"].items(), *([("swap", swapped)] if swapped else [])):
             pair = _pair(one, one["id"], one["type"], answer, one["id"][:3])
             yield Row(pair, part, one["id"][:3], made, "\n".join(said[_source(one)]))
 
 
 def _source(one: dict[str, Any]) -> str:
-    return str(one["source"]).partition(":")[0]
+    """Paper or kind of source; the later pieces of invented findings are no context of the earlier ones."""
+    return str(one["source"]).partition(":")[0] + ("2" if one["part"] == "held2" else "")
+
+
+def _swapped(one: dict[str, Any], every: list[dict[str, Any]]) -> str | None:
+    """The answer in the evidence's words to the next question about another piece of the same paper; None for records and invented findings."""
+    if one["source"].startswith(("own", "records")) or "close" not in one["answers"]:
+        return None
+    same = [o for o in every if (o["source"], o["part"]) == (one["source"], one["part"]) and "close" in o["answers"]]
+    at = same.index(one)
+    return next((o["answers"]["close"] for o in same[at:] + same[:at] if o["id"][:3] != one["id"][:3]), None)
 
 
 def by_strong_writer(folder: Path) -> Iterator[Row]:
