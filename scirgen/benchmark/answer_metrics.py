@@ -9,7 +9,7 @@ from typing import Final
 from rapidfuzz.distance import LCSseq
 
 from scirgen.core.text.words import words_and_numbers
-from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, with_entailment
 
 THRESHOLD: Final = 0.5
 """An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.2)."""
@@ -54,5 +54,5 @@ async def question_entails(
     Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
     """
     pairs = [(a, r) if entailment.counts_words else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
-    judged = await entailment.entail(pairs)
+    judged = with_entailment(await entailment.entail(pairs), entailment)
     return [e if isinstance(e, Entailment) else None for e in judged]

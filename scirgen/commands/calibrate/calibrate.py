@@ -33,6 +33,7 @@ from scirgen.core.records import QAPair, Score, Span
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.encoders.entailment import content_identity
 from scirgen.llm.open import open_scoring, open_sessions
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.session import ChatSession, ScoreSession
@@ -317,7 +318,7 @@ async def fit_ensemble(
 
     Args:
         rows: of `read_labels`; lines with the same ``dataset`` (or without one, the same context) are left out together.
-        config, resources, registry: as for `calibrate`; if ``rival`` is among the scorers, its features are used too.
+        config, resources, registry: as for `calibrate`; if ``rival`` or ``nli`` is among the scorers, its features are used too.
         description: description of the labels.
         precision, rejected: see `ensemble.fit`.
         tell: called with messages about progress and about labels that could not be measured.
@@ -325,11 +326,14 @@ async def fit_ensemble(
     Returns:
         The ensemble, and its out-of-sample figures by group.
     """
+    first = [name for name in ("rival", "nli") if name in config.filter.faithfulness]
+    asked = config.filter.model_copy(update={"faithfulness": (*first, "ensemble")})
+    config = config.model_copy(update={"filter": asked})
     async with opened(config, resources, registry) as ctx:
         pairs = [r.pair for r in rows]
         materials = [Material(None, (), r.context) for r in rows]
-        if "rival" in config.filter.faithfulness:
-            pairs = await _with_rivals(pairs, materials, ctx)
+        for name in first:
+            pairs = await with_score(name, pairs, materials, ctx)
         labels = [(r.faithful, r.cluster or r.context[:200], r.made) for r in rows]
         measured = await measure(pairs, labels, materials, ctx, tell)
         found = [m for m in measured if not isinstance(m, Exception)]
@@ -338,7 +342,7 @@ async def fit_ensemble(
             tell("not measured: " + ", ".join(f"{n} {code}" for code, n in sorted(failed.items())))
         fitted = fit(
             found, ctx.scorer.identity, description=description, precision=precision, rejected=rejected,
-            prior=config.filter.contrast_prior, labels_hash=_hash_of(rows),
+            prior=config.filter.contrast_prior, labels_hash=_hash_of(rows), entailment=content_identity(config.filter.entailment),
         )  # fmt: skip
     return fitted, fitted.summary(found)
 
@@ -355,12 +359,16 @@ def _code_of(error: Exception) -> str:
     return error.error_code if isinstance(error, ScirgenError) else type(error).__name__
 
 
-async def _with_rivals(pairs: Sequence[QAPair], materials: Sequence[Material], ctx: StageContext) -> list[QAPair]:
-    (scorer,) = select_scorers(["rival"], ctx.registry)
+async def with_score(
+    name: str, pairs: Sequence[QAPair], materials: Sequence[Material], ctx: StageContext
+) -> list[QAPair]:
+    """Pairs with one more score; those that it fails on as they are."""
+    (scorer,) = select_scorers([name], ctx.registry)
     found = []
     for pair, material in zip(pairs, materials, strict=True):
         (score,) = await scorer.score([pair], material, ctx)
-        found.append(pair.model_copy(update={"scores": (score,)}) if isinstance(score, Score) else pair)
+        more = (score,) if isinstance(score, Score) else ()
+        found.append(pair.model_copy(update={"scores": (*pair.scores, *more)}))
     return found
 
 

@@ -20,13 +20,14 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.contrast import Contrast, contrasts
 from scirgen.stages.filter.faithfulness.ensemble import (
+    NLI,
     EnsembleFile,
     Group,
     Labels,
     Logistic,
     features,
     is_inference,
-    rival_parts,
+    score_parts,
     support_of,
 )
 
@@ -41,10 +42,11 @@ POLAR: Final = ("claim_known", "claim_numbers", "yes")
 RIVAL: Final = ("unknown", "uncovered", "in_rival", "over_rival", "absolute", "linked", "missing_numbers", "inference")
 FEATURES: Final[Mapping[Group, tuple[str, ...]]] = {
     "text": TEXT, "polar": POLAR, "text+rival": RIVAL, "polar+rival": (*POLAR, "agrees"),
+    "text+nli": (*TEXT, *NLI), "polar+nli": (*POLAR, *NLI),
 }  # fmt: skip
 """The features that the regression of each group of answers uses."""
 
-STRENGTH: Final = 0.1
+STRENGTH: Final = 0.03
 """Inverse of the regression's L2 penalty (scikit-learn's C); 0.02 to 1 give the same figures within their intervals."""
 
 _TOLD_EACH: Final = 20
@@ -53,8 +55,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Measured:
-    """One labelled answer with its features. ``fold``: the unit that is left out together (a dataset); ``made``: how
-    the answer was made false."""
+    """One labelled answer with its features. ``group``: "text" or "polar", "+rival" with one; ``fold``: the unit that is left out together (a
+    dataset); ``made``: how the answer was made false."""
 
     group: Group
     values: Mapping[str, float]
@@ -63,14 +65,19 @@ class Measured:
     question_type: str = ""
     made: str = ""
 
+    def belongs(self, group: Group) -> bool:
+        """Whether a group is fitted on it: with an entailment model an answer counts for two groups."""
+        plain = group.removesuffix("+nli")
+        return self.group == plain and (plain == group or next(iter(NLI)) in self.values)
+
 
 @dataclass(frozen=True)
 class Fitted:
-    """An ensemble, and the probability of each answer from coefficients fitted without its fold (None if not
-    judged)."""
+    """An ensemble, and for each group the probability of each answer from coefficients fitted without its fold (None if
+    not judged)."""
 
     file: EnsembleFile
-    outside: tuple[float | None, ...]
+    outside: Mapping[Group, tuple[float | None, ...]]
 
     def summary(self, rows: Sequence[Measured]) -> dict[str, object]:
         """Out-of-sample figures by group and by how false answers were made: AUC with interval, share of the true
@@ -79,10 +86,10 @@ class Fitted:
         for group in FEATURES:
             model = self.file.groups.get(group)
             if model is None:
-                same = [r.faithful for r in rows if r.group == group]
+                same = [r.faithful for r in rows if r.belongs(group)]
                 found |= {group: {"rows": len(same), "faithful": sum(same)}} if same else {}
                 continue
-            mine = [(r, p) for r, p in zip(rows, self.outside, strict=True) if r.group == group and p is not None]
+            mine = [(r, p) for r, p in zip(rows, self.outside[group], strict=True) if p is not None]
             judged = [Judged(p, r.faithful) for r, p in mine]
             true = [p for r, p in mine if r.faithful]
             kinds = sorted({r.made for r, _ in mine if not r.faithful})
@@ -114,7 +121,7 @@ async def measure(
     ctx: StageContext,
     tell: Callable[[str], None] = _log.info,
 ) -> list[Measured | Exception]:
-    """The features of labelled pairs, with those of a rival if a pair has its score.
+    """The features of labelled pairs, with those of a rival and of an entailment model if a pair has their scores.
 
     Args:
         pairs: with their evidence.
@@ -142,10 +149,10 @@ def _measured(
     if isinstance(one, Exception):
         return one
     faithful, fold, made = label
-    rival = rival_parts(pair)
+    rival, nli = score_parts(pair, "rival"), score_parts(pair, "nli")
     plain: Group = "polar" if one.claim else "text"
     with_rival: Group = "polar+rival" if one.claim else "text+rival"
-    values = features(one, support_of(pair, one, ctx), rival, inference=is_inference(pair, ctx))
+    values = features(one, support_of(pair, one, ctx), rival, nli, inference=is_inference(pair, ctx))
     return Measured(plain if rival is None else with_rival, values, faithful, fold, pair.question_type, made)
 
 
@@ -159,6 +166,7 @@ def fit(
     typical: Collection[str] = (),
     weights: Mapping[str, float] | None = None,
     prior: float = 0.5,
+    entailment: str = "",
     labels_hash: str = "",
 ) -> Fitted:
     """Fit each group that has labels of both kinds in at least two folds.
@@ -174,6 +182,7 @@ def fit(
             answers are harder than those that will be filtered. Empty: all.
         weights: way of making -> weight of such answers in the fit; 1 for all others.
         prior: the ``filter.contrast_prior`` with which the scores were measured.
+        entailment: `content_identity` of the entailment model, if one was asked.
         labels_hash: hash of the labels; empty: the hash of their features is used.
 
     Raises:
@@ -181,16 +190,16 @@ def fit(
         MissingExtraError: scikit-learn is not installed.
     """
     groups: dict[Group, Logistic] = {}
-    outside: list[float | None] = [None] * len(rows)
+    outside: dict[Group, tuple[float | None, ...]] = {}
     for group, names in FEATURES.items():
-        index = [i for i, r in enumerate(rows) if r.group == group]
+        index = [i for i, r in enumerate(rows) if r.belongs(group)]
         mine = [rows[i] for i in index]
         good = sum(r.faithful for r in mine)
         if min(good, len(mine) - good) < FEWEST or len({r.fold for r in mine}) < 2:
             continue
         left_out = _left_out(mine, names, weights or {})
-        for i, p in zip(index, left_out, strict=True):
-            outside[i] = p
+        known = dict(zip(index, left_out, strict=True))
+        outside[group] = tuple(known.get(i) for i in range(len(rows)))
         usual = {r.made for r in mine if r.faithful} & set(typical)
         judged = [
             Judged(p, r.faithful, r.question_type)
@@ -212,9 +221,9 @@ def fit(
     )
     made = EnsembleFile(
         scorer=f"{identity.backend}:{identity.name}", revision=identity.revision, contrast_prior=prior,
-        labels=labels, groups=groups,
+        entailment=entailment if any(g.endswith("+nli") for g in groups) else "", labels=labels, groups=groups,
     )  # fmt: skip
-    return Fitted(made, tuple(outside))
+    return Fitted(made, outside)
 
 
 def write(path: Path, fitted: Fitted) -> None:

@@ -12,7 +12,9 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
 from scirgen.core.extras import require
@@ -20,6 +22,7 @@ from scirgen.core.prompts import Prompt
 from scirgen.core.registry import Registry
 from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.local.model_files import weights_hash
 from scirgen.llm.session import ScoreSession
 from scirgen.llm.uri import ModelURI
 
@@ -28,11 +31,12 @@ FORMS = "hf:ID_OR_DIR (a classifier trained for natural language inference), sco
 
 @dataclass(frozen=True)
 class Entailment:
-    """Probabilities that sum to 1. A model that only detects entailment puts the rest into ``neutral``."""
+    """Probabilities that sum to 1. A model that only detects entailment, or only contradiction (``only``), puts the rest into ``neutral``."""
 
     entailment: float
     neutral: float
     contradiction: float = 0.0
+    only: Literal["", "entailment", "contradiction"] = ""
 
     @property
     def entails(self) -> bool:
@@ -85,6 +89,28 @@ def open_entailment(
     return cast(EntailmentModel, factory(parsed, options, scorer, prompt))
 
 
+def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentModel) -> list[Entailment | ModelError]:
+    """The results, for callers that need entailment.
+
+    Raises:
+        ModelAccessError: the model detects contradiction only.
+    """
+    if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
+        raise ModelAccessError(
+            f"{model.identity} detects contradiction and not entailment",
+            hint="Only the score nli can use such a model.",
+        )
+    return list(found)
+
+
+@cache
+def content_identity(uri: str) -> str:
+    """The URI of an entailment model, with a hash of its files in the place of a folder's path."""
+    scheme, _, name = uri.partition(":")
+    folder = Path(name).expanduser()
+    return f"{scheme}:{weights_hash(folder)}" if scheme == "hf" and folder.is_dir() else uri
+
+
 class _Entailment:
     counts_words: ClassVar[bool] = False
 
@@ -100,7 +126,7 @@ class _Entailment:
 
 
 class ClassifierEntailment(_Entailment):
-    """A Hugging Face sequence classifier with labels for entailment, neutral and contradiction (in any order)."""
+    """A Hugging Face sequence classifier with a label for entailment, for contradiction, or for both (in any order, beside others)."""
 
     _loaded: dict[str, tuple[Any, Any, dict[str, int]]] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
 
@@ -112,6 +138,9 @@ class ClassifierEntailment(_Entailment):
         import torch
 
         tokenizer, model, labels = self._load()
+        only: Literal["", "entailment", "contradiction"] = ""
+        if len(labels) == 1:
+            only = "entailment" if "entail" in labels else "contradiction"
         window = int(getattr(model.config, "max_position_embeddings", 512))
         order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
         found: dict[int, Entailment | ModelError] = {}
@@ -131,9 +160,8 @@ class ClassifierEntailment(_Entailment):
             with torch.inference_mode():
                 rows = model(**inputs).logits.float().softmax(dim=-1).tolist()
             for i, row in zip(fitting, rows, strict=True):
-                entailed = row[labels["entail"]]
-                against = row[labels["contradict"]] if "contradict" in labels else 0.0
-                found[i] = Entailment(entailed, max(0.0, 1.0 - entailed - against), against)
+                entailed, against = (row[labels[kind]] if kind in labels else 0.0 for kind in ("entail", "contradict"))
+                found[i] = Entailment(entailed, max(0.0, 1.0 - entailed - against), against, only)
         return [found[i] for i in range(len(pairs))]
 
     def _load(self) -> tuple[Any, Any, dict[str, int]]:
@@ -155,9 +183,9 @@ class ClassifierEntailment(_Entailment):
             for kind in ("entail", "contradict")
             if str(label).lower().startswith(kind)
         }
-        if "entail" not in labels:
+        if not labels:
             raise ModelAccessError(
-                f"{self.uri.name!r} has no label named entailment: {sorted(map(str, model.config.id2label.values()))}",
+                f"{self.uri.name!r} has no label named entailment or contradiction: {sorted(map(str, model.config.id2label.values()))}",
                 hint="Use a classifier trained for natural language inference.",
             )
         self._loaded[self.uri.name] = (tokenizer, model, labels)
@@ -191,7 +219,7 @@ def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entail
     if isinstance(no, ModelError):
         return no
     share = 1.0 / (1.0 + math.exp(sum(no.logprobs) - sum(yes.logprobs)))
-    return Entailment(share, 1.0 - share)
+    return Entailment(share, 1.0 - share, only="entailment")
 
 
 _EMPTY = frozenset([
@@ -215,4 +243,4 @@ class LexicalEntailment(_Entailment):
         held = set(words_and_numbers(premise))
         words = Counter(w for w in words_and_numbers(hypothesis) if w not in _EMPTY)
         share = sum(n for w, n in words.items() if w in held) / words.total() if words else 0.0
-        return Entailment(share, 1.0 - share)
+        return Entailment(share, 1.0 - share, only="entailment")

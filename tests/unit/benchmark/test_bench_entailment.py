@@ -15,7 +15,7 @@ from transformers import (
     DebertaV2ForSequenceClassification,
 )
 
-from scirgen.benchmark.answer_metrics import THRESHOLD
+from scirgen.benchmark.answer_metrics import THRESHOLD, question_entails
 from scirgen.benchmark.qa import QASettings, run_qa
 from scirgen.core.config import Config
 from scirgen.core.errors import ModelAccessError, ModelError
@@ -29,7 +29,7 @@ from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.testing.server import FakeServer
 from tests.support.content_factory import small_run
-from tests.support.filtering import MATERIAL, pair
+from tests.support.filtering import MATERIAL, make_ctx, pair, taxonomy_root  # noqa: F401 - fixtures
 from tests.support.release_writing import write
 
 PAIRS = [
@@ -91,6 +91,20 @@ async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labe
         if "contradiction" in names:
             assert result.contradiction == pytest.approx(expected[names.index("contradiction")], abs=1e-5)
         assert result.entailment + result.neutral + result.contradiction == pytest.approx(1)
+
+
+async def test_a_model_that_detects_contradiction_alone_serves_nli_alone(tmp_path, make_ctx):  # noqa: F811
+    uri = classifier(tmp_path / "nli", ["other", "contradiction"])
+    judge = judge_of(uri)
+    (found,) = await judge.entail([(evidence_window(pair(), MATERIAL).text, f"{pair().question} {pair().answer}")])
+    assert isinstance(found, Entailment) and found.entailment == 0 and found.neutral + found.contradiction == 1
+    (score,) = await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None, entailment=uri))
+    assert score.value == 1 - found.contradiction and [name for name, _ in score.parts] == [
+        "contradiction",
+        "second_contradiction",
+    ]
+    with pytest.raises(ModelAccessError, match="detects contradiction and not entailment"):
+        await question_entails([("Was it deep?", "Yes", "No")], judge)
 
 
 async def test_a_pair_that_does_not_fit_is_an_error_in_its_place(tmp_path):

@@ -249,6 +249,18 @@ async def test_ensemble_is_fitted_saved_and_used_from_the_command_line(tmp_path:
     assert "polar: 1 answers, 1 faithful: too few of a kind" in result.output
 
 
+async def test_an_ensemble_is_fitted_with_an_entailment_model_and_without(tmp_path: Path) -> None:
+    file, out = write(tmp_path / "labels.jsonl", [told(n, n % 2 == 0) for n in range(36)]), tmp_path / "e.json"
+    async with FakeServer() as server:
+        arguments = ["--labels", str(file), "--scorer", f"openai:fake@{server.url}", "--ensemble", str(out)]
+        more = ["--scorers", "nli", "--set", "filter.entailment=lexical:words"]
+        result = await asyncio.to_thread(CliRunner().invoke, calibrate, [*arguments, *more])
+    assert result.exit_code == 0, (result.output, result.exception)
+    made = EnsembleFile.model_validate_json(out.read_text())
+    assert list(made.groups) == ["text", "text+nli"] and made.entailment == "lexical:words"
+    assert "second_entailed" in made.groups["text+nli"].features and "  text+nli: 36 answers" in result.output
+
+
 @pytest.mark.parametrize(
     "wrong", [["--ensemble", "e.json", "--save", "t.yaml"], ["--rejected", "0.1"], ["--ensemble", "e.json", "--rejected", "0.1", "--precision", "0.9"]]
 )  # fmt: skip

@@ -6,6 +6,7 @@ a file made for another scorer is refused. One for the bundled scorer ships in `
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -22,6 +23,7 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity
+from scirgen.llm.encoders.entailment import content_identity
 from scirgen.qa.claims.support import Support, support
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
@@ -30,8 +32,8 @@ from scirgen.stages.filter.faithfulness.shift import relative_shift
 
 SHIPPED: Final = Path(__file__).parent / "weights"
 
-Group = Literal["text", "polar", "text+rival", "polar+rival"]
-"""Answers by yes or no are judged by their question's claim; with a rival more is known. Each group has its own coefficients."""
+Group = Literal["text", "polar", "text+rival", "polar+rival", "text+nli", "polar+nli"]
+"""Answers by yes or no are judged by their question's claim; with a rival or an entailment model more is known. Each group has its own coefficients."""
 
 
 class Logistic(BaseModel):
@@ -74,6 +76,7 @@ class EnsembleFile(BaseModel):
     scorer: str = Field(description="backend:name of the scorer whose log-probabilities were used")
     revision: str = Field(default="", description="of the scorer; empty where it has none")
     contrast_prior: float = 0.5
+    entailment: str = Field(default="", description="`content_identity` of the entailment model of the groups with nli")
     labels: Labels
     groups: dict[Group, Logistic]
 
@@ -91,7 +94,7 @@ def ensemble_for(config: Config, identity: ModelIdentity) -> EnsembleFile | None
     """The configured ensemble, or the one that ships for this scorer; None where there is none.
 
     Raises:
-        ConfigError: the configured file cannot be read, or was made for another scorer or share of the prior.
+        ConfigError: the configured file cannot be read, or was made for another scorer, share of the prior or entailment model.
     """
     if config.filter.ensemble:
         made = read_ensemble(Path(config.filter.ensemble).expanduser())
@@ -105,9 +108,21 @@ def ensemble_for(config: Config, identity: ModelIdentity) -> EnsembleFile | None
                 f"filter.ensemble: {config.filter.ensemble} was fitted with contrast_prior {made.contrast_prior:g}",
                 hint="Use this setting, or fit it again with yours.",
             )
+        if asks_entailment(made, config) and made.entailment != content_identity(config.filter.entailment):
+            raise ConfigError(
+                f"filter.ensemble: {config.filter.ensemble} was fitted with the entailment model {made.entailment}, and filter.entailment is "
+                f"{config.filter.entailment or 'empty'}",
+                hint="Use that model, leave nli out of filter.faithfulness, or fit the ensemble again.",
+            )
         return made
     shipped = (read_ensemble(path) for path in sorted(SHIPPED.glob("*.json")))
     return next((s for s in shipped if s.fits(identity) and s.contrast_prior == config.filter.contrast_prior), None)
+
+
+def asks_entailment(made: EnsembleFile, config: Config) -> bool:
+    """Whether the ensemble uses what ``nli`` says before it."""
+    before = itertools.takewhile(lambda name: name not in ("ensemble", "auto"), config.filter.faithfulness)
+    return bool(made.entailment) and "nli" in before
 
 
 @cache
@@ -127,7 +142,12 @@ def read_ensemble(path: Path) -> EnsembleFile:
 
 
 def features(
-    found: Contrast, said: Support, rival: Mapping[str, float] | None = None, *, inference: bool = False
+    found: Contrast,
+    said: Support,
+    rival: Mapping[str, float] | None = None,
+    nli: Mapping[str, float] | None = None,
+    *,
+    inference: bool = False,
 ) -> dict[str, float]:
     """What the ensemble looks at, by name.
 
@@ -138,7 +158,8 @@ def features(
     From the contrast, margins in nats a token within [-3, 1]: ``number``, ``opposite``, ``negation``, ``exchanged``, ``other`` (all other kinds).
     For answers by yes or no, with the sign of the answer: ``claim_known``, ``claim_numbers`` (words and numbers of the question) and ``yes``. From the words (`Support`): the rest. With a rival: ``over_rival`` (relative shift less the
     rival's), ``uncovered`` (words that evidence, question and rival lack, as a logarithm), ``in_rival`` (share of words that question or rival have),
-    ``agrees``. ``inference``: whether the type's answers go beyond the words of their evidence.
+    ``agrees``. From an entailment model, log odds within [-6, 6], 0 for what it does not detect: ``entailed`` and ``contradicted`` (question and answer),
+    ``second_entailed`` and ``second_contradicted`` (`judged.second_text`). ``inference``: whether the type's answers go beyond the words of their evidence.
     """
     given, alone = found.given.logprobs, found.alone.logprobs
     ordered = sorted(given)
@@ -180,7 +201,20 @@ def features(
             "in_rival": rival.get("in_rival", 0.0),
             "agrees": rival.get("agrees", 0.0),
         }
+    if nli:
+        shown |= {name: _log_odds(nli.get(part, 0.5)) for name, part in NLI.items()}
     return shown
+
+
+NLI: Final = {
+    "entailed": "entailment", "contradicted": "contradiction", "second_entailed": "second_entailment",
+    "second_contradicted": "second_contradiction",
+}  # fmt: skip
+"""Feature -> part of the score ``nli``."""
+
+
+def _log_odds(share: float) -> float:
+    return max(-6.0, min(6.0, math.log(max(share, 1e-9) / max(1.0 - share, 1e-9))))
 
 
 def _margin(found: Contrast, *kinds: str) -> float:
@@ -214,8 +248,8 @@ _WORTH: Final = 3.0
 class EnsembleScorer(Faithfulness):
     """The probability that an answer is faithful, by a fitted logistic combination (`EnsembleFile`).
 
-    Reads the log-probabilities of ``shift`` and ``contrast`` in one pass. Where ``rival`` stands before it in ``filter.faithfulness``, it uses what the
-    rival says, too.
+    Reads the log-probabilities of ``shift`` and ``contrast`` in one pass. Where ``rival`` or ``nli`` stands before it in ``filter.faithfulness``, it uses what
+    that says, too, if it was fitted with it.
     """
 
     name: ClassVar[str] = "ensemble"
@@ -252,12 +286,12 @@ class EnsembleScorer(Faithfulness):
 
     def _score(self, pair: QAPair, found: Contrast, made: EnsembleFile, ctx: StageContext) -> Score:
         said = support_of(pair, found, ctx)
-        rival = rival_parts(pair)
-        model = made.groups.get(group_of(found, rival, made))
+        rival, nli = score_parts(pair, "rival"), score_parts(pair, "nli")
+        model = made.groups.get(group_of(found, rival, nli, made))
         if model is None:
             what = "answers by yes or no" if found.claim else "answers in words"
             return Score(name=self.name, value=0.0, abstained=True, detail=f"it was not fitted on {what}")
-        values = features(found, said, rival, inference=is_inference(pair, ctx))
+        values = features(found, said, rival, nli, inference=is_inference(pair, ctx))
         weights = model.weigh(values)
         threshold = model.thresholds.get(pair.question_type, model.threshold)
         return Score(
@@ -291,16 +325,22 @@ def is_inference(pair: QAPair, ctx: StageContext) -> bool:
     return kind is not None and kind.inference
 
 
-def rival_parts(pair: QAPair) -> dict[str, float] | None:
-    """What the rival's score says, where the pair has one."""
-    return next((dict(s.parts) for s in pair.scores if s.name == "rival"), None)
+def score_parts(pair: QAPair, name: str) -> dict[str, float] | None:
+    """What a score before this one says, where the pair has it."""
+    return next((dict(s.parts) for s in pair.scores if s.name == name), None)
 
 
-def group_of(found: Contrast, rival: Mapping[str, float] | None, made: EnsembleFile) -> Group:
-    """Which coefficients apply."""
-    plain: Group = "polar" if found.claim else "text"
-    with_rival: Group = "polar+rival" if found.claim else "text+rival"
-    return with_rival if rival is not None and with_rival in made.groups else plain
+def group_of(
+    found: Contrast, rival: Mapping[str, float] | None, nli: Mapping[str, float] | None, made: EnsembleFile
+) -> Group:
+    """Which coefficients apply: with both a rival and an entailment model, those of the rival."""
+    groups: tuple[Group, Group, Group] = (
+        ("polar", "polar+nli", "polar+rival") if found.claim else ("text", "text+nli", "text+rival")
+    )
+    plain, with_nli, with_rival = groups
+    if rival is not None and with_rival in made.groups:
+        return with_rival
+    return with_nli if nli is not None and with_nli in made.groups else plain
 
 
 def explain(weights: Mapping[str, float], found: Contrast, said: Support) -> str:

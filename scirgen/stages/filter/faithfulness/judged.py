@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
+from scirgen.qa.claims.alternatives import alternatives
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
+from scirgen.stages.filter.faithfulness.contrast import type_of
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows
 
 _NOT_SCORING = frozenset({"hf", "lexical"})
@@ -23,7 +25,9 @@ class EntailmentScorer(Faithfulness):
     """The probability that the context entails question and answer, the largest over the best passages; in [0, 1].
 
     Entailment models read a few hundred tokens, so the context comes in passages, or as the evidence in window
-    ``evidence``; ``filter.entailment`` names the model.
+    ``evidence``; ``filter.entailment`` names the model. With a model that detects contradiction only, 1 less its probability.
+    ``parts`` has the probabilities that the model gives; those of a second text too, where ``ensemble`` may use them: the answer alone, or for
+    Yes and No the question with the other one.
     """
 
     name: ClassVar[str] = "nli"
@@ -31,10 +35,11 @@ class EntailmentScorer(Faithfulness):
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         config = ctx.config
+        twice = bool({"ensemble", "auto"} & set(config.filter.faithfulness))
         uri = config.filter.entailment
         scorer = None if uri.partition(":")[0] in _NOT_SCORING else ctx.score_session
         judge = open_entailment(uri, ctx.registry, config.models.options, scorer, ctx.prompt("entail"))
@@ -42,21 +47,43 @@ class EntailmentScorer(Faithfulness):
             [evidence_window(p, material)] if config.filter.window == "evidence" else max_windows(p, material)
             for p in pairs
         ]
-        asked = [(w.text, f"{p.question} {p.answer}") for p, ws in zip(pairs, windows, strict=True) for w in ws]
-        results = await judge.entail(asked)
+        texts = [(f"{p.question} {p.answer}", *([second_text(p, ctx)] if twice else [])) for p in pairs]
+        asked = [(w.text, t) for ws, ts in zip(windows, texts, strict=True) for w in ws for t in ts]
+        results = iter(await judge.entail(asked))
         scores: list[Score | Exception] = []
-        at = 0
-        for ws in windows:
-            mine = results[at : at + len(ws)]
-            at += len(ws)
-            failed = next((r for r in mine if isinstance(r, Exception)), None)
+        for ws, ts in zip(windows, texts, strict=True):
+            mine = [[next(results) for _ in ts] for _ in ws]
+            failed = next((r for rs in mine for r in rs if isinstance(r, Exception)), None)
             if failed is not None or not mine:
                 scores.append(failed or ModelError("there is no context to judge against", code="no_context"))
                 continue
-            best = max(r.entailment for r in mine if isinstance(r, Entailment))
-            detail = f"largest of {len(mine)} passages"
-            scores.append(Score(name=self.name, value=best, model=judge.identity, detail=detail))
+            best = max(([r for r in rs if isinstance(r, Entailment)] for rs in mine), key=lambda rs: _support(rs[0]))
+            scores.append(
+                Score(
+                    name=self.name, value=_support(best[0]), model=judge.identity, detail=f"largest of {len(mine)} passages",
+                    parts=tuple(p for prefix, r in zip(("", "second_"), best, strict=False) for p in _parts(prefix, r)),
+                )
+            )  # fmt: skip
         return scores
+
+
+def second_text(pair: QAPair, ctx: StageContext) -> str:
+    """What else the ensemble asks of the entailment model: the answer alone; for Yes and No the question with the other one."""
+    wording = ctx.taxonomies.wording.of(pair.language)
+    others = alternatives(pair.question, pair.answer, "", wording, kind=type_of(pair, ctx))
+    other = next((o.text for o in others if o.kind == "polarity"), "")
+    return f"{pair.question} {other}" if other else pair.answer
+
+
+def _support(found: Entailment) -> float:
+    return 1.0 - found.contradiction if found.only == "contradiction" else found.entailment
+
+
+def _parts(prefix: str, found: Entailment) -> Iterator[tuple[str, float]]:
+    if found.only != "contradiction":
+        yield f"{prefix}entailment", round(found.entailment, 6)
+    if found.only != "entailment":
+        yield f"{prefix}contradiction", round(found.contradiction, 6)
 
 
 JudgeVerdict = Literal["supported", "contradicted", "not_stated", "unclear", "ill_posed"]

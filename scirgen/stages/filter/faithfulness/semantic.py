@@ -12,7 +12,7 @@ from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
-from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment, with_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
@@ -169,7 +169,7 @@ class SemanticScorer(Faithfulness):
         before = "" if judge.counts_words else f"{pair.question} "
         asked = [(before + one, before + other) for one, other in wanted]
         found: dict[tuple[str, str], Entailment] = {}
-        for ways, result in zip(wanted, await judge.entail(asked), strict=True):
+        for ways, result in zip(wanted, with_entailment(await judge.entail(asked), judge), strict=True):
             if isinstance(result, Exception):
                 raise result
             found[ways] = result

@@ -23,6 +23,7 @@ from scirgen.stages.filter.faithfulness.ensemble import (
     Logistic,
     ensemble_for,
 )
+from scirgen.stages.filter.faithfulness.judged import second_text
 from scirgen.stages.filter.faithfulness.rival import RivalReply, RivalScorer
 from tests.support.filtering import DATASET, MATERIAL, pair
 
@@ -168,6 +169,49 @@ def test_an_ensemble_is_refused_for_another_scorer_or_setting(make_ctx: MakeCtx,
         wrong = tmp_path / "wrong.json"
         wrong.write_text("{}", encoding="utf-8")
         ensemble_for(make_ctx(reads, ensemble=str(wrong)).config, ModelIdentity("scripted", "scorer", "1"))
+
+
+def with_nli(path: Path) -> EnsembleFile:
+    """An ensemble that believes an entailment model, and nothing else; one without it that believes everything."""
+    plain = Logistic(
+        features=("known",), mean=(0.0,), scale=(1.0,), coefficients=(0.0,), intercept=2.0, threshold=0.5
+    )  # fmt: skip
+    told = ("entailed", "second_entailed")
+    asked = Logistic(features=told, mean=(0.0, 0.0), scale=(1.0, 1.0), coefficients=(1.0, 1.0), intercept=0.0, threshold=0.5)  # fmt: skip
+    made = fitted().model_copy(
+        update={"groups": {"text": plain, "text+nli": asked}, "entailment": "lexical:words", "format": 2}
+    )
+    path.write_text(made.model_dump_json(), encoding="utf-8")
+    return made
+
+
+async def test_an_entailment_model_before_the_ensemble_decides_with_it(make_ctx: MakeCtx, tmp_path: Path) -> None:
+    with_nli(path := tmp_path / "e.json")
+    asked = {"ensemble": str(path), "entailment": "lexical:words", "thresholds": {"nli": {"*": -1.0}}}
+    bad = pair(answer="Volcanoes blocked infrared radiometers.")
+    for names, passes in ((["nli", "ensemble"], False), (["ensemble", "nli"], True), (["ensemble"], True)):
+        found = await score_all([bad], MATERIAL, make_ctx(reads, faithfulness=names, **asked))
+        (score,) = [s for s in found[bad.id][0].scores if s.name == "ensemble"]
+        assert score.passed is passes, names
+
+
+async def test_an_ensemble_is_refused_for_another_entailment_model_that_it_would_use(
+    make_ctx: MakeCtx, tmp_path: Path
+) -> None:
+    with_nli(path := tmp_path / "e.json")
+    scorer = ModelIdentity("scripted", "scorer", "1")
+    settings = {"ensemble": str(path), "entailment": "score:yes-no"}
+    with pytest.raises(ConfigError, match=r"with the entailment model lexical:words, and filter\.entailment is score"):
+        ensemble_for(make_ctx(reads, faithfulness=["nli", "ensemble"], **settings).config, scorer)
+    assert ensemble_for(make_ctx(reads, faithfulness=["ensemble"], **settings).config, scorer)
+
+
+async def test_nli_asks_the_answer_alone_or_the_other_one_of_yes_and_no(make_ctx: MakeCtx) -> None:
+    ctx = make_ctx(reads, faithfulness=["nli", "ensemble"])
+    polar = pair("Are 2,400 gauges merged?", "Yes.", "verification")
+    assert (
+        second_text(pair(answer="Snow."), ctx) == "Snow." and second_text(polar, ctx) == "Are 2,400 gauges merged? No."
+    )
 
 
 async def test_the_judge_is_spared_what_failed_before(make_ctx: MakeCtx) -> None:
