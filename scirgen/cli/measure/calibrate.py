@@ -25,7 +25,7 @@ from scirgen.commands.calibrate.calibrate import Calibrated, fit_ensemble, read_
 from scirgen.commands.calibrate.calibrate import calibrate as run
 from scirgen.commands.calibrate.ensemble import write
 from scirgen.commands.calibrate.page import calibration_page
-from scirgen.commands.calibrate.quality import FEWEST, Quality
+from scirgen.commands.calibrate.quality import FEWEST, GroupQuality, Quality
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 
@@ -110,7 +110,7 @@ def calibrate(
         head = f"# Thresholds of scirgen calibrate --labels {labels.name} --precision {precision:g}, {found.rows} labels.\n"
         save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")
     if report:
-        report.write_text(calibration_page(found.as_json(), labels.name), encoding="utf-8")
+        report.write_text(calibration_page(found, labels.name), encoding="utf-8")
 
 
 def ensemble_as_text(outside: Mapping[str, object], precision: float | None = None) -> str:
@@ -157,13 +157,13 @@ def as_text(found: Calibrated, precision: float) -> str:
         if scorer.failed:
             lines.append("  not scored: " + ", ".join(f"{n} {code}" for code, n in sorted(scorer.failed.items())))
         for kind, group in {**scorer.by_type, **scorer.by_length}.items():
-            shown = "   -" if group["auc"] is None else f"{group['auc']:.2f}"
+            shown = "   -" if group.auc is None else f"{group.auc:.2f}"
             own = scorer.thresholds.get(kind)
             kept = f"  threshold {own:.3g}" if own is not None and kind != "*" else ""
-            count = f"{group['rows']:>5} labels, {group['faithful']} faithful"
+            count = f"{group.rows:>5} labels, {group.faithful} faithful"
             lines.append(f"    {kind or 'type not given':26}{count:24}  AUC {shown}{kept}")
         hopeless = [
-            kind for kind, g in scorer.by_type.items() if carries(g) and g["threshold_wanted"] is None and scorer.wanted
+            kind for kind, g in scorer.by_type.items() if carries(g) and g.threshold_wanted is None and scorer.wanted
         ]
         if hopeless:
             lines.append(f" not reached for {', '.join(hopeless)}, which use the threshold for all types")
@@ -173,10 +173,9 @@ def as_text(found: Calibrated, precision: float) -> str:
     return "\n".join(lines)
 
 
-def carries(group: Mapping[str, object]) -> bool:
+def carries(group: GroupQuality) -> bool:
     """Whether a type has enough labels for its own threshold."""
-    rows, good = group["rows"], group["faithful"]
-    return isinstance(rows, int) and isinstance(good, int) and min(good, rows - good) >= FEWEST
+    return min(group.faithful, group.rows - group.faithful) >= FEWEST
 
 
 def _line(name: str, at: Quality, auc: str) -> str:

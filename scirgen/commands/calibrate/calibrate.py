@@ -12,6 +12,8 @@ from tempfile import TemporaryDirectory
 
 from scirgen.commands.calibrate.ensemble import Fitted, fit, measure
 from scirgen.commands.calibrate.quality import (
+    Bin,
+    GroupQuality,
     Judged,
     Quality,
     auc_interval,
@@ -128,9 +130,9 @@ class ScorerFindings:
     configured: Quality
     wanted: Quality | None
     thresholds: dict[str, float]
-    by_type: dict[str, dict[str, object]]
-    by_length: dict[str, dict[str, object]]
-    reliability: list[dict[str, object]]
+    by_type: dict[str, GroupQuality]
+    by_length: dict[str, GroupQuality]
+    reliability: list[Bin]
 
 
 def read_labels(path: Path) -> list[Labelled]:
@@ -241,15 +243,15 @@ def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, p
         thresholds=thresholds_by_type(dev, precision),
         by_type={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.question_type).items()},
         by_length={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.length).items()},
-        reliability=[asdict(b) for b in reliability(rows)],
+        reliability=reliability(rows),
     )
 
 
-def _group(rows: list[Judged], threshold: float, precision: float) -> dict[str, object]:
-    return {
-        "rows": len(rows), "faithful": sum(r.faithful for r in rows), "auc": roc_auc(rows),
-        "at_threshold": asdict(quality(rows, threshold, resamples=300)), "threshold_wanted": threshold_for(rows, precision),
-    }  # fmt: skip
+def _group(rows: list[Judged], threshold: float, precision: float) -> GroupQuality:
+    return GroupQuality(
+        rows=len(rows), faithful=sum(r.faithful for r in rows), auc=roc_auc(rows),
+        at_threshold=quality(rows, threshold, resamples=300), threshold_wanted=threshold_for(rows, precision),
+    )  # fmt: skip
 
 
 @asynccontextmanager

@@ -69,6 +69,17 @@ class Bin:
     interval: Interval
 
 
+@dataclass(frozen=True)
+class GroupQuality:
+    """Figures of one question type or answer length; ``threshold_wanted`` is fitted to the wanted precision, or None."""
+
+    rows: int
+    faithful: int
+    auc: float | None
+    at_threshold: Quality
+    threshold_wanted: float | None
+
+
 def fitting(rows: Sequence[Judged]) -> list[Judged]:
     """The rows for fitting thresholds: the dev part if there are both parts, else all."""
     dev = [r for r in rows if r.part == "dev"]
