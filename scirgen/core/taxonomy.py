@@ -18,6 +18,7 @@ from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
 
 _T = TypeVar("_T", bound=BaseModel)
+_E = TypeVar("_E", "QuestionType", "BloomLevel", "Facet")
 
 ENGLISH = "en"
 """The language of the patterns, stems and examples of ``graesser.yaml``."""
@@ -389,10 +390,7 @@ class Facets(Frozen):
         Raises:
             ResourceError: no entry has that id.
         """
-        for item in self.facets:
-            if item.id == id:
-                return item
-        raise ResourceError(f"unknown facet {id!r}", hint=suggest(id, [f.id for f in self.facets]))
+        return _by_id(self.facets, id, "facet")
 
     def scale(self, facet: Facet) -> list[tuple[int, str, str]]:
         """(grade, label, meaning) from the highest to 0."""
@@ -471,10 +469,8 @@ class Taxonomies:
         """
         if (id, language) in self._spoken:
             return self._spoken[id, language]
-        for item in self.graesser.types:
-            if item.id == id:
-                return self._spoken.setdefault((id, language), _in_language(item, language, self.wording))
-        raise ResourceError(f"unknown question type {id!r}", hint=suggest(id, [t.id for t in self.graesser.types]))
+        found = _by_id(self.graesser.types, id, "question type")
+        return self._spoken.setdefault((id, language), _in_language(found, language, self.wording))
 
     def hash(self, name: TaxonomyName) -> str:
         """Content hash of one taxonomy."""
@@ -494,10 +490,7 @@ class Taxonomies:
         Raises:
             ResourceError: no entry has that id.
         """
-        for item in self.bloom.levels:
-            if item.id == id:
-                return item
-        raise ResourceError(f"unknown Bloom level {id!r}", hint=suggest(id, [x.id for x in self.bloom.levels]))
+        return _by_id(self.bloom.levels, id, "Bloom level")
 
     def _load(self, name: str, model: type[_T]) -> _T:
         layers = [root / "taxonomies" / f"{name}.yaml" for _, root in self._resources.layers()]
@@ -506,6 +499,13 @@ class Taxonomies:
             raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
         path = found[-1]
         return load_model(path, model, shipped=path == layers[0]) if len(found) == 1 else _overlay(found, model)
+
+
+def _by_id(entries: Sequence[_E], id: str, what: str) -> _E:
+    for entry in entries:
+        if entry.id == id:
+            return entry
+    raise ResourceError(f"unknown {what} {id!r}", hint=suggest(id, [e.id for e in entries]))
 
 
 def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:

@@ -29,7 +29,14 @@ def _identity(result: StoredResult) -> str:
 
 
 class DatasetScope:
-    """`scirgen.stages.base.Scope`: the outputs so far, by stage and in the order of keys."""
+    """`scirgen.stages.base.Scope`: the outputs so far, by stage and in the order of keys.
+
+    Args:
+        dataset_id: the dataset.
+        round: 0 for the first pass.
+        wanted: quota cells given to this dataset in a later round.
+        shared: paper id -> the datasets that use it, for papers of several datasets.
+    """
 
     def __init__(
         self,
@@ -41,20 +48,10 @@ class DatasetScope:
     ) -> None:
         self.dataset_id = dataset_id
         self._shared = shared or {}
-        self._round = round
-        self._wanted = tuple(wanted)
+        self.round = round
+        self.wanted: Sequence[dict[str, object]] = tuple(wanted)
         self._records: dict[str, list[Record]] = {}
         self._made_by: dict[int, str] = {}
-
-    @property
-    def round(self) -> int:
-        """0 for the first pass."""
-        return self._round
-
-    @property
-    def wanted(self) -> Sequence[dict[str, object]]:
-        """Quota cells given to this dataset in a later round."""
-        return self._wanted
 
     @property
     def dataset(self) -> Dataset:

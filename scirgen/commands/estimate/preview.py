@@ -52,9 +52,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         ScirgenError: the same errors as in a run.
     """
     source = open_source(config, registry, domain, folder)
-    count = getattr(source, "count", None)
-    total = count() if callable(count) else None
-    found = Preview(source.name, total if isinstance(total, int) else None)
+    found = Preview(source.name, source.count())
     first: list[Dataset] = []
     seen: set[int] = set()
     async for entry in iterate(source.datasets, None):

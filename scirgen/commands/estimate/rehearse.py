@@ -36,6 +36,7 @@ from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, WorkItem
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.validated_source import CheckedSource
 from scirgen.stages.filter.deciding import possible_names
 from scirgen.stages.filter.stage import describe_gates
 
@@ -91,7 +92,7 @@ class ModelFacts:
     notes: list[str] = field(default_factory=list)
 
 
-async def draw_sample(source: Source, config: Config, size: int) -> Sample:
+async def draw_sample(source: CheckedSource, config: Config, size: int) -> Sample:
     """``size`` datasets drawn evenly from those that a run would read (a seeded reservoir).
 
     Raises:
@@ -117,9 +118,8 @@ async def draw_sample(source: Source, config: Config, size: int) -> Sample:
             exact = False
             break
     if not exact:
-        count = getattr(source, "count", None)
-        total = count() if callable(count) else None
-        if isinstance(total, int) and total > looked_at:
+        total = source.count()
+        if total is not None and total > looked_at:
             wanted = round(wanted * total / looked_at)
     limit = config.collect.limit
     return Sample(tuple(sorted(kept)), wanted if limit is None else min(wanted, limit), exact)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from scirgen.core.config import Config, SourceDefaults
 from scirgen.core.errors import ConfigError, InputError, PluginError
@@ -11,13 +12,13 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.combined import CombinedSource
 from scirgen.stages.collect.source import PaperService, Source, SourceSetup
-from scirgen.stages.collect.validated_source import blamed, checked, lacking
+from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
 from scirgen.stages.collect.web.json_api import WebService
 
 AUTO = "auto"
 
 
-def open_source(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Source:
+def open_source(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> CheckedSource:
     """Open the source that ``collect.source`` names, with the run's input.
 
     Args:
@@ -47,7 +48,8 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         if config.collect.refresh
         else config.collect.http,
     )
-    source = checked(_made(registry, "source", name, setup))
+    made = _made(registry, "source", name, setup)
+    source = checked(made)
     if config.input and _is_service(registry, name):
         raise InputError(
             f"source {name!r} reads from its service, not from files, but --input {config.input} is given",
@@ -58,7 +60,8 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
     if not services:
         return source
     options = config.collect.paper_options
-    return CombinedSource(source, [_service(registry, n, replace(setup, options=options.get(n, {}))) for n in services])
+    finders = [_service(registry, n, replace(setup, options=options.get(n, {}))) for n in services]
+    return CombinedSource(cast(Source, made), finders)
 
 
 def _service(registry: Registry, name: str, setup: SourceSetup) -> PaperService:

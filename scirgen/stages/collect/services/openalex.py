@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.secrets import secret_from_environment
 from scirgen.core.text.doi import find_doi
@@ -73,14 +72,7 @@ class OpenAlexService(WebService[OpenAlexOptions]):
         return self.http.download(url) if url else super().fetch(paper)
 
     def _work(self, doi: str) -> Mapping[str, object] | None:
-        try:
-            return as_dict(
-                self.http.json(f"{self.base}/works/https://doi.org/{doi}", {"select": _SELECT, **self._polite()})
-            )
-        except SourceRefusedError as error:
-            if error.error_code == "http_404":
-                return None
-            raise
+        return self.known(f"{self.base}/works/https://doi.org/{doi}", {"select": _SELECT, **self._polite()})
 
     def _works(self, search: str) -> Iterator[Mapping[str, object]]:
         search += ",is_oa:true" if self.options.open_only else ""

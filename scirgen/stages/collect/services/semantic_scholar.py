@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.secrets import secret_from_environment
 from scirgen.core.text.doi import find_doi
@@ -54,12 +53,9 @@ class SemanticScholarService(WebService[SemanticScholarOptions]):
         left = self.options.most
         while isinstance(offset, int) and left > 0:
             url = f"{self.base}/graph/v1/paper/DOI:{dataset.doi}/citations"
-            try:
-                reply = as_dict(self.http.json(url, {"fields": _FIELDS, "offset": offset, "limit": min(left, 100)}))
-            except SourceRefusedError as error:
-                if error.error_code == "http_404":
-                    return
-                raise
+            reply = self.known(url, {"fields": _FIELDS, "offset": offset, "limit": min(left, 100)})
+            if reply is None:
+                return
             if "data" not in reply:
                 raise self.problem("a page without 'data'")
             items = as_list(reply["data"])
@@ -74,12 +70,7 @@ class SemanticScholarService(WebService[SemanticScholarOptions]):
         """The open PDF, looked up by DOI if the candidate has no address."""
         if not paper.doi or (paper.url and paper.media_type == "application/pdf"):
             return super().fetch(paper)
-        try:
-            found = as_dict(self.http.json(f"{self.base}/graph/v1/paper/DOI:{paper.doi}", {"fields": _FIELDS}))
-        except SourceRefusedError as error:
-            if error.error_code == "http_404":
-                return super().fetch(paper)
-            raise
+        found = self.known(f"{self.base}/graph/v1/paper/DOI:{paper.doi}", {"fields": _FIELDS}) or {}
         url = as_text(as_dict(found.get("openAccessPdf")).get("url"))
         return self.http.download(url) if url else super().fetch(paper)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
@@ -36,12 +35,7 @@ class UnpaywallService(WebService[UnpaywallOptions]):
         """The open copy."""
         if not paper.doi:
             return Fetched(code="no_open_copy", reason="a paper without a DOI cannot be looked up")
-        try:
-            found = as_dict(self.http.json(f"{self.base}/v2/{paper.doi}", {"email": self._email}))
-        except SourceRefusedError as error:
-            if error.error_code in ("http_404", "http_422"):
-                return super().fetch(paper)
-            raise
+        found = self.known(f"{self.base}/v2/{paper.doi}", {"email": self._email}, "http_422") or {}
         locations = [as_dict(found.get("best_oa_location")), *map(as_dict, as_list(found.get("oa_locations")))]
         last = super().fetch(paper)
         for url in dict.fromkeys(as_text(location.get("url_for_pdf")) for location in locations):

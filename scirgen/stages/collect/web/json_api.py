@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
-from scirgen.core.errors import ConfigError, SourceError
+from scirgen.core.errors import ConfigError, SourceError, SourceRefusedError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.records import Frozen, Paper
 from scirgen.stages.collect.source import Fetched, SourceSetup
@@ -73,6 +73,19 @@ class WebService(Generic[O]):
         if paper.url and paper.media_type == "application/pdf":
             return self.http.download(paper.url)
         return Fetched(code="no_open_copy", reason=f"{self.name} knows no open copy of {paper.doi or paper.title!r}")
+
+    def known(self, url: str, params: Mapping[str, str | int], *unknown: str) -> Mapping[str, object] | None:
+        """The object at an address; None if the service answers that it does not know it (``unknown``: further codes).
+
+        Raises:
+            SourceError: see `Http.json`.
+        """
+        try:
+            return as_dict(self.http.json(url, params))
+        except SourceRefusedError as error:
+            if error.error_code not in ("http_404", *unknown):
+                raise
+        return None
 
     def problem(self, what: str) -> SourceError:
         """The error for a reply of another shape than documented."""
