@@ -34,9 +34,7 @@ def main() -> None:
     rows = [{"instruction": plain_prompt(n)} for n in range(requests)]
     with Pipeline(cache_dir=f"{out}.cache") as pipeline:
         loaded = LoadDataFromDicts(data=rows, batch_size=concurrency)
-        asked = TextGeneration(
-            llm=OpenAILLM(model="fake", base_url=url, api_key="none"), input_batch_size=concurrency
-        )
+        asked = TextGeneration(llm=OpenAILLM(model="fake", base_url=url, api_key="none"), input_batch_size=concurrency)
         loaded >> asked
     made = pipeline.run(use_cache=False)["default"]["train"]
     with out.open("w") as file:

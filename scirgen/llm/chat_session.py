@@ -17,7 +17,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.text.tame import tame
+from scirgen.core.text.tame import tame, whole_characters
 from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import (
     BackendSession,
@@ -97,8 +97,9 @@ class CachedChatSession(BackendSession[ChatModel]):
                         hint="Run again to retry it; if it keeps failing, use a stronger model or a simpler prompt.",
                     ) from None
                 turn = self._repair.render(problem=str(problem)).messages[-1][1]
-                # Several servers refuse an empty assistant turn.
-                messages = (*messages, Message("assistant", answer.text or "(nothing)"), Message("user", turn))
+                # Several servers refuse an empty assistant turn, and half a character cannot be sent.
+                said = whole_characters(answer.text) or "(nothing)"
+                messages = (*messages, Message("assistant", said), Message("user", turn))
         raise AssertionError("unreachable")
 
     async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:

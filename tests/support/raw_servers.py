@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -35,7 +36,7 @@ class RawServer:
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             try:
-                connection.sendall(self._answer(connection.recv(1 << 20)))
+                connection.sendall(self._answer(_whole_request(connection)))
                 self.asked.set()
                 while self._trickle is not None and not self._ended.wait(self._trickle):
                     connection.sendall(b"a")
@@ -46,3 +47,13 @@ class RawServer:
     def close(self) -> None:
         self._ended.set()
         self._socket.close()
+
+
+def _whole_request(connection: socket.socket) -> bytes:
+    request = connection.recv(1 << 20)
+    head, _, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+    missing = int(length[1]) - len(body) if length else 0
+    while missing > 0 and (more := connection.recv(missing)):
+        request, missing = request + more, missing - len(more)
+    return request

@@ -42,6 +42,12 @@ HTTP_CLIENT: type[httpx2.AsyncClient] = (
 """The client's aiohttp transport needs half the processor time of the default one; it is used if ``scirgen[fast]`` is
 installed."""
 
+_BROKEN: tuple[type[Exception], ...] = (openai.APIConnectionError, httpx2.HTTPError, OSError)
+if find_spec("aiohttp"):
+    import aiohttp
+
+    _BROKEN = (*_BROKEN, aiohttp.ClientError)  # the transport passes on what aiohttp says of an answer that is not HTTP
+
 HOSTED: Final = "https://api.openai.com/v1"
 """Address for `openai:NAME` without an address, unless OPENAI_BASE_URL is set."""
 
@@ -150,7 +156,7 @@ class OpenAIServer:
                 self._where,
                 request_id=request_id,
             ) from None
-        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
+        except _BROKEN as error:
             raise connection_error(error, self._where) from None
 
     def _json(self, answer: httpx2.Response) -> Any:

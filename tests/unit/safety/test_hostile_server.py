@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
+import re
+import sqlite3
 import zlib
-from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from scirgen.api import resolve_config, run_pipeline
+from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.commands.doctor import diagnose
-from scirgen.core.errors import ScirgenError
+from scirgen.core.errors import ModelAccessError
 from scirgen.pipeline.observer import Silent
+from scirgen.testing.replies import chat_completion
 from scirgen.testing.server import FakeServer
 from tests.support.raw_servers import RawServer
 from tests.support.small_runs import run_small, write_records
@@ -83,43 +85,64 @@ MODES: dict[str, bytes] = {
 MODELS = http(json.dumps({"data": [{"id": "fake", "max_model_len": 10**30}]}).encode())
 
 
-async def lied_to(modes: dict[str, bytes], tmp_path: Path, seconds: float, note: Callable[[str], None] = print) -> None:
-    records = write_records(tmp_path / "records.jsonl", 1)
-    for number, (name, answer) in enumerate(modes.items()):
-        out = tmp_path / f"run{number}"
-        liar = RawServer(lambda request, lie=answer: MODELS if b"/models" in request.split(b"\r\n")[0] else lie)
-        begun = time.monotonic()
-        settings = {
-            "input": str(records), "models.generator": f"openai:fake@{liar.url}/v1", "models.pack": "standard", "filter.faithfulness": [],
-            "generate.types_without_paper": 1, "limits.retries": 0, "limits.timeout_s": 5.0, "limits.max_minutes": 0.5,
-        }  # fmt: skip
-        loaded, domain = resolve_config(domain="geo", flags=settings)
-        try:
-            run = await run_pipeline(out, loaded.config, domain, observer=Silent())
-            assert run.outcome is not None and run.outcome.status in ("partial", "success", "budget"), name
-        except ScirgenError as error:
-            assert "\x1b" not in error.in_full, name
-        finally:
-            liar.close()
-        assert time.monotonic() - begun < seconds, name
-        assert not any(p.suffix == ".md" and b"owned" in p.read_bytes() for p in out.rglob("*") if p.is_file()), name
-        async with FakeServer() as server:
-            try:
-                honest = await run_small(server, records, out, limits__retries=1)
-                assert honest.outcome is not None and honest.outcome.status == "success", name
-            except ScirgenError as error:  # a well-formed lie is a reply: its row was rejected, and the store is sound
-                assert error.error_code == "nothing_made", name
-        assert diagnose(out) == [], name
+REDIRECTS = ("a redirect", "a redirect to a file")
+"""They stop a run, so each has a run of its own."""
 
 
-async def test_four_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
-    assert len(MODES) == 40
-    await lied_to(
-        {name: MODES[name] for name in ("tokens of 10**30", "deep reply", "a bomb", "a redirect")}, tmp_path, 600
-    )
+def liar_with(*lies: bytes) -> RawServer:
+    """A server that tells each record another lie, and the records after them the truth."""
+
+    def answer(request: bytes) -> bytes:
+        head, _, body = request.partition(b"\r\n\r\n")
+        if b"/models" in head.partition(b"\r\n")[0]:
+            return MODELS
+        about = re.search(rb"station (\d+)", body)
+        assert about is not None
+        number = int(about[1])
+        return lies[number] if number < len(lies) else http(json.dumps(chat_completion(json.loads(body))).encode())
+
+    return RawServer(answer)
 
 
-@pytest.mark.nightly
-@pytest.mark.timeout(3600)
+async def lied_to(out: Path, records: Path, *lies: bytes) -> Run:
+    """A run against such a server."""
+    liar = liar_with(*lies)
+    settings = {
+        "input": str(records), "models.generator": f"openai:fake@{liar.url}/v1", "models.pack": "standard", "filter.faithfulness": [],
+        "generate.types_without_paper": 1, "limits.retries": 0, "limits.timeout_s": 5.0, "limits.max_minutes": 5.0,
+    }  # fmt: skip
+    loaded, domain = resolve_config(domain="geo", flags=settings)
+    try:
+        return await run_pipeline(out, loaded.config, domain, observer=Silent())
+    finally:
+        liar.close()
+
+
 async def test_forty_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
-    await lied_to(MODES, tmp_path, 600)
+    assert len(MODES) == 40
+    lies = [answer for name, answer in MODES.items() if name not in REDIRECTS]
+    records, out = write_records(tmp_path / "records.jsonl", len(lies) + 2), tmp_path / "run"
+    run = await lied_to(out, records, *lies)
+    assert run.outcome is not None and run.outcome.status == "partial"
+    with closing(sqlite3.connect(out / "run.db")) as db:
+        done = {key[:6] for (key,) in db.execute("SELECT key FROM results WHERE stage='generate' AND status='done'")}
+        codes = {code for (code,) in db.execute("SELECT code FROM rows WHERE kind='Failure'")}
+    assert {f"d{len(lies):05}", f"d{len(lies) + 1:05}"} <= done
+    assert "internal_error" not in codes
+    assert not any(b"owned" in page.read_bytes() for page in out.rglob("*.md"))
+    async with FakeServer() as server:
+        honest = await run_small(server, records, out, limits__retries=1)
+    assert honest.outcome is not None and honest.outcome.status == "success"
+    assert diagnose(out) == []
+
+
+@pytest.mark.parametrize("name", REDIRECTS)
+async def test_a_redirect_stops_a_run_which_an_honest_server_completes(name: str, tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 1), tmp_path / "run"
+    with pytest.raises(ModelAccessError, match="redirects") as error:
+        await lied_to(out, records, MODES[name])
+    assert "\x1b" not in error.value.in_full
+    async with FakeServer() as server:
+        honest = await run_small(server, records, out)
+    assert honest.outcome is not None and honest.outcome.status == "success"
+    assert diagnose(out) == []
