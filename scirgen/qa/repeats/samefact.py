@@ -20,6 +20,12 @@ _SAME_ANSWER = 0.5
 _OTHER_ANSWER = 0.15
 """How much larger the share must be if the answers differ."""
 
+_TOLD_ANSWER = 0.7
+"""Share of the answer's content words that another answer has if it tells the same and more."""
+
+_TOLD = 0.2
+"""How much larger the share of one pair's words that another has must be than a share of the words of both."""
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -51,9 +57,23 @@ class Fact:
         They cannot if they share no evidence, if a name, a number or a direction is exchanged, or if each question
         names something of the evidence that the other pair does not. A No states the opposite of its question. Pairs
         with different answers, such as a cause and its effect, need a larger share, and only one of them may name
-        things of the evidence that the other lacks.
+        things of the evidence that the other lacks. A pair that another one tells along with more, such as one value
+        of a comparison, is compared by the share of its own words.
         """
-        if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side) or self._differs(other):
+        if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side):
+            return 0.0
+        return max(self._shared(other), self._told_by(other) - _TOLD, other._told_by(self) - _TOLD)
+
+    def _told_by(self, other: Fact) -> float:
+        """Share of the words that ``other`` has, unless a name, a number or a thing of the evidence is missing there."""
+        missing = self.words - other.words
+        if missing & (self.asked.names | self.evidence_words) or not self.numbers <= other.numbers:
+            return 0.0
+        answered = not self.answer or coverage(self.answer, other.answer) >= _TOLD_ANSWER
+        return coverage(self.words, other.words) if answered and not self.asked.reverses(other.asked) else 0.0
+
+    def _shared(self, other: Fact) -> float:
+        if self._differs(other):
             return 0.0
         share = jaccard(self.words, other.words)
         if self._answered_as(other):

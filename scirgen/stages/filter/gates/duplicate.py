@@ -47,11 +47,12 @@ class SameFactGate(Gate):
     code: ClassVar[str] = "same_fact"
     explanation: ClassVar[str] = (
         "Another pair asks for the same fact in another form, from the same evidence (threshold: share of the words of question and "
-        "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the evidence may be exchanged)."
+        "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the evidence may be exchanged; "
+        "or, 0.2 more, the share of a pair's words that another pair tells along with more)."
     )
     order: ClassVar[int] = 101
     after_scores: ClassVar[bool] = True
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     default_threshold: ClassVar[float | None] = 0.55
     needs: ClassVar[tuple[str, ...]] = ("answer", "evidence")
 

@@ -27,13 +27,15 @@ ONE_FACT = [
     (("By how much did sedges gain cover?", "5 %", "quantification"), ("Did sedges gain 5 % or 9 % of cover?", "5 %", "disjunctive")),
     (("What did fences do to the cover of sedges?", "Sedges gained cover.", "causal_consequence"), ("What let sedges gain cover?", "Fences.", "causal_antecedent")),
     (("When were the plots fenced?", "in 2014", "concept_completion"), ("In which year were plots fenced?", "2014", "quantification")),
+    # One tells what the other asks for, and more.
+    (("Did sedges gain cover?", "Yes", "verification"), ("By how much did sedges gain cover?", "5 %", "quantification")),
+    (("By how much did sedges gain cover?", "5 %", "quantification"), ("How do sedges and forbs differ in the cover that they gained?", "Sedges gained 5 %, more than forbs in fenced plots.", "comparison")),
 ]  # fmt: skip
 TWO_FACTS = [
     (("By how much did sedges gain cover?", "5 %", "quantification"), ("How much cover did forbs gain?", "5 %", "concept_completion")),
     (("When were plots on Mount Alba fenced?", "2014", "concept_completion"), ("In what year were plots on Mount Nero fenced?", "2014", "quantification")),
     (("What did fenced plots change in 2014?", "cover", "concept_completion"), ("Which plots changed in 2015?", "cover", "disjunctive")),
     (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"), ("When were the plots fenced?", "2014", "quantification")),
-    (("Did sedges gain cover?", "Yes", "verification"), ("By how much did sedges gain cover?", "5 %", "quantification")),
     (("Did sedges gain more cover than forbs?", "Yes", "verification"), ("Did forbs gain more cover than sedges?", "Yes", "assertion")),
     (("How do fences affect sedges?", "They gain cover.", "causal_consequence"), ("How do sedges affect fences?", "Plots change.", "comparison")),
     (("Were the plots fenced in 2016?", "No", "verification"), ("When were the plots fenced?", "2014", "quantification")),
