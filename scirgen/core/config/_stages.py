@@ -293,7 +293,7 @@ class FilterConfig(Section):
         default=0.5, ge=0, le=1, description="share of an answer's likelihood without evidence that contrast subtracts"
     )
     rival_batch: int = Field(default=20, ge=1, description="number of questions that one call of rival answers again")
-    judge_batch: int = Field(default=10, ge=1, description="number of pairs that one call of llm_judge decides")
+    judge_batch: int = Field(default=12, ge=1, description="number of pairs that one call of llm_judge decides")
     ensemble: str | None = Field(
         default=None,
         description="file of scirgen calibrate --ensemble; none: the built-in one for the scorer",

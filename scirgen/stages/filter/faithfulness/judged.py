@@ -98,7 +98,7 @@ class Fault(BaseModel):
 
 
 class JudgeReply(BaseModel):
-    """The verdicts on all pairs of a call: ``p1``, ``p2``..., then ``faults`` of those that are not supported."""
+    """``faults`` of the pairs that are not supported, then the verdicts on all pairs of a call: ``p1``, ``p2``..."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -112,7 +112,7 @@ class JudgeReply(BaseModel):
 def judge_reply(count: int) -> type[JudgeReply]:
     """`JudgeReply` for so many pairs. A field a pair takes a third of the tokens of an object a pair."""
     fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in range(1, count + 1)}
-    return create_model("JudgeReply", __base__=JudgeReply, **fields, faults=(list[Fault], []))
+    return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
 
 
 class JudgeScorer(Faithfulness):
@@ -128,7 +128,7 @@ class JudgeScorer(Faithfulness):
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found: dict[str, Score | Exception] = {}
