@@ -21,7 +21,7 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 from scirgen.stages.tag.replies import levels_reply
 from scirgen.stages.tag.translation import translate
 
-_EVIDENCE = 300
+_EVIDENCE = 180
 """Number of characters of evidence in the prompt."""
 
 
@@ -29,7 +29,7 @@ class TagStage(Stage):
     """Assigns C1..C6 by structured output in batches; with the small pack, one choice per question."""
 
     name = "tag"
-    version = 5
+    version = 6
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the levels and the model, or the local tagger's content; and, if set, the translator."""
@@ -118,14 +118,11 @@ def _render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()
 
 def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
     """A pair as the standard prompt shows it, with evidence, since the question does not show whether the answer is
-    stated or inferred.
-
-    The span with most of the answer's words comes first, since only the beginning is shown.
+    stated or inferred: the beginning of the span with most of the answer's words.
     """
     answer, question = set(content_words(pair.answer)), set(content_words(pair.question))
     spans = [(set(content_words(s.text)), " ".join(s.text.split())) for s in pair.evidence]
-    spans.sort(key=lambda s: (-len(answer & s[0]), -len(question & s[0])))
-    evidence = " ".join(text for _, text in spans)
+    evidence = max(spans, key=lambda s: (len(answer & s[0]), len(question & s[0])), default=(set(), ""))[1]
     kind = ctx.taxonomies.question_type(pair.question_type).name
     return f"q{number} ({kind}) {pair.question}\nAnswer: {pair.answer}\nEvidence: {evidence[:_EVIDENCE]}"
 

@@ -48,7 +48,7 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
         prompt = ctx.prompt("keep").render(
             metadata=dataset.text,
             aspects=[(a.id.value, a.definition) for a in ctx.taxonomies.aspects.aspects],
-            sentences=[f"[{n}] {_shown(group)}" for n, group in enumerate(batch, 1)],
+            sentences=_shown(batch),
         )
         reply = await ctx.chat.ask(prompt, VerifyReply, seed=ctx.seed(first))
         faults = {r.number: r.fault for r in reply.value.remove}
@@ -59,7 +59,16 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
     return verdicts
 
 
-def _shown(group: Sequence[Aspect]) -> str:
-    """A sentence with its kinds, and with the sentence before it if it depends on that."""
-    kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
-    return f"({kinds}) " + " ".join(" ".join(s.text.split()) for s in (*group[0].context, group[0].span))
+def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
+    """Numbered sentences with their kinds. A sentence on which one depends stands before it, by its number if it is listed too."""
+    numbers = {(g[0].span.document_id, g[0].span.start, g[0].span.end): n for n, g in enumerate(batch, 1)}
+    lines = []
+    for number, group in enumerate(batch, 1):
+        before = group[0].context
+        listed = [numbers.get((s.document_id, s.start, s.end)) for s in before]
+        kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
+        after = "".join(f"; goes on from [{n}]" for n in listed if n)
+        unlisted = (s for s, n in zip(before, listed, strict=True) if not n)
+        text = " ".join(" ".join(s.text.split()) for s in (*unlisted, group[0].span))
+        lines.append(f"[{number}] ({kinds}{after}) {text}")
+    return lines

@@ -60,11 +60,11 @@ async def test_the_tagger_sees_the_answer_and_what_it_stands_on():
     assert "q1 (Definition) What is firn?" in shown and "Answer: Old snow." in shown and "Evidence:" in shown
 
 
-async def test_the_tagger_sees_the_evidence_of_the_answer_first():
+async def test_the_tagger_sees_the_evidence_of_the_answer_only():
     texts = ("What firn is called in the title " * 12, "Firn is old snow.")
     spans = tuple(Span(document_id="d", start=0, end=len(t), text=t) for t in texts)
     _, chat = await tag(lambda p, n: {"q1": "C1"}, pairs=(pair("What is firn?", answer="Old snow.", evidence=spans),))
-    assert "Evidence: Firn is old snow. What firn" in chat.prompts[0].messages[-1][1]
+    assert "Evidence: Firn is old snow.\n" in chat.prompts[0].messages[-1][1]
 
 
 def test_pairs_of_other_rounds_are_left_alone():

@@ -76,6 +76,21 @@ async def test_a_leaning_sentence_is_kept_with_the_one_before_it() -> None:
     assert [a.context[0].text for a in result.outputs if isinstance(a, Aspect)] == [GAUGES]
 
 
+async def test_a_sentence_that_goes_on_from_a_listed_one_names_its_number() -> None:
+    before = aspect(DOCUMENT, METHODS, GAUGES)
+    leaning = aspect(DOCUMENT, METHODS, LEANING).model_copy(update={"context": (before.span,)})
+    asked: list[str] = []
+
+    def rule(prompt: RenderedPrompt, number: int) -> dict[str, object]:
+        asked.append(prompt.messages[-1][1])
+        return remove()
+
+    await run(rule, leaning, before)
+    assert asked[0].count(GAUGES) == 1 and f"[2] (methods; goes on from [1]) {LEANING}" in asked[0]
+    await run(rule, leaning)
+    assert f"[1] (methods) {GAUGES} {LEANING}" in asked[1]
+
+
 async def test_small_pack_when_words_are_shared_then_kept_by_rule_and_others_not() -> None:
     def never(prompt: object, number: int) -> str:
         raise AssertionError("the rules decide both")
