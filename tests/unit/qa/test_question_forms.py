@@ -23,6 +23,10 @@ TAXONOMIES = Taxonomies(Resources())
         ("causal_antecedent", "Why are the areas of grasslands that increased due to human activities?", False),
         ("causal_antecedent", "Why did the areas of grasslands increase?", True),
         ("causal_antecedent", "What factors lead to gaps that are due to clouds?", True),
+        ("causal_antecedent", "What may have diluted the skill of fire forecasts?", True),
+        ("causal_consequence", "What can nonlinear transformations do to errors in the forecast?", True),
+        ("definition", "What counts as a 'hit' in the assessment of fire forecasts?", True),
+        ("feature_specification", "What first-class categories does the land use dataset have?", True),
     ],
 )  # fmt: skip
 def test_question_when_it_cannot_be_one_of_its_type_then_it_is_refused(kind: str, question: str, good: bool) -> None:
