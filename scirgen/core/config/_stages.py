@@ -322,7 +322,7 @@ class TagConfig(Section):
     """Stage 9."""
 
     batch_size: int = Field(
-        default=30, ge=1, description="pairs per call; each call repeats the definitions of the levels"
+        default=60, ge=1, description="pairs per call; each call repeats the definitions of the levels"
     )
     # Not fingerprinted: the hash of the folder's content is fingerprinted instead of its path.
     tagger: str | None = Field(
