@@ -28,9 +28,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     mine = root / "mine" / "prompts" / f"{PROMPT}.yaml"
     mine.parent.mkdir(parents=True)
     text = (builtin_root() / "prompts" / f"{PROMPT}.yaml").read_text()
-    mine.write_text(
-        re.sub(r"version: \d+", "version: 7", text, count=1).replace("Each question stands alone", "It stands alone")
-    )
+    mine.write_text(re.sub(r"version: \d+", "version: 99", text, count=1).replace("Decline a pair", "Leave out a pair"))
     serve = [sys.executable, "-m", "scirgen.testing", "serve", "--port", "0"]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
