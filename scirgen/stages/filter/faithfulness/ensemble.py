@@ -350,6 +350,10 @@ def explain(weights: Mapping[str, float], found: Contrast, said: Support) -> str
         return f"{said.numbers[0].text.strip()} is not in the evidence"
     if worst in {"number", "opposite", "negation", "exchanged", "other"} and found.margins:
         return found.sentence
+    if worst in NLI and found.claim:
+        return "the entailment model does not prefer it to the other one of Yes and No"
+    if worst in NLI:
+        return f"the entailment model finds it {'contradicted' if 'contradict' in worst else 'not entailed'} by the evidence"
     if worst == "antonyms" and said.antonyms:
         return f"the evidence says {said.antonyms[0][1]!r}, not {said.antonyms[0][0]!r}"
     if worst == "denied" and said.denied:

@@ -193,6 +193,7 @@ async def test_an_entailment_model_before_the_ensemble_decides_with_it(make_ctx:
         found = await score_all([bad], MATERIAL, make_ctx(reads, faithfulness=names, **asked))
         (score,) = [s for s in found[bad.id][0].scores if s.name == "ensemble"]
         assert score.passed is passes, names
+        assert ("not entailed by the evidence" in score.detail) is not passes
 
 
 async def test_an_ensemble_is_refused_for_another_entailment_model_that_it_would_use(
