@@ -108,7 +108,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command (entry point); print a `ScirgenError` as one message with a hint and exit with its code."""
-    gc.set_threshold(20_000, 20, 50)  # with Python's 700, searches for garbage are up to a tenth of a command's start
+    gc.set_threshold(20_000, 20, 50)  # with Python's 700, searches for garbage take a twentieth of a command's start
     try:
         cli(standalone_mode=True)
     except ScirgenError as error:
