@@ -6,12 +6,12 @@ Understands lists ("[0.1,0.2,0.3]"), ranges ("1979-2020", "1.2 to 3.4 km"), frac
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Final
 
 from scirgen.core.text.textmatch import normalise
@@ -216,6 +216,7 @@ class Stated:
             )
             or self._derives(claimed)
             or self._in_parts(claimed)
+            or self._a_day(claimed)
         )
 
     def _in_parts(self, claimed: Quantity) -> bool:
@@ -234,10 +235,19 @@ class Stated:
         """
         if claimed.signed or claimed.year or not (claimed.unit or claimed.value >= _LARGE):
             return False
-        span = claimed.unit == "year"
-        like = [q for q in self.found if q.unit == claimed.unit or (span and q.year)]
+        span = claimed.unit in _CALENDAR
+        like = [q for q in self.found if q.unit == claimed.unit or (span and (q.year or q.unit in _CALENDAR))]
+        if not claimed.unit and any(math.isclose(claimed.value, total) for total in _sums([q.value for q in like])):
+            return True
         near = [(a, b) for i, a in enumerate(like) for b in like[i + 1 : i + _NEAREST]]
-        return any(_follows(abs(claimed.value), a, b) for a, b in near)
+        return any(_follows(claimed, a, b) for a, b in near)
+
+    def _a_day(self, claimed: Quantity) -> bool:
+        """Whether it counts the steps of a day: 144 of 10 minutes, 48 of 30."""
+        steps = (
+            q.value * _TIMES[q.unit] for q in (*self.found, *self.steps) if q.unit in ("s", "min", "h") and q.value
+        )
+        return not claimed.unit and any(math.isclose(claimed.value * step, _TIMES["d"]) for step in steps)
 
 
 _LARGE = 1000
@@ -245,20 +255,36 @@ _NEAREST = 12
 """Two numbers that are summed up stand among so many of their unit."""
 
 
-def _follows(claimed: float, a: Quantity, b: Quantity) -> bool:
-    places = max(a.decimals, b.decimals)
-    one, other = abs(a.value), abs(b.value)
+def _sums(values: Sequence[float]) -> Iterator[float]:
+    """Sums of three to six numbers in a row."""
+    for at in range(len(values)):
+        yield from itertools.accumulate(values[at : at + 6])
+
+
+def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
+    """Whether a number is the sum or the difference of two others; of many things, their product; of years, also with both ends or in round tens."""
+    value, places = abs(claimed.value), max(a.decimals, b.decimals)
+    one, other = (abs(q.value) for q in (a, b))
+    if a.unit in _CALENDAR and b.unit in _CALENDAR:
+        one, other = (abs(q.value) * _CALENDAR[q.unit] / _CALENDAR[claimed.unit] for q in (a, b))
+    elif (a.unit in _CALENDAR or b.unit in _CALENDAR) and a.unit != b.unit:
+        return False
     values = [abs(one - other), one + other]
-    if claimed >= _LARGE and not a.unit:
+    if value >= _LARGE and not a.unit:
         values.append(one * other)  # "28,000 grid points" of 200 x 140
     if a.year and b.year:
         values.append(abs(one - other) + 1)  # "17 years" of 1998 to 2014, both counted
-    return any(math.isclose(claimed, round(value, places), rel_tol=1e-9) for value in values)
+        if claimed.unit == "year" and value >= _ROUND and not value % 10 and abs(abs(one - other) - value) <= 5:
+            return True  # "nearly 50 years" of the 1970s to 2022
+    return any(math.isclose(value, round(found, places), rel_tol=1e-9) for found in values)
+
+
+_ROUND = 30
 
 
 @lru_cache(maxsize=512)
 def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
-    found = quantities(text)
+    found = tuple(replace(q, unit="") if q.unit == "s" and _DECADE.match(q.text) else q for q in quantities(text))
     values = set(_in_words(text, dict(words)))
     # "Ts_40 cm", "1:10 000"
     values.update(float(n) for n in _GLUED.findall(text))
@@ -276,7 +302,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
 def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
     """How many numbers each list of them has: "days 170, 173 and 176" are three."""
     length = 1
-    for one, other in zip_longest(found, found[1:]):
+    for one, other in itertools.zip_longest(found, found[1:]):
         if other is not None and _COMMA.fullmatch(text[one.end : other.start]):
             length += 1
         else:
@@ -304,10 +330,15 @@ def _in_words(text: str, number_words: Mapping[str, float]) -> Iterator[float]:
     values = {word.lower(): value for word, value in number_words.items()}
     yield from (value for word, value in values.items() if not word.isalnum() and _stands(word, text))
     known = [(at, values[run]) for at, run in enumerate(runs) if run in values]
-    for (at, value), (next_at, following) in zip_longest(known, known[1:], fillvalue=(-1, 0.0)):
+    for (at, value), (next_at, following) in itertools.zip_longest(known, known[1:], fillvalue=(-1, 0.0)):
         yield value
         if next_at == at + 1 and following >= 100 > value:
-            yield value * following
+            hundreds = value * following
+            yield hundreds
+            # "two hundred and fifty-three"
+            yield from itertools.accumulate(
+                (v for i, v in known if next_at < i <= next_at + 3 and 1 <= v < 100), initial=hundreds
+            )
         elif (next_at == at + 1 and 20 <= value < 100 and 1 <= following < 10) or (
             at < next_at <= at + 3 and following == 0.5 and value >= 1
         ):

@@ -111,6 +111,11 @@ def test_another_number_is_missing(claim: str, support: str) -> None:
         ("3 months", "from 2012-06-25 to 2012-09-26"),
         ("28,000 grid points", "200 east-west and 140 north-south"),
         ("2021.09.12-2021.09.18", "2021.03.15; 2021.9.12-2021.9.18"),
+        ("250 years", "0.35-0.1 ka BP"),
+        ("nearly 50 years", "from the 1970s to 2022"),
+        ("144 a day", "averages of 10 min"),
+        ("250 sites", "two hundred and fifty sites"),
+        ("43,340 sites", "in China (945), Russia (620), along lines (514) and elsewhere (41261)"),
         ("9,101 were left out", "224,142 answered, of which 215,041 had all values"),
     ],
 )
@@ -123,6 +128,7 @@ def test_a_number_in_another_notation_is_stated(claim: str, support: str) -> Non
         "two": 2.0,
         "hundred": 100.0,
         "five": 5.0,
+        "fifty": 50.0,
         "third": 1 / 3,
     }
     assert missing(quantities(claim), stated(support, words)) == []
@@ -147,6 +153,9 @@ def test_a_number_in_another_notation_is_stated(claim: str, support: str) -> Non
         ("240 days", "from May 1 in 2019 to December 31 in 2019"),
         ("29,000 grid points", "200 east-west and 140 north-south"),
         ("2021.09.12-2021.09.19", "2021.03.15; 2021.9.12-2021.9.18"),
+        ("300 years", "0.35-0.1 ka BP"),
+        ("nearly 60 years", "from the 1970s to 2022"),
+        ("96 a day", "averages of 10 min"),
         ("910 were left out", "224,142 answered, of which 215,041 had all values"),
     ],
 )

@@ -114,7 +114,10 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (
         NotSupportedGate,
         "invented",
-        pair(answer="Volcanic ash blocks infrared radiometers aboard Chinese spacecraft.", evidence=()),
+        pair(
+            answer="Volcanic ash blocks infrared radiometers aboard Chinese spacecraft, thereby hiding polar vortices, auroras, meteors.",
+            evidence=(),
+        ),
     ),
     (
         NotSupportedGate,
@@ -337,6 +340,10 @@ async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
     assert accepted or found.reason.endswith(("stand elsewhere in the dataset's text", "has no 'landsat'"))
 
 
+FILLS = (
+    "It closes the gap between small probes and large images, since its wide source region represents whole fields, "
+    "rivers, forests, lakes."
+)
 CHINESE = (
     "此方法能够获得半径三百米左右源区内的土壤水分，较大的测量源区使其填补了传统点观测和遥感大面积观测尺度之间的空白，"
     * 2
@@ -346,8 +353,9 @@ CHINESE = (
 @pytest.mark.parametrize(
     ("answer", "text", "accepted"),
     [
-        ("It closes the gap between probes and images.", f"Neutrons are counted. {CHINESE}", True),
-        ("It closes the gap between probes and images.", "Neutrons are counted (宇宙射线).", False),
+        (FILLS, f"Neutrons are counted. {CHINESE}", True),
+        (FILLS, "Neutrons are counted (宇宙射线).", False),
+        ("It closes the gap between probes and images.", "Neutrons are counted (宇宙射线).", True),  # too short to tell
         (
             "The TDR probe is closed to 40 neutrons.",
             f"Neutrons are counted. {CHINESE}",
