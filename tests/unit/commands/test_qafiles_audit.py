@@ -157,7 +157,7 @@ def test_audit_when_defects_are_planted_counts_each_once(tmp_path: Path) -> None
         "type_answer": 1,  # which is no yes or no either
         "pointing": 1,  # "in this dataset"
         "vague": 1,  # which could be any
-        "not_supported": 2,  # 77 gauges, and "error"
+        "not_supported": 1,  # 77 gauges
         "conflicting_gold": 2,  # one question, two datasets, two answers
     }
     assert found.clean_rows == 2
