@@ -1,4 +1,4 @@
-"""Abbreviations that a text defines, and those that a question or an answer leaves unexplained. Pure functions.
+"""Finds the abbreviations that a text defines, and those that a question or an answer does not explain. Pure functions.
 
 Definitions are found as Schwartz & Hearst do (2003, "A simple algorithm for identifying abbreviation definitions in biomedical
 text"): "long form (SHORT)", where the letters of SHORT occur in order in the words before it, the first one at a word's beginning.
@@ -14,7 +14,7 @@ from scirgen.core.text.textmatch import stem, words
 
 _DEFINED = re.compile(r"([^().;:\n]{4,120}?)\s\(([A-Z][A-Za-z]{0,5}[A-Z])s?[);,:]")
 _USED = re.compile(r"(?<![\w-])[A-Z][A-Za-z]?[A-Z](?=s?(?![\w-]))")
-"""Two or three letters; longer ones are mostly names of products, which their readers search by."""
+"""Two or three letters; longer abbreviations are mostly names of products, which readers know."""
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = 4
 """Words of fewer letters ("of", "the") say nothing about whether a long form is a name or a term, nor whether it is spelled out."""
@@ -22,7 +22,7 @@ _LETTERS = 4
 
 @lru_cache(maxsize=32)
 def definitions(text: str) -> dict[str, str]:
-    """Abbreviation -> its long form, where the text first defines it."""
+    """Abbreviation -> its long form, at its first definition in the text."""
     found: dict[str, str] = {}
     for match in _DEFINED.finditer(text):
         short = match.group(2)
@@ -37,9 +37,9 @@ def unexplained(text: str, sources: Collection[str], names: str, known: Collecti
     Args:
         text: a question with its answer.
         sources: the texts that may define abbreviations.
-        names: a text whose abbreviations are names, such as the dataset's title; so are those of long forms that stand in it.
-        known: abbreviations that need no explanation. Neither do those of proper names ("Weather Research and Forecasting"):
-            the abbreviation is their name.
+        names: a text whose abbreviations are names, such as the dataset's title; abbreviations of long forms in it are names too.
+        known: abbreviations that need no explanation. Those of proper names ("Weather Research and Forecasting") need
+            none either, since the abbreviation is the name.
     """
     said = {stem(w) for w in words(text)}
     for short in dict.fromkeys(_USED.findall(text)):
@@ -55,7 +55,7 @@ def unexplained(text: str, sources: Collection[str], names: str, known: Collecti
 
 
 def _long_form(short: str, before: str) -> str:
-    """The words before a parenthesis that hold its letters in order, from the right; "" where they do not."""
+    """The words before a parenthesis that hold its letters in order, from the right; "" if they do not."""
     most = min(len(short) + 5, 2 * len(short))
     starts = [m.start() for m in _WORD.finditer(before)][-most:]
     if not starts:

@@ -1,7 +1,8 @@
 """Writes alternatives of an answer that differ in one checkable point.
 
-A scorer that prefers one of them, given the evidence, speaks against the answer (`stages.filter.faithfulness.contrast`). Words come from
-`taxonomies/wording.yaml`; numbers and names from the evidence, then from the context.
+If a scorer prefers one of them, given the evidence, the answer is probably wrong
+(`stages.filter.faithfulness.contrast`). Words come from `taxonomies/wording.yaml`; numbers and names from the evidence,
+then from the context.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Alternative:
 
     Attributes:
         text: the whole altered answer.
-        kind: what was changed.
-        said: what the answer says at that point.
-        instead: what the alternative says there.
+        kind: the kind of change.
+        said: the answer's words at that point.
+        instead: the alternative's words there.
     """
 
     text: str
@@ -66,9 +67,9 @@ def alternatives(
 
     Args:
         question, answer: the pair.
-        evidence: what the answer must follow from; numbers and names are taken from it first.
+        evidence: the text from which the answer must follow; numbers and names are taken from it first.
         wording: words of the pair's language.
-        context: where further numbers and names of the same sort are taken from.
+        context: source of further numbers and names of the same sort.
         kind: the question's type; answers by yes or no and by options get their own alternatives.
     """
     if (said := polarity(answer, wording)) is not None and (kind is None or kind.polar or len(words(answer)) <= 3):
@@ -105,7 +106,7 @@ def _polarity(answer: str, said: str, wording: LanguageWording) -> Iterator[Alte
 
 
 def _options(question: str, answer: str, wording: LanguageWording) -> Iterator[Alternative]:
-    """The options that the question names beside the one that the answer chooses."""
+    """The options that the question names other than the one that the answer chooses."""
     mine = set(content_words(answer, wording.stop))
     for option in options(question, wording):
         theirs = set(content_words(option, wording.stop))
@@ -114,7 +115,7 @@ def _options(question: str, answer: str, wording: LanguageWording) -> Iterator[A
 
 
 def options(question: str, wording: LanguageWording) -> tuple[str, ...]:
-    """The options of a question, as it words them: what stands around its "or", back to a word they do not share."""
+    """The options of a question, in its words: the text around its "or", back to a word that they do not share."""
     if not wording.either:
         return ()
     joints = "|".join(re.escape(w) for w in wording.either)
@@ -142,7 +143,7 @@ def _trimmed(last: str, first: str) -> str:
 
 
 def _numbers(answer: str, evidence: str, context: str) -> Iterator[Alternative]:
-    """Each number by others of the evidence, then of the context, then by one of another size or sign."""
+    """Replace each number by others of the evidence, then of the context, then by one of another size or sign."""
     mine = quantities(answer)
     taken = {abs(q.value) for q in mine}
     pools = [[q for q in quantities(t) if abs(q.value) not in taken] for t in (evidence, context)]
@@ -186,7 +187,7 @@ def _of_group(answer: str, start: int, end: int, written: str) -> Iterator[Alter
 
 
 def _exchanges(answer: str, evidence: str, question: str, wording: LanguageWording) -> Iterator[Alternative]:
-    """Two like things of the answer in each other's place: numbers, names, or the words on both sides of a joint."""
+    """Exchange two similar things of the answer: numbers, names, or the words on both sides of a joint."""
     counted = [q for q in quantities(answer) if not q.count]
     for a, b in combinations(counted, 2):
         if a.unit == b.unit and a.year == b.year and abs(a.value) != abs(b.value):
@@ -238,7 +239,8 @@ def _degrees(answer: str, evidence: str, wording: LanguageWording) -> Iterator[A
 
 
 def _exchanged_words(answer: str, evidence: str, pairs: Iterable[tuple[str, str]], kind: Kind) -> Iterator[Alternative]:
-    """Words by their counterparts, where the evidence has the counterpart: a scorer has no reason to prefer one of two that it never read."""
+    """Replace words by their counterparts if the evidence has the counterpart; between two words that it never read, a
+    scorer has no preference."""
     known = {stem(w) for w in words(evidence)}
     for pair in pairs:
         for said, instead in (pair, pair[::-1]):
@@ -250,7 +252,7 @@ def _exchanged_words(answer: str, evidence: str, pairs: Iterable[tuple[str, str]
 
 
 def _negations(answer: str, evidence: str, wording: LanguageWording) -> Iterator[Alternative]:
-    """A negated statement plain, always; a plain one negated, where the evidence negates something."""
+    """Make a negated statement plain, always; negate a plain one if the evidence negates something."""
     denies = bool(set(words(evidence)) & set(wording.negating))
     both = [way for pair in wording.negations for way in (pair[::-1], pair)]
     for said, instead in both:
@@ -271,7 +273,7 @@ def _names(answer: str, evidence: str, context: str) -> Iterator[Alternative]:
     pools = [dict.fromkeys(t[a:b] for t in (text,) for a, b in _named(t)) for text in (evidence, context)]
     for a, b in _named(answer):
         said = answer[a:b]
-        # Where the evidence has neither name, it cannot prefer one: the dataset's own name often comes from its title alone.
+        # If the evidence has neither name, it cannot prefer one; the dataset's own name often comes only from its title.
         for pool in pools if said.lower() in evidence.lower() else pools[:1]:
             like = [
                 n for n in pool if n.lower() not in mine and _sort(n) == _sort(said) and n.lower() not in said.lower()
@@ -281,7 +283,7 @@ def _names(answer: str, evidence: str, context: str) -> Iterator[Alternative]:
 
 
 def _named(text: str) -> list[tuple[int, int]]:
-    """Names: abbreviations anywhere, capitalised words where no sentence begins."""
+    """Names: abbreviations anywhere, and capitalised words that do not begin a sentence."""
     return [
         m.span()
         for m in _NAME.finditer(text)

@@ -1,8 +1,9 @@
 """Measures how many of an answer's words, numbers and names occur in its evidence. Pure functions; gates and scorers
-decide what is too little.
+set the limits.
 
-Words are compared by family (`related`): "measured" meets "measurement", "month" meets "monthly". On the pairs of `benchmarks.faithfulness`
-lemmas told answers apart no better than stems (AUC 0.75 both), and families a little better (0.76).
+Words are compared by family (`related`): "measured" meets "measurement", "month" meets "monthly". On the pairs of
+`benchmarks.faithfulness`, lemmas separated right from wrong answers no better than stems (AUC 0.75 both), and families
+a little better (0.76).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _FEWEST_COUNTED = 2
 _LETTERS_COUNTED = 4
 _CLAUSE_END = re.compile(r"[.;:,!?()\n]")
 _NEAR = 4
-"""Two words that an answer puts side by side count as linked in the evidence up to this many words apart."""
+"""Two neighbouring words of an answer count as linked if they are at most this many words apart in the evidence."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Support:
 
     Attributes:
         words: the answer's content words, each once, numbers left out.
-        unknown: those that neither evidence nor question has.
+        unknown: words that neither evidence nor question has.
         known: share of ``words`` that evidence or question has, in [0, 1]; related words count in part. 1 without words.
-        added: share, in the evidence, of the words that the answer adds to its question; 1 where it adds none.
+        added: share, in the evidence, of the words that the answer adds to its question; 1 if it adds none.
         additions: how many words it adds.
         numbers: numbers of the answer that neither evidence nor question states.
         names: abbreviations and product names that neither has.
@@ -94,7 +95,7 @@ _ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,6}(?=s?(?![\w-]))")
 
 
 def spelled_out(text: str, evidence: str) -> list[str]:
-    """Words of a text that evidence has as an acronym of them: "sea surface temperature" where it says "SSTs".
+    """Words of a text for which the evidence has an acronym: "sea surface temperature" if it says "SSTs".
 
     Each word gives its first letter, or its first three: "contiguous United States" is "CONUS".
     """
@@ -107,7 +108,7 @@ def spelled_out(text: str, evidence: str) -> list[str]:
 
 
 def _spelled(acronym: str, said: Sequence[str]) -> int:
-    """How many words, from the first on, an acronym stands for; 0 where it stands for none of them."""
+    """The number of words, from the first on, that an acronym stands for; 0 if it stands for none of them."""
     at = 0
     for count, word in enumerate(said, 1):
         size = 3 if len(acronym) - at > 3 and word[:3] == acronym[at : at + 3] else 1
@@ -130,7 +131,7 @@ def support(answer: str, question: str, evidence: Sequence[str], wording: Langua
 
     Args:
         answer, question: the pair.
-        evidence: the texts the answer must follow from.
+        evidence: the texts from which the answer must follow.
         wording: words of the pair's language.
     """
     stop = wording.unclaiming
@@ -175,7 +176,8 @@ def _denied(answer: str, evidence: str, wording: LanguageWording) -> tuple[str, 
 
 
 def _negated(text: str, negators: Collection[str], reach: int, wording: LanguageWording) -> tuple[set[str], set[str]]:
-    """Stems of the content words that follow a negator within their clause, up to ``reach`` words on, and of all."""
+    """Stems of the content words that follow a negator within their clause, at most ``reach`` words later; and stems of
+    all content words."""
     inside: set[str] = set()
     every: set[str] = set()
     for clause in _CLAUSE_END.split(text):
@@ -190,7 +192,7 @@ def _negated(text: str, negators: Collection[str], reach: int, wording: Language
 
 
 def added(answer: str, question: str, evidence: Sequence[str], wording: LanguageWording) -> tuple[int, float]:
-    """`Support.additions` and `Support.added` alone: what a gate needs of each of many pairs."""
+    """Only `Support.additions` and `Support.added`, for a gate that needs no more of many pairs."""
     stop = wording.unclaiming
     asked = _by_letter(frozenset(content(question, stop)))
     adds = [w for w in dict.fromkeys(content(worded(answer), stop)) if _nearest(w, asked) < 0.7]
@@ -209,7 +211,7 @@ def unstated(answer: str, text: str, wording: LanguageWording, *, counts: bool =
 
 
 def _miscounted(answer: str, text: str, known: Collection[float], wording: LanguageWording) -> list[Quantity]:
-    """Counts of the answer ("five plots") that a text nowhere states, where it counts the same thing ("three mosquito plots")."""
+    """Counts of the answer ("five plots") that a text does not state although it counts the same thing ("three mosquito plots")."""
     told = words(answer)
     number_words = wording.number_words
     if not any(_count(w, number_words) for w in told[:-1]):
@@ -239,9 +241,11 @@ def _is_count(word: str) -> bool:
 
 
 def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[Quantity, str]]:
-    """Numbers of which the answer says the other sign in words than the text writes, each with the word: "lower it by 5.67 %" for +5.67 %.
+    """Numbers for which the answer's words say another sign than the text writes, each with the word: "lower it by 5.67
+    %" for +5.67 %.
 
-    The nearest word for a direction before the number decides, within its clause. Numbers that the text writes with both signs, or without one, are left out.
+    The nearest word for a direction before the number decides, within its clause. Numbers that the text writes with
+    both signs, or without one, are left out.
     """
     turns = dict.fromkeys(wording.rising, 1) | dict.fromkeys(wording.falling, -1)
     written = [q for q in quantities(text) if q.signed]

@@ -13,17 +13,18 @@ from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.base import StageContext
 
 Need = Literal["generator", "scorer", "judge", "entailment"]
-"""A model: that of ``models.generator``; one that gives log-probabilities; ``models.judge``, else the generator; ``filter.entailment``."""
+"""A model: that of ``models.generator``; one that gives log-probabilities; ``models.judge``, else the generator;
+``filter.entailment``."""
 _MODELS: Final[frozenset[Need]] = frozenset(get_args(Need))
 
 
 @dataclass(frozen=True)
 class Material:
-    """What the pairs of one dataset are judged against.
+    """The material against which the pairs of one dataset are judged.
 
     Attributes:
-        dataset: None where a foreign file says nothing about it (``scirgen audit``).
-        context: metadata and kept aspects as one text, as generation saw it.
+        dataset: None if a foreign file does not have it (``scirgen audit``).
+        context: metadata and kept aspects as one text, the same that generation saw.
         sources: document id (or dataset id) -> its text.
         accepted: pairs of this dataset that earlier rounds accepted.
     """
@@ -37,7 +38,8 @@ class Material:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Accept or reject, with the reason and the measured score. ``error`` set: no verdict; the pair is tried again later."""
+    """Accept or reject, with the reason and the measured score. If ``error`` is set, there is no verdict, and the pair
+    is tried again later."""
 
     accept: bool
     reason: str = ""
@@ -55,12 +57,12 @@ class Gate(ABC):
     stateless. ``version`` is raised by hand whenever the same pair would get another verdict.
 
     Attributes:
-        order: gates run by rising order: what costs nothing first, what calls a model later.
-        default_threshold: None where the gate has none.
+        order: gates run by rising order: cheap gates first, gates that call a model later.
+        default_threshold: None if the gate has none.
         on_by_default: whether it runs when ``config.filter.gates`` is empty.
         after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out for another
             one that is rejected itself, or it reads a score.
-        needs: what must be there for a verdict: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the models
+        needs: what a verdict needs: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the models
             it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where it asks a model.
         prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """
@@ -77,7 +79,7 @@ class Gate(ABC):
 
     @abstractmethod
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-        """One verdict a pair, in order."""
+        """One verdict per pair, in order."""
 
     @classmethod
     def models(cls) -> frozenset[Need]:
@@ -91,11 +93,11 @@ class Gate(ABC):
         return configured if configured is not None else (self.default_threshold or 0.0)
 
     def in_force(self, config: Config) -> bool:
-        """Whether it can reject anything with these settings; a gate that needs a model of its own overrides it."""
+        """Whether it can reject anything with these settings. A gate that needs a model of its own overrides this."""
         return True
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
-        """Whether it has what it needs to judge pairs of a language; a gate that looks for words overrides it."""
+        """Whether it can judge pairs of a language. A gate that looks for words overrides this."""
         return True
 
     def maximum(self, config: Config, default: float) -> float:
@@ -155,10 +157,10 @@ class Faithfulness(ABC):
 
 
 def usual_threshold(scorer: Faithfulness, config: Config) -> float:
-    """What a scorer's values must exceed where neither ``filter.thresholds`` nor the score itself says anything else.
+    """The threshold of a scorer's values if neither ``filter.thresholds`` nor the score itself gives one.
 
-    The relative shift has 0.1 instead of its natural 0: a text on the same subject already takes some surprise out of an
-    answer that it does not hold (docs/benchmarks/faithfulness.md).
+    The relative shift has 0.1 instead of its natural 0: a text on the same subject makes an answer a little more likely
+    even if it does not hold the answer (docs/benchmarks/faithfulness.md).
     """
     if scorer.default_threshold is not None:
         return scorer.default_threshold

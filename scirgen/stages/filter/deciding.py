@@ -18,11 +18,11 @@ from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
 
 AUTO = "auto"
 MAYBE = ("ensemble", "shift", "contrast", "llm_judge")
-"""What `auto` may stand for; which of them follows from the models."""
+"""The scorers that `auto` may stand for; the models decide which."""
 
 
 def scorer_names(ctx: StageContext) -> tuple[str, ...]:
-    """The configured scorers, with `auto` replaced by what suits the models: see ``filter.faithfulness``."""
+    """The configured scorers, with `auto` replaced by the scorers that suit the models; see ``filter.faithfulness``."""
     names: list[str] = []
     for name in ctx.config.filter.faithfulness:
         names += _automatic(ctx) if name == AUTO else [name]
@@ -30,7 +30,7 @@ def scorer_names(ctx: StageContext) -> tuple[str, ...]:
 
 
 def possible_names(config: Config) -> tuple[str, ...]:
-    """The scorers that may run, where no model is open yet."""
+    """The scorers that may run, before any model is open."""
     chosen = config.filter.faithfulness
     return tuple(dict.fromkeys(n for name in chosen for n in (MAYBE if name == AUTO else (name,))))
 
@@ -46,7 +46,7 @@ def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulnes
     """The faithfulness scorers of these names, in order.
 
     Raises:
-        PluginError: a name is not a scorer's ("did you mean").
+        PluginError: no scorer has that name ("did you mean").
     """
     return [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in names]
 
@@ -56,8 +56,8 @@ async def score_all(
 ) -> dict[str, tuple[QAPair, Exception | None]]:
     """Run the scorers one after another; each pair with its scores, or with the error that left it without one.
 
-    A scorer with ``only_passed`` is not asked about pairs that are rejected already, where all scores must pass; one with ``only_cited`` abstains
-    on pairs without evidence.
+    A scorer with ``only_passed`` is not asked about pairs that are rejected already, where all scores must pass; one
+    with ``only_cited`` abstains on pairs without evidence.
     """
     kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     found: dict[str, tuple[QAPair, Exception | None]] = {p.id: (p, None) for p in pairs}
@@ -98,7 +98,8 @@ def _with(pair: QAPair, score: Score) -> QAPair:
 
 
 def _decided(score: Score, pair: QAPair, usual: float, config: Config) -> Score:
-    """The score with its threshold: the configured one for the type or for all types, the score's own, or the scorer's usual one."""
+    """The score with its threshold: the configured one for the type or for all types, the score's own, or the scorer's
+    usual one."""
     given = config.filter.thresholds.get(score.name, {})
     own = score.threshold if score.threshold is not None else usual
     threshold = given.get(pair.question_type, given.get("*", own))
@@ -108,14 +109,15 @@ def _decided(score: Score, pair: QAPair, usual: float, config: Config) -> Score:
 
 
 def deciding(pair: QAPair, kind: QuestionType | None) -> list[Score]:
-    """The scores that count for a pair's type: those named in its ``judge``; all where it names none of them. None that abstained."""
+    """The scores that count for a pair's type: those named in its ``judge``, or all if it names none of them. Scores
+    that abstained do not count."""
     scores = [s for s in pair.scores if s.passed is not None]
     named = [s for s in scores if kind is not None and s.name in kind.judge]
     return named or scores
 
 
 def reason_against(pair: QAPair, kind: QuestionType | None, config: Config) -> str:
-    """Why the scores together reject a pair, in one sentence; "" where they accept it, or where nothing was measured."""
+    """Why the scores together reject a pair, in one sentence; "" if they accept it, or if nothing was measured."""
     scores = deciding(pair, kind)
     failing = [s for s in scores if not s.passed]
     if not failing or (config.filter.combine == "any" and len(failing) < len(scores)):
@@ -124,7 +126,7 @@ def reason_against(pair: QAPair, kind: QuestionType | None, config: Config) -> s
 
 
 def sentence(score: Score) -> str:
-    """What a failing score says against a pair: the reason, then the figure."""
+    """The reason that a failing score gives against a pair, then its figure."""
     figure = f"{score.name} {score.value:.4g} is not above {score.threshold:g}"
     why = _WHY[score.name](score) if score.name in _WHY else score.detail
     return f"{why} ({figure})" if why else figure
@@ -143,7 +145,7 @@ def _rival(score: Score) -> str:
 
 
 def _least_helped(score: Score) -> str:
-    """The word of the answer that the evidence makes more likely least; "" where tokens do not say."""
+    """The word of the answer whose likelihood the evidence raises least; "" if tokens do not show it."""
     if not len(score.tokens) == len(score.logprobs_with) == len(score.logprobs_without):
         return ""
     ends = list(accumulate(map(len, score.tokens)))
@@ -170,4 +172,4 @@ _WHY: dict[str, Callable[[Score], str]] = {
     "semantic": lambda score: f"{_SAMPLED}: {score.detail}",
     "semantic_hard": lambda score: f"{_SAMPLED}: {score.detail}",
 }
-"""How the reason begins, where a score's detail alone does not say it."""
+"""The beginning of the reason, for scores whose detail does not state it."""

@@ -1,6 +1,7 @@
-"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness, then gates that compare pairs or read a score.
+"""Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness, then gates that
+compare pairs or read a score.
 
-Near-duplicates across datasets are found by release, which sees the whole run."""
+The release finds near-duplicates between datasets, since it sees the whole run."""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ from scirgen.stages.filter.gates.opinion import type_tagger
 
 
 class FilterStage(Stage):
-    """Accepted pairs with their scores; a `Rejection` for each other one; a `Failure` where no verdict could be had."""
+    """Accepted pairs with their scores, a `Rejection` for each other pair, and a `Failure` for each pair without a verdict."""
 
     name: ClassVar[str] = "filter"
     version: ClassVar[int] = 4
 
     def uses(self, config: Config) -> Uses:
-        """Gates, scorers and their prompts are chosen by the registry, so that they enter through each item's salt."""
+        """The registry provides gates, scorers and their prompts, so they enter through each item's salt."""
         needs = _needed(config, load_registry())
         if "entailment" in needs and config.filter.entailment.startswith("score:"):
             needs.add("scorer")
@@ -48,7 +49,7 @@ class FilterStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item: this round's candidates, with what earlier rounds accepted."""
+        """One item: this round's candidates, with the pairs that earlier rounds accepted."""
         candidates = [p for p in scope.outputs("generate", QAPair) if p.round == scope.round]
         if not candidates:
             return
@@ -75,7 +76,7 @@ class FilterStage(Stage):
         single = await _gated(candidates, [g for g in gates if not g.after_scores], material, found)
         faithful = await _faithful(single, material, found)
         accepted = await _gated(faithful, [g for g in gates if g.after_scores], material, found)
-        # Accepted pairs keep the provenance of their generation: the store knows which item of this stage let them pass.
+        # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted them.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
 
 
@@ -153,14 +154,14 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
 
 
 def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
-    """What the pairs of an item are judged against."""
+    """The material against which the pairs of an item are judged."""
     dataset, aspects = item.one(Dataset), item.of(Aspect)
     sources = {dataset.id: dataset.text} | {d.id: d.text for d in item.of(Document)}
     return Material(dataset, aspects, context_text(dataset, aspects), sources, accepted)
 
 
 class _Outcome:
-    """Collects what was not accepted."""
+    """Collects the rejections and failures."""
 
     def __init__(self, ctx: StageContext) -> None:
         self.ctx = ctx
@@ -197,7 +198,7 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
 
 
 def check_thresholds(ctx: StageContext) -> None:
-    """Refuse thresholds that would be read by nobody.
+    """Refuse thresholds that nothing would read.
 
     Raises:
         PluginError: they are for a scorer that does not exist ("did you mean").
@@ -223,7 +224,7 @@ def check_filter(ctx: StageContext) -> None:
 
 
 def _definitions(ctx: StageContext) -> str:
-    """Hash of the gates and scorers in force, with their versions and prompts: a plugin's, too."""
+    """Hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
     at = ctx.at("filter", "", "")
     parts: list[object] = []
     for gate in select_gates(ctx.config, ctx.registry):

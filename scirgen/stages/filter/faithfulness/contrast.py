@@ -1,8 +1,8 @@
-"""Contrast: does the scorer, given the evidence, prefer the answer to what it could have said instead?
+"""Contrast: measures whether the scorer, given the evidence, prefers the answer to alternatives.
 
-Alternatives come from `scirgen.qa.claims.alternatives`. An answer and its alternatives share their prompt, so that each prompt goes through
-the model once. Yes and No have none: altered forms of what the question claims told right from wrong no better than chance
-(docs/benchmarks/faithfulness.md).
+Alternatives come from `scirgen.qa.claims.alternatives`. An answer and its alternatives share their prompt, so each
+prompt goes through the model once. Yes and No have no alternatives: altered forms of the question's claim separated
+right from wrong answers no better than chance (docs/benchmarks/faithfulness.md).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measure
 from scirgen.stages.filter.faithfulness.windows import Window, chosen_window
 
 LIMIT = 10.0
-"""Margins beyond this many nats a token say no more."""
+"""Margins beyond this many nats per token count as this many."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """What a scorer makes of an answer and of its alternatives.
+    """A scorer's measurements of an answer and of its alternatives.
 
     Attributes:
-        window: what it was measured against.
+        window: the text against which it was measured.
         given, alone: log-probabilities of the answer with the evidence and without it.
-        margins: each alternative with its margin, in nats a differing token; below 0 the evidence prefers the alternative.
-        claim: what an answer by yes or no says of its question's claim: +1 that it holds, -1 that it does not; 0 for other answers.
+        margins: each alternative with its margin, in nats per differing token; below 0 the evidence prefers the alternative.
+        claim: for an answer by yes or no, whether it says that its question's claim holds (+1) or not (-1); 0 for other answers.
     """
 
     window: Window
@@ -45,16 +45,16 @@ class Contrast:
 
     @property
     def value(self) -> float | None:
-        """The margin to the best alternative; None where there is none."""
+        """The margin to the best alternative; None if there is none."""
         return min((margin for _, margin in self.margins), default=None)
 
     @property
     def best(self) -> Alternative | None:
-        """The alternative that comes nearest to the answer, or wins."""
+        """The alternative with the smallest margin."""
         return min(self.margins, key=lambda m: m[1])[0] if self.margins else None
 
     def least(self, *kinds: str) -> float:
-        """The smallest margin among alternatives of these kinds; `LIMIT` where there is none."""
+        """The smallest margin among alternatives of these kinds; `LIMIT` if there is none."""
         return min((margin for one, margin in self.margins if one.kind in kinds), default=LIMIT)
 
     @property
@@ -67,7 +67,7 @@ class Contrast:
 
     @property
     def sentence(self) -> str:
-        """Which alternative decides, in words."""
+        """The alternative that decides, in words."""
         best = self.best
         if best is None:
             return "Yes and No are not compared" if self.claim else "no alternative could be made"
@@ -76,15 +76,15 @@ class Contrast:
 
 
 class ContrastScorer(Faithfulness):
-    """The margin of an answer to its best alternative, in nats a differing token: min over x of (f(a) - f(x)) / n.
+    """The margin of an answer to its best alternative, in nats per differing token: min over x of (f(a) - f(x)) / n.
 
     f = log p(. | q, evidence) - ``filter.contrast_prior`` log p(. | q), summed over tokens; n counts the tokens that differ.
-    Above 0 the evidence prefers the answer. Abstains where no alternative can be made, and on Yes and No.
+    Above 0, the evidence prefers the answer. It abstains if no alternative can be made, and on Yes and No.
     """
 
     name: ClassVar[str] = "contrast"
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
-    # With the ensemble, which has its margins, it decides alone only where they are clear (docs/benchmarks/faithfulness.md).
+    # The ensemble uses the margins too, so beside it, this scorer rejects only clear cases (docs/benchmarks/faithfulness.md).
     default_threshold: ClassVar[float] = -2.0
     prompts: ClassVar[tuple[str, ...]] = PROMPTS
     version: ClassVar[int] = 6
@@ -110,7 +110,7 @@ class ContrastScorer(Faithfulness):
 
 
 async def contrasts(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Contrast | Exception]:
-    """Measure answers and their alternatives, all in one pass over shared prefixes; an error in its place where it failed."""
+    """Measure answers and their alternatives in one pass over shared prefixes. A failed measurement gives an error in its place."""
     plans = [_planned(pair, material, ctx) for pair in pairs]
     replies = [measured(r) for r in await ctx.scorer.score([r for plan in plans for r in plan.requests])]
     found: list[Contrast | Exception] = []
@@ -126,7 +126,7 @@ async def contrasts(pairs: Sequence[QAPair], material: Material, ctx: StageConte
 
 @dataclass(frozen=True)
 class _Plan:
-    """What to measure for one pair: the answer, then the alternatives, each with the evidence and without."""
+    """The measurements of one pair: the answer, then the alternatives, each with the evidence and without."""
 
     window: Window
     forms: tuple[Alternative, ...]
@@ -155,13 +155,13 @@ def _planned(pair: QAPair, material: Material, ctx: StageContext) -> _Plan:
 
 
 def contrast_window(pair: QAPair, material: Material, ctx: StageContext) -> Window:
-    """The evidence, or the whole context; several passages are not compared with one another."""
+    """The evidence, or the whole context; this score does not compare several passages."""
     kind = ctx.config.filter.window
     return chosen_window("evidence" if kind == "max" else kind, pair, material)
 
 
 def type_of(pair: QAPair, ctx: StageContext) -> QuestionType | None:
-    """The pair's type; None for one that the taxonomy does not have."""
+    """The pair's type; None if the taxonomy does not have it."""
     try:
         return ctx.taxonomies.question_type(pair.question_type)
     except ResourceError:
@@ -169,7 +169,7 @@ def type_of(pair: QAPair, ctx: StageContext) -> QuestionType | None:
 
 
 def _margin(mine: Sequence[ScoreReply], other: Sequence[ScoreReply], prior: float) -> float:
-    """f(answer) - f(alternative) a differing token, within `LIMIT`."""
+    """(f(answer) - f(alternative)) per differing token, within `LIMIT`."""
 
     def weight(rows: Sequence[ScoreReply]) -> float:
         return sum(rows[0].logprobs) - prior * sum(rows[1].logprobs)
@@ -179,7 +179,7 @@ def _margin(mine: Sequence[ScoreReply], other: Sequence[ScoreReply], prior: floa
 
 
 def differing(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many tokens two sequences differ in, between what they share at the beginning and at the end; at least 1."""
+    """The number of tokens between the common beginning and the common end of two sequences; at least 1."""
     short = min(len(one), len(other))
     head = next((i for i in range(short) if one[i] != other[i]), short)
     tail = next((i for i in range(short - head) if one[-1 - i] != other[-1 - i]), short - head)

@@ -22,11 +22,11 @@ _DEBRIS = re.compile(
 )
 
 _MAYBE_DEBRIS = re.compile(r"[<\[`{}\\�\x00-\x08\x0b\x0c\x0e-\x1f:：]")
-"""One of the characters that each kind of debris has; most texts have none."""
+"""A character of each kind of debris; most texts have none of them, so the patterns need not be tried."""
 
 
 def type_of(pair: QAPair, ctx: StageContext) -> QuestionType | None:
-    """The pair's question type in the pair's language; None where there is none of that id."""
+    """The pair's question type in the pair's language; None if no type has that id."""
     try:
         return ctx.taxonomies.question_type(pair.question_type, pair.language)
     except ResourceError:
@@ -61,7 +61,7 @@ class SchemaGate(PairGate):
 
 
 class LanguageGate(PairGate):
-    """Script and function words speak for another language than the wanted one."""
+    """Script and function words indicate another language than the wanted one."""
 
     code: ClassVar[str] = "language"
     explanation: ClassVar[str] = (
@@ -96,10 +96,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def foreign_language(text: str, wanted: str, wording: Wording, margin: float) -> str | None:
-    """The language that script or function words speak for, when it is not ``wanted``.
+    """The language that script or function words indicate, if it is not ``wanted``.
 
-    A script counts when it makes a third of the letters; a language in the same script, when the text has at least
-    ``margin`` more of its function words than of the wanted one's.
+    A script counts if it has a third of the letters. A language in the same script counts if the text has at least
+    ``margin`` more of its function words than of the wanted language's.
     """
     if wanted in _SCRIPTS or not text.isascii():
         letters = len(_LETTER.findall(text)) or 1
@@ -127,7 +127,8 @@ def foreign_text(text: str, language: str, wording: Wording) -> bool:
 
 
 def foreign_letters(text: str, language: str) -> int:
-    """How many letters of a text are of a script that the language does not use; 0 for languages that mix scripts, such as Chinese."""
+    """How many letters of a text are of a script that the language does not use; 0 for languages that mix scripts, such
+    as Chinese."""
     if text.isascii() or language.split("-")[0] in _SCRIPTS:
         return 0
     return sum(len(pattern.findall(text)) for pattern in _SCRIPTS.values())
@@ -147,7 +148,7 @@ class LengthGate(PairGate):
         kind = type_of(pair, ctx)
         if kind is not None and kind.question.telling_words == 1:
             least -= 1  # "What is permafrost?" is a whole question
-        # A Chinese character counts as a word, and it takes about twice as many of them.
+        # Each Chinese character counts as a word, and a text has about twice as many of them.
         most = self.maximum(ctx.config, 60.0) * (2 if pair.language.startswith(("zh", "ja")) else 1)
         if least <= count <= most:
             return ACCEPT
@@ -208,7 +209,7 @@ class AnswerInQuestionGate(PairGate):
 
 
 def repeated_share(tokens: Sequence[str], size: int = 4) -> float:
-    """Share of the runs of ``size`` tokens that occurred before in the text; 0 for shorter texts."""
+    """Share of the runs of ``size`` tokens that occur earlier in the text; 0 for shorter texts."""
     runs = max(len(tokens) - size + 1, 0)
     return 1 - len(shingles(tokens, size)) / runs if runs else 0.0
 

@@ -27,7 +27,7 @@ from scirgen.stages.parse.pdf.tables import FoundTable, with_tables
 
 @dataclass(frozen=True)
 class RawPage:
-    """A page as PyMuPDF gives it: the "dict" blocks, the height in points, and tables where they are asked for."""
+    """A page as PyMuPDF returns it: the "dict" blocks, the height in points, and tables if they are requested."""
 
     blocks: Sequence[dict[str, Any]]
     height: float
@@ -85,7 +85,7 @@ def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) ->
 
 
 def body_style(lines: Sequence[Line]) -> Style:
-    """The typography of most characters; size first, so that a font change inside the body does not matter."""
+    """The typography of most characters. The size is chosen first, so that a change of font inside the body does not matter."""
     sizes: Counter[float] = Counter()
     styles: Counter[Style] = Counter()
     for line in lines:

@@ -35,7 +35,7 @@ _CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’']|\b(?:19|20)\d\d)\s*$")
 
 
 class Style(NamedTuple):
-    """Typography that tells headings from body text. ``size`` in half points."""
+    """The typography that distinguishes headings from body text. ``size`` in half points."""
 
     font: str
     size: float
@@ -56,7 +56,7 @@ class Run:
 
 @dataclass(slots=True)
 class Line:
-    """A printed line, or a piece of one where a wide gap cuts it."""
+    """A printed line, or a piece of one between wide gaps."""
 
     page: int
     box: Box
@@ -84,7 +84,7 @@ class Line:
         return self.style.size
 
     def cut(self, length: int) -> tuple[Line, Line]:
-        """The line cut after ``length`` characters of its text; where, on the page, is estimated from the lengths."""
+        """The line cut after ``length`` characters of its text; the place on the page is estimated from the lengths."""
         at = self.x0 + (self.x1 - self.x0) * length / max(1, len(self.text))
         halves: tuple[list[Run], list[Run]] = ([], [])
         left = length
@@ -123,7 +123,7 @@ class Line:
         return self
 
     def _open_small_capitals(self, weights: Counter[Style]) -> None:
-        """Small capitals count as type of the size of their full capitals: "I. INTRODUCTION" in 10 and 8 points is 10."""
+        """Small capitals count as the size of their full capitals: "I. INTRODUCTION" in 10 and 8 points is 10."""
         if len(weights) < 2 or self.share > 0.97 or not self.text.isupper():
             return
         same = [
@@ -148,7 +148,7 @@ def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
 
 
 def with_drop_capitals(lines: list[Line]) -> list[Line]:
-    """The lines with each drop capital put before the line that it begins: the one beside its top."""
+    """The lines, with each drop capital put before the line that it begins, which is beside its top."""
     capitals = [line for line in lines if len(line.text) == 1 and line.text.isupper()]
     for capital in capitals:
         beside = [
@@ -170,7 +170,7 @@ def with_drop_capitals(lines: list[Line]) -> list[Line]:
 
 
 def with_scripts_inside(lines: list[Line]) -> list[Line]:
-    """The lines with stray indices and exponents ("3" of CO3) put back into the lines that they stand in."""
+    """The lines, with separate indices and exponents ("3" of CO3) put back into their lines."""
     small = [line for line in lines if len(line.text) <= 6 and " " not in line.text]
     if not small:
         return lines

@@ -1,4 +1,4 @@
-"""The PDF parser: PyMuPDF reads the file (in a worker process), `pdf.analyse` makes sense of the pages."""
+"""The PDF parser: PyMuPDF reads the file (in a worker process), and `pdf.analyse` analyses the pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PyMuPDFParser:
     """Parses PDF files."""
 
     def __init__(self, model: Classifier | None = None) -> None:
-        """Use the heading classifier ``model`` (the shipped one where none is given)."""
+        """Use the heading classifier ``model``; None: the shipped one."""
         self._model = model or classifier()
         tools: Any = pymupdf.TOOLS
         tools.mupdf_display_errors(False)
@@ -45,7 +45,8 @@ class PyMuPDFParser:
         """Parse one PDF.
 
         Raises:
-            PaperError: ``not_a_pdf``, ``damaged``, ``encrypted``, ``no_extract``, ``no_text``, ``unreadable_text``, ``too_large``, ``memory``.
+            PaperError: ``not_a_pdf``, ``damaged``, ``encrypted``, ``no_extract``, ``no_text``, ``unreadable_text``,
+                ``too_large``, ``memory``.
         """
         try:
             layout, outline = read_layout(path, options)
@@ -124,7 +125,7 @@ def _check(document: Any, options: ParserOptions) -> None:
 
 
 def _page(page: Any, options: ParserOptions, anew: bool = False, signs: Signs | None = None) -> RawPage:
-    """A page's text; by OCR where it has none, or where it is to be read ``anew``. ``signs`` replace what fonts give for them."""
+    """A page's text; by OCR if it has none, or if it must be read ``anew``. ``signs`` replace what fonts give for them."""
     text = page.get_text("dict", flags=_FLAGS, sort=False)
     if signs:
         for span in (s for b in text["blocks"] for line in b.get("lines", ()) for s in line["spans"]):
@@ -139,7 +140,7 @@ def _page(page: Any, options: ParserOptions, anew: bool = False, signs: Signs | 
 
 
 def _upright(blocks: list[dict[str, Any]], width: float, height: float) -> tuple[list[dict[str, Any]], float]:
-    """The blocks, turned where most text is set sideways or upside down, and the height of the page so turned.
+    """The blocks, turned if most text is sideways or upside down, and the height of the turned page.
 
     Boxes on such a page are those of the turned page.
     """

@@ -1,4 +1,5 @@
-"""Words that papers in English, Portuguese, Spanish and Chinese use for their own parts. Used to tell parts, never to label sections."""
+"""Words that papers in English, Portuguese, Spanish and Chinese use for their own parts. They serve to recognise parts,
+never to label sections."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Outline:
 class Candidate:
     """A group, or the first ``length`` characters of one (a run-in), that may be a heading.
 
-    ``name``: its kind among the usual headings; ``number``: the number that goes on from an earlier one; ``outline``: its
+    ``name``: its kind among the usual headings; ``number``: the number that continues an earlier one; ``outline``: its
     level in the PDF's outline; ``score``: how sure the classifier is, from 0 to 1.
     """
 
@@ -54,12 +54,12 @@ class Candidate:
 
     @property
     def run_in(self) -> bool:
-        """Whether the paragraph goes on in the same line."""
+        """Whether the paragraph continues in the same line."""
         return self.length > 0
 
     @cached_property
     def key(self) -> StyleKey:
-        """What headings of one level have in common: the type they are set in."""
+        """The type in which headings of one level are set."""
         letters = [c for c in self.text if c.isalpha()]
         capitals = len(letters) > 3 and sum(c.isupper() for c in letters) > 0.85 * len(letters)
         s = self.style
@@ -85,7 +85,7 @@ def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: in
 
 
 def _goes_on(group: Group) -> bool:
-    """Whether a group fills its lines as running text does, or ends as a sentence does."""
+    """Whether a group fills its lines like running text, or ends like a sentence."""
     full = group.lines[0].x1 - group.lines[0].x0 > 0.85 * (group.x1 - group.x0)
     return group.share < 0.95 and (full or group.text[-1:] in ".。;；:：")
 
@@ -103,7 +103,7 @@ def _stands_alone(group: Group, body: Style) -> bool:
 
 
 def _lead(index: int, group: Group, body: Style) -> Candidate | None:
-    """The beginning of a paragraph that is set off from its rest by weight, slant or font."""
+    """The beginning of a paragraph that differs from the rest in weight, slant or font."""
     style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1 and not r.raised), None)
     if style is None or not _set_off(style, body, min(body.size, group.style.size)):
         return None
@@ -127,7 +127,7 @@ def _lead(index: int, group: Group, body: Style) -> Candidate | None:
 
 
 def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
-    """The text of a line up to where the type changes, and whether it changes; numbers and marks may be in another type."""
+    """The text of a line up to a change of type, and whether the type changes; numbers and marks may be in another type."""
     position, text = 0, ""
     for run in runs:
         piece, own = run.text, run.style  # type: ignore[attr-defined]

@@ -39,7 +39,7 @@ def set_levels(accepted: Sequence[Candidate]) -> None:
         if c.index in known:
             above = c.level
         elif c.level == 1 and main >= 3 and not c.name and c.index < last_numbered:
-            c.level = above + 1  # where the main headings are numbered, one without a number between them stands below
+            c.level = above + 1  # if the main headings are numbered, one without a number between them is below them
     _level_run_ins(accepted, known)
     least = min((c.level for c in accepted), default=1)  # "1.1 Introduction", "2.1 Methods": nothing stands above them
     for c in accepted:
@@ -47,7 +47,7 @@ def set_levels(accepted: Sequence[Candidate]) -> None:
 
 
 def _scheme_levels(accepted: Sequence[Candidate]) -> dict[str, int]:
-    """The level of a scheme's one-part numbers: the first scheme used is the outermost, each new one stands one deeper.
+    """The level of a scheme's one-part numbers: the first scheme is the outermost, and each new one is one deeper.
 
     A scheme that begins in the type of an outer one ("A" after "5", in an appendix) has the level of that one.
     """

@@ -1,4 +1,4 @@
-"""The numbers that headings carry: 2.1, IV., A., b., B2, II-A1., Appendix C, 三、, 第二章, and whether they follow one another."""
+"""The numbers of headings: 2.1, IV., A., b., B2, II-A1., Appendix C, 三、, 第二章, and whether they follow one another."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEMES: Final = (
 
 @dataclass(frozen=True)
 class Number:
-    """A heading's number. ``values``: its parts, outermost first; ``length``: how many characters of the text it takes."""
+    """A heading's number. ``values``: its parts, outermost first; ``length``: its number of characters in the text."""
 
     scheme: str
     values: tuple[int, ...]
@@ -50,7 +50,7 @@ class Number:
 
 
 def number_of(text: str) -> list[Number]:
-    """The numbers a text may begin with; two where a letter may be Roman ("I.", "V.", "X."), none where it has none."""
+    """The numbers with which a text may begin: two if a letter may be Roman ("I.", "V.", "X."), none if it has no number."""
     appendix = _APPENDIX.match(text)
     if appendix:
         label = appendix.group("label") or "A"
@@ -70,7 +70,7 @@ def number_of(text: str) -> list[Number]:
 
 
 def in_sequence(numbers: Sequence[Sequence[Number]]) -> list[Number | None]:
-    """For each text in order of reading, the number that goes on from one before it (2 after 1, 2.1 after 2), else None."""
+    """For each text in order of reading, the number that continues an earlier one (2 after 1, 2.1 after 2), else None."""
     seen: dict[str, set[tuple[int, ...]]] = {}
     chosen: list[Number | None] = []
     for options in numbers:
@@ -118,7 +118,7 @@ def _value(label: str) -> int:
 
 
 def _roman(written: str) -> int:
-    """The value of a Roman number up to 39; 0 where it is written as none is."""
+    """The value of a Roman number up to 39; 0 if the text is not one."""
     values = [_ROMAN[c] for c in written.upper()]
     total = sum(-v if v < after else v for v, after in zip(values, [*values[1:], 0], strict=True))
     tens, ones = divmod(total, 10)
