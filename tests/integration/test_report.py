@@ -1,4 +1,4 @@
-"""report.html as a person meets it: figures that add up, text from papers that stays text, and search that works."""
+"""report.html in a browser: figures add up, text from papers stays text, and the search works."""
 
 from __future__ import annotations
 
@@ -250,12 +250,12 @@ CONTRAST = """selector => {
   const [light, dark] = [luminance(parse(getComputedStyle(element).color)), luminance(behind)].sort((x, y) => y - x);
   return (light + .05) / (dark + .05);
 }"""
-"""Contrast of an element's text with its ground, as WCAG 2 defines it."""
+"""Contrast of an element's text with its background, as WCAG 2 defines it."""
 
 
 @pytest.fixture
 def long_run(run: Path) -> Path:
-    """The run with 50 rows more, so that there are pages to turn."""
+    """The run with 50 more rows, so that the table has several pages."""
     with Store(run / "run.db") as store:
         pairs = tuple(
             QAPair(

@@ -1,4 +1,4 @@
-"""The whole command against a real server on loopback: killed at random moments it loses nothing and doubles nothing."""
+"""The whole command against a server on loopback, killed at random moments: it loses nothing and doubles nothing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def replies(out: Path) -> int:
 
 
 def asked_since(server: Server, before: Counter[str]) -> Counter[str]:
-    """Request hash -> how often it was answered since; without the probe that each start makes to see that scores are given."""
+    """Request hash -> how often it was answered since then, without the probe at each start that checks for scores."""
     since = Counter(server.stats())
     since.subtract(before)
     return Counter({request: n for request, n in since.items() if n > 0 and request != server.probe})

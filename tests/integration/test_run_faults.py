@@ -56,7 +56,7 @@ async def test_five_thousand_items_with_faulty_replies_are_all_accounted_for(
     funnel = run.funnel()
     done = {stage: funnel[stage]["done"] for stage in ITEMS}
     ill = {stage: funnel[stage]["failed"] + funnel[stage]["partial"] for stage in ITEMS}
-    # Each dataset has one item a stage; what failed in one stage has none in the next.
+    # Each dataset has one item per stage; an item that failed in one stage has none in the next.
     assert funnel["collect"]["done"] == funnel["generate"]["done"] + ill["generate"] == 1400
     assert sum(done.values()) + sum(ill.values()) > 4500 and not any(funnel[s]["todo"] for s in ITEMS)
     assert run.outcome is not None and run.outcome.status == "partial"

@@ -17,7 +17,7 @@ BATCHES = [[ScoreRequest(f"Context {b}. Question {q}?", f" answer {q}") for q in
 
 
 class Model:
-    """Remembers what it measured; dies by SIGKILL in batch ``dies``, after it was measured and before it is handed over."""
+    """Remembers its measurements, and dies by SIGKILL in batch ``dies``, after measuring and before returning it."""
 
     identity = ModelIdentity("scripted", "scorer", "1")
     capabilities = Capabilities(logprobs=True)

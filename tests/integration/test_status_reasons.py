@@ -1,4 +1,4 @@
-"""What was set aside in a run, told to a person: by file name, with the reason, not more than asked for."""
+"""`scirgen status --reasons` lists rejected items by file name, with the reason, up to the limit."""
 
 from __future__ import annotations
 

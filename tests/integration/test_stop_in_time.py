@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and --max-minutes end a run in each of its phases, however long what it waits for would take."""
+"""Ctrl-C, SIGTERM and --max-minutes end a run in each of its phases, however long it would have to wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.support.small_runs import write_records
 
 pytestmark = pytest.mark.timeout(1800)
 END_S = 1500
-"""What each phase waits for takes an hour at least, so that a run which ends within this was ended, however busy the machine is."""
+"""Each phase waits for something that takes at least an hour, so a run that ends within this time was stopped, even on
+a busy machine."""
 CHILD = """
 import sys
 from scirgen.pipeline import run

@@ -1,4 +1,4 @@
-"""The throughput benchmark runs on today's prompts: a small one, whose time is not looked at."""
+"""The throughput benchmark runs with today's prompts; the test is small and ignores the time."""
 
 from __future__ import annotations
 

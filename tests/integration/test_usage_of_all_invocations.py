@@ -1,4 +1,4 @@
-"""What a run cost, when it took several invocations."""
+"""The usage of a run that took several invocations."""
 
 from __future__ import annotations
 

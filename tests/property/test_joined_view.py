@@ -1,4 +1,4 @@
-"""However a run is divided into parts, with datasets in several of them or not: the joined view is that of the one run."""
+"""For every division of a run into parts, also with datasets in several parts, the joined view equals that of the one run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def do(store: Store, numbers: list[int], papers: dict[int, int]) -> None:
 
 
 def told(view: StoreView) -> dict[str, object]:
-    """Everything a view tells that does not depend on where it is stored."""
+    """Everything in a view that does not depend on its folder."""
     ids = view.dataset_ids()
     return {
         "ids": ids,

@@ -1,4 +1,4 @@
-"""Needs divided into aspects, and edited by people: what holds for whatever a model or a person writes."""
+"""Properties of needs that are divided into aspects and edited by people, for any text of a model or a person."""
 
 from __future__ import annotations
 

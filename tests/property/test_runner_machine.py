@@ -53,7 +53,7 @@ class Runs(RuleBasedStateMachine):
         return stage, PAPER if stage == "parse" else dataset, version
 
     def to_do(self) -> set[str]:
-        """What a run that nothing stops has to work on, failing items included; walked in order, for later items depend on it."""
+        """The items that an undisturbed run works on, failing ones included, in order, since later items depend on them."""
         before, wanted = set(self.done), set[str]()
         for dataset in self.datasets():
             for stage in STAGES:
@@ -66,7 +66,7 @@ class Runs(RuleBasedStateMachine):
         return wanted
 
     def learn(self) -> None:
-        """Take in what the last run did; in the plan's order, so that identities are those the run saw."""
+        """Record the work of the last run, in the plan's order, so that identities are those that the run saw."""
         for stage in STAGES:
             for dataset in self.datasets():
                 identity = self.identity(stage, dataset)
@@ -113,7 +113,7 @@ class Runs(RuleBasedStateMachine):
         failing = {name for name in expected if name in self.world.errors}
         assert outcome.status == ("partial" if failing else "success") and outcome.failed_items == len(failing)
         self.check_the_view()
-        self.settled = not failing  # what failed is tried again, and a release follows what came of it
+        self.settled = not failing  # failed items are tried again, and the release depends on the result
 
     @rule(at=st.integers(0, 4))
     def run_and_stop(self, at: int) -> None:

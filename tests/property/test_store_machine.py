@@ -1,4 +1,4 @@
-"""The store under any order of writes, closings, kills and repairs: what was written is there, once, and the counts agree."""
+"""The store under any order of writes, closings, kills and repairs: each write is there exactly once, and the counts agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbatim locator: whatever is quoted from a text is found where it stands, and nothing else is."""
+"""The verbatim locator finds each quotation of a text at its place, and nothing else."""
 
 from __future__ import annotations
 

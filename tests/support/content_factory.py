@@ -94,7 +94,7 @@ def pair(of: Dataset, number: int, question: str | None = None, evidence: tuple[
 
 
 def small_run(datasets: int = 12, pairs_each: int = 6) -> FakeRun:
-    """Datasets 0 and 1 share a paper; 2 has one of its own; 3 has one it was judged not to use; 4 and 5 share a question."""
+    """Datasets 0 and 1 share a paper; 2 has its own; 3 has one that does not use it; 4 and 5 share a question."""
     run = FakeRun([dataset(i) for i in range(datasets)])
     ids = [d.id for d in run.all_datasets]
     run.stored["collect"] = [

@@ -1,4 +1,5 @@
-"""A plan of counting stages over a list of datasets, and the knobs of a test: what fails, what stops, which stage has changed."""
+"""A plan of stages that count their work, over a list of datasets. Tests set which items fail or stop, and which stage
+has changed."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class ListSource:
 
 
 class Counting(Stage):
-    """Counts what it is asked to do; parse is per paper, the rest per dataset; generate and later pass a pair on."""
+    """Counts its work. Parse has an item per paper, the others per dataset; stages from generate on pass a pair on."""
 
     def __init__(self, name: str, world: World) -> None:
         self.name = name  # type: ignore[misc]
@@ -91,7 +92,7 @@ class Counting(Stage):
 
 
 class World:
-    """A folder with a run in it, and the knobs of the test."""
+    """A folder with a run, and the settings of the test."""
 
     def __init__(self, folder: Path, count: int = 5) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""A stage context with a scripted scorer, a small taxonomy and the real wording: what the gate tests stand on."""
+"""A stage context with a scripted scorer, a small taxonomy and the real wording: the basis of the gate tests."""
 
 from __future__ import annotations
 
@@ -148,5 +148,5 @@ MATERIAL = Material(DATASET, (), DATASET.text, {DATASET.id: DATASET.text})
 
 
 async def verdict(gate: type[Gate], one: QAPair, ctx: StageContext, material: Material = MATERIAL) -> Verdict:
-    """What a gate says of one pair."""
+    """The verdict of a gate on one pair."""
     return (await gate().check([one], material, ctx))[0]

@@ -1,4 +1,4 @@
-"""Papers for tests: generated ones of known structure, and where the real ones are."""
+"""Papers for tests: generated papers of known structure, and the place of the real ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WORDS = [
 
 
 def real_pdfs(folder: str = "papers") -> list[Path]:
-    """The real papers that are meant to be parsed; empty where the data are not there."""
+    """The real papers that should be parsed; empty without the data."""
     return sorted(p for p in (REALDATA / folder / "pdf").glob("*.pdf") if not p.name.startswith("hard-"))
 
 

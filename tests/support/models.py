@@ -1,4 +1,4 @@
-"""What tests of the model layer share: prompts without files, settings for a server on loopback."""
+"""Shared by the tests of the model layer: prompts without files, settings for a server on loopback."""
 
 from __future__ import annotations
 

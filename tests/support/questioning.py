@@ -1,4 +1,4 @@
-"""A dataset with kept aspects and a context with a scripted generator: what the tests of generate and tag stand on."""
+"""A dataset with kept aspects and a context with a scripted generator, for the tests of generate and tag."""
 
 from __future__ import annotations
 

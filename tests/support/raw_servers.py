@@ -1,4 +1,4 @@
-"""Servers on loopback that answer with bytes of their own choice, and may never finish."""
+"""Servers on loopback that answer with any bytes, and may never finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of whole runs share: records without papers, the settings that make few calls of each, and what a release holds."""
+"""Shared by the tests of whole runs: records without papers, settings for few calls per record, and the hashes of a release."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from scirgen.llm.local.loading import load_causal_lm
 def main(folder: str) -> None:
     loaded = load_causal_lm(str(bundled_file()), {"dtype": "float32", "device": "cpu"})
     model: Any = loaded.model
-    # It was dequantised on loading; what says otherwise must not be saved with it.
+    # It was dequantised on loading, so the quantisation settings must not be saved.
     model.hf_quantizer = None
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config

@@ -162,7 +162,7 @@ def test_hybrid_alone_takes_the_embedding_model_named_beside_it():
 
 @pytest.fixture(scope="module")
 def cross_encoder(minilm, tmp_path_factory):
-    """A cross-encoder of two small layers with drawn weights: what it says has no meaning, but it says it."""
+    """A cross-encoder of two small layers with random weights; its scores have no meaning."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 

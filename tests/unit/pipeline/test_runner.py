@@ -74,7 +74,7 @@ def test_failed_item_that_datasets_share_is_tried_once_a_run(world: World) -> No
     assert world.calls["parse 10.1/x"] == 1
 
 
-def test_what_was_made_from_a_partial_result_is_made_anew_once_it_is_whole(world: World) -> None:
+def test_what_was_made_from_a_partial_result_is_made_again_when_it_is_whole(world: World) -> None:
     world.partial.add("d2")
     assert world.run().status == "partial"
     assert world.run().status == "partial" and set(world.calls) == {"generate d2"}, "the same half gives the same rest"

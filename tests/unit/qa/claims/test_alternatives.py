@@ -60,7 +60,7 @@ def test_words_have_no_alternative_that_the_evidence_never_uses(answer: str) -> 
     assert not forms(answer, evidence="Gauges and sites have a share.").keys() & {"opposite", "negation", "degree"}
 
 
-def test_a_name_that_only_the_context_has_is_compared_with_names_of_the_evidence_alone() -> None:
+def test_a_name_of_the_context_alone_is_compared_with_names_of_the_evidence() -> None:
     claim, context = (
         "In the TPHiPr data, precipitation was merged with records of gauges.",
         "ERA5 and TPHiPr are products.",

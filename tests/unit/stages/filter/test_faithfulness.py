@@ -239,7 +239,7 @@ def test_clusters_are_numbered_by_first_response_and_equal_texts_agree(texts: li
     assert all(numbers[i] == numbers[texts.index(t)] for i, t in enumerate(texts))
 
 
-def test_a_representative_means_the_answer_from_one_half_on_and_not_if_it_contradicts() -> None:
+def test_a_representative_means_the_answer_from_one_half_on() -> None:
     yes, no = Entailment(0.5, 0.5), Entailment(0.2, 0.8)
     assert means_answer(yes, no) and means_answer(no, yes) and not means_answer(no, no)
     assert not means_answer(Entailment(0.9, 0.1), Entailment(0.1, 0.4, 0.5))
