@@ -26,10 +26,9 @@ from scirgen.report.data import (
     SampleRow,
     ScoreRow,
     StageRow,
+    cut_out,
     shown,
 )
-
-_AROUND = 240
 
 
 def gather(folder: Path, *, sample: int = 300) -> ReportData:
@@ -211,14 +210,7 @@ class _Texts:
     def around(self, span: Span) -> Highlight:
         text, name = self._text(span.document_id)
         where = name + (f", page {span.page}" if span.page else "")
-        if text[span.start : span.end] != span.text:
-            return Highlight(before="", text=shown(span.text, SHOWN_SPAN), after="", where=where)
-        return Highlight(
-            before=text[max(0, span.start - _AROUND) : span.start],
-            text=shown(span.text, SHOWN_SPAN),
-            after=text[span.end : span.end + _AROUND],
-            where=where,
-        )
+        return cut_out(text, span.start, span.text, where)
 
     def _text(self, id: str) -> tuple[str, str]:
         if id not in self._known:

@@ -10,17 +10,16 @@ from scirgen.qa.release import CorpusDocument, EvidenceRow, Passage, Release, Re
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
-    SHOWN_SPAN,
     SHOWN_SPANS,
     AspectRow,
     Highlight,
     ReportData,
     SampleRow,
     ScoreRow,
+    cut_out,
     shown,
 )
 
-_AROUND = 240
 _WITH_PAPER = "with-paper"
 
 
@@ -127,12 +126,4 @@ def _highlight(
         around = next((p for p in passages if p.start <= evidence.start and evidence.end <= p.end), None)
         text, at = (around.text, evidence.start - around.start) if around else ("", 0)
         where = f"paper {titles.get(evidence.document_id, evidence.document_id)}{page}"
-    end = at + len(evidence.text)
-    if text[at:end] != evidence.text:
-        return Highlight(before="", text=shown(evidence.text, SHOWN_SPAN), after="", where=where)
-    return Highlight(
-        before=text[max(0, at - _AROUND) : at],
-        text=shown(evidence.text, SHOWN_SPAN),
-        after=text[end : end + _AROUND],
-        where=where,
-    )
+    return cut_out(text, at, evidence.text, where)

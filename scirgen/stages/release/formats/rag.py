@@ -7,7 +7,7 @@ file for each.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirgen.core.files.jsonl import write_rows
@@ -28,13 +28,9 @@ class RagFormat:
         """Write the files."""
         folder.mkdir(parents=True)
         rows = sample(release)
-        wanted = {p for row in rows for p in row.passages}
-        contexts = {p.id: p.text for p in release.passages() if p.id in wanted}
-        fallback = {d.id: f"{d.title}\n{d.text}" for d in release.corpus() if any(not r.passages for r in rows)}
         examples = []
         with (folder / "ragas.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-            for row in rows:
-                held = reference_contexts(row, contexts, fallback)
+            for row, held in with_contexts(release, rows):
                 write_rows(out, [{"user_input": row.question, "reference": row.answer, "reference_contexts": held}])
                 by = {"model_name": row.model or "unknown", "type": "ai"}
                 examples.append({
@@ -58,7 +54,10 @@ def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
     return []
 
 
-def reference_contexts(row: ReleaseRow, passages: Mapping[str, str], documents: Mapping[str, str]) -> list[str]:
-    """The passages that hold a row's evidence; for a row without evidence, the gold dataset's description."""
-    found = [passages[p] for p in row.passages if p in passages]
-    return found or [documents[row.dataset_id]]
+def with_contexts(release: Release, rows: Sequence[ReleaseRow]) -> Iterator[tuple[ReleaseRow, list[str]]]:
+    """The rows, each with the passages that hold its evidence; for a row without evidence, the gold dataset's description."""
+    wanted = {p for row in rows for p in row.passages}
+    passages = {p.id: p.text for p in release.passages() if p.id in wanted}
+    documents = {d.id: f"{d.title}\n{d.text}" for d in release.corpus()} if any(not r.passages for r in rows) else {}
+    for row in rows:
+        yield row, [passages[p] for p in row.passages if p in passages] or [documents[row.dataset_id]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 from xml.sax.saxutils import escape
@@ -28,19 +28,14 @@ class BeirFormat:
                 write_rows(out, (_document(d) for d in release.corpus(setting)))
             with _writable(base / "queries.jsonl") as out:
                 write_rows(out, (_query(r) for r in release.rows()))
-            for split in SPLITS:
-                lines = (f"{q}\t{d}\t{s}" for q, found in release.qrels(split).items() for d, s in found.items())
-                _write(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+            _beir_qrels(release, base / "qrels")
         _beir_tasks(release, folder)
 
 
 def _beir_tasks(release: Release, folder: Path) -> None:
     """A BEIR folder for each retrieval task: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv."""
-    for name in sorted(release.info.tasks):
-        task = Task(release, name)
-        if not _searchable(task):
-            continue
-        base = folder / "tasks" / name
+    for task in _searchable_tasks(release):
+        base = folder / "tasks" / task.name
         (base / "qrels").mkdir(parents=True)
         documents = ({"_id": d.id, "title": "", "text": d.searched} for d in task.documents())
         with _writable(base / "corpus.jsonl") as out:
@@ -51,18 +46,13 @@ def _beir_tasks(release: Release, folder: Path) -> None:
         )
         with _writable(base / "queries.jsonl") as out:
             write_rows(out, queries)
-        for split in SPLITS:
-            lines = (f"{q}\t{d}\t{s}" for q, found in task.qrels(split).items() for d, s in found.items())
-            _write(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+        _beir_qrels(task, base / "qrels")
 
 
 def _trec_tasks(release: Release, folder: Path) -> None:
     """Topics, qrels and documents of each retrieval task, as ``tasks/NAME/...``."""
-    for name in sorted(release.info.tasks):
-        task = Task(release, name)
-        if not _searchable(task):
-            continue
-        base = folder / "tasks" / name
+    for task in _searchable_tasks(release):
+        base = folder / "tasks" / task.name
         base.mkdir(parents=True)
         documents = (
             f"<DOC>\n<DOCNO> {trec_id(d.id)} </DOCNO>\n<TEXT>\n{escape(d.searched)}\n</TEXT>\n</DOC>"
@@ -75,15 +65,30 @@ def _trec_tasks(release: Release, folder: Path) -> None:
                 for q in task.queries(split)
             )
             _write(base / f"topics.{split}.trec", topics)
-            lines = (
-                f"{trec_id(q)} 0 {trec_id(d)} {s}" for q, found in task.qrels(split).items() for d, s in found.items()
-            )
-            _write(base / f"qrels.{split}.txt", lines)
+        _trec_qrels(task, base)
 
 
-def _searchable(task: Task) -> bool:
-    """Whether the release holds the task's documents. Abstracts may be missing because of their licences."""
-    return task.info.corpus == "datasets" or (task.release.folder / "corpus" / "abstracts.jsonl").is_file()
+def _searchable_tasks(release: Release) -> Iterator[Task]:
+    """The tasks whose documents the release holds. Abstracts may be missing because of their licences."""
+    for name in sorted(release.info.tasks):
+        task = Task(release, name)
+        if task.info.corpus == "datasets" or (release.folder / "corpus" / "abstracts.jsonl").is_file():
+            yield task
+
+
+def _beir_qrels(source: Release | Task, folder: Path) -> None:
+    for split in SPLITS:
+        lines = (f"{q}\t{d}\t{s}" for q, found in source.qrels(split).items() for d, s in found.items())
+        _write(folder / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+
+
+def _trec_qrels(source: Release | Task, folder: Path) -> None:
+    for split in SPLITS:
+        found = source.qrels(split).items()
+        _write(
+            folder / f"qrels.{split}.txt",
+            (f"{trec_id(q)} 0 {trec_id(d)} {s}" for q, of in found for d, s in of.items()),
+        )
 
 
 class TrecFormat:
@@ -115,12 +120,7 @@ class TrecFormat:
                     for r in release.rows(split)
                 ),
             )
-            lines = (
-                f"{trec_id(q)} 0 {trec_id(d)} {s}"
-                for q, found in release.qrels(split).items()
-                for d, s in found.items()
-            )
-            _write(folder / f"qrels.{split}.txt", lines)
+        _trec_qrels(release, folder)
         _trec_tasks(release, folder)
 
 
@@ -151,12 +151,7 @@ class IrDatasetsFormat:
             _write(
                 folder / f"queries.{split}.tsv", (f"{trec_id(r.id)}\t{_plain(r.question)}" for r in release.rows(split))
             )
-            lines = (
-                f"{trec_id(q)} 0 {trec_id(d)} {s}"
-                for q, found in release.qrels(split).items()
-                for d, s in found.items()
-            )
-            _write(folder / f"qrels.{split}.txt", lines)
+        _trec_qrels(release, folder)
         (folder / "datasets.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 
 

@@ -11,17 +11,13 @@ from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.text.textmatch import content_words, jaccard
 from scirgen.qa.release import SPLITS, Release, ReleaseRow, UnfaithfulRow
-from scirgen.stages.release.formats.rag import reference_contexts
+from scirgen.stages.release.formats.rag import with_contexts
 
 
 def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:
     """The rows of a split, each with the passages that hold its evidence."""
-    rows = list(release.rows(split))
-    wanted = {p for row in rows for p in row.passages}
-    contexts = {p.id: p.text for p in release.passages() if p.id in wanted}
-    fallback = {d.id: f"{d.title}\n{d.text}" for d in release.corpus()} if any(not r.passages for r in rows) else {}
-    for row in rows:
-        yield row, "\n\n".join(reference_contexts(row, contexts, fallback))
+    for row, held in with_contexts(release, list(release.rows(split))):
+        yield row, "\n\n".join(held)
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
