@@ -38,7 +38,7 @@ class JointStrategy:
     cannot answer."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     prompts: ClassVar[tuple[str, ...]] = ("joint",)
     writes_together: ClassVar[bool] = True
 
@@ -133,5 +133,6 @@ def _draft(reply: Pairs, number: int, wish: Wish, shown: Material, prompt: Rende
         if unknown:
             text = f"{pair.question}\n{pair.answer}"
             return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, prompt, (key,))
-        spans = tuple(dict.fromkeys(s for n in pair.evidence for s in lines[n].spans))
+        numbers = [*pair.evidence, *shown.naming(pair.question, pair.evidence)]
+        spans = tuple(dict.fromkeys(s for n in numbers for s in lines[n].spans))
     return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=prompt, replies=(key,))

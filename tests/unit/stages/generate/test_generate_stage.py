@@ -104,6 +104,20 @@ async def test_joint_evidence_is_the_cited_lines_to_the_letter():
     assert len(chat.prompts) == 1
 
 
+async def test_joint_cites_the_line_that_holds_a_year_or_name_of_the_question():
+    rule = writing("How much wetter is ERA5 than TPHiPr since 1979?", "It is 26 mm wetter.", "However, gauges")
+    result, _ = await run(one("causal_antecedent"), rule)
+    (kept,) = result.outputs
+    assert [s.text.split()[0] for s in kept.evidence] == ["However,", "The"]
+    assert "ERA5" in kept.evidence[1].text, "the year stands in the record, which the answer does not come from"
+
+
+async def test_joint_adds_no_line_where_the_cited_ones_say_it():
+    rule = writing("Is ERA5 wetter than TPHiPr?", "Yes", "The ERA5")
+    result, _ = await run(one("verification"), rule)
+    assert [len(p.evidence) for p in result.outputs] == [1]
+
+
 async def test_joint_a_line_that_is_not_there_costs_only_its_pair():
     pair = {"evidence": [99], "question": "Why are gauges sparse?", "answer": "Access."}
     result, _ = await run(one("definition"), lambda p, n: declining(p, n) | {"p2": pair})
