@@ -33,8 +33,9 @@ _COPYRIGHT = re.compile(
     r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
 )
 _COVER = re.compile(
-    r"unedited manuscript|^accepted manuscript|^journal pre-?proof|^author'?s? accepted manuscript|^to cite this version|\bhal is a multi-?disciplinary"
-    r"|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version|^downloaded from|^pour citer cet article",
+    r"unedited manuscript|^accepted manuscript|^journal pre-?proof|accepted manuscript version|^(?:to|pour|para) cit(?:e|er|ar) (?:this|cet|cette|este)"
+    r"|\bhal is a multi-?disciplinary|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version|full terms (?:&|and) conditions of access"
+    r"|see discussions, stats|jstor is a not-for-profit|this article was downloaded by|view the article online for updates|this version is available at",
     re.I,
 )
 _TITLE_LABEL = re.compile(r"^(?:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*", re.I)
@@ -67,12 +68,15 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
 
 
 def _cover(groups: Sequence[Group]) -> int:
-    """How many groups stand on a cover page: one that says so, without an abstract or an introduction of its own."""
+    """How many groups stand on a cover page: it says so, has no abstract or introduction, and the next page repeats its title."""
     first = [g for g in groups if g.page == groups[0].page] if groups else []
-    if len(first) == len(groups) or not any(_COVER.search(g.text) for g in first):
+    if not any(_COVER.search(g.text) for g in first):
         return 0
-    own = any(kind_of_heading(g.text) in ("abstract", "main") or _RUN_IN.match(g.text) for g in first)
-    return 0 if own else len(first)
+    if any(kind_of_heading(g.text) in ("abstract", "main") or _RUN_IN.match(g.text) for g in first):
+        return 0
+    names = [plain(g.text) for g in first if len(g.text.split()) >= 3]
+    following = [plain(strip_title_label(g.text)) for g in groups[len(first) : len(first) + 12]]
+    return len(first) if any(fuzz.ratio(a, b) > 85 for a in names for b in following if len(b) > 15) else 0
 
 
 def _read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
@@ -95,7 +99,8 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
         front.abstract = _extent(groups, chosen, body)
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
     if not front.abstract and not (labelled and intro == front.body_start):
-        intro = next((i for i in head if i > (title or 0) and _opens_body(groups[i])), intro)
+        near = [i for i, g in enumerate(groups) if title is not None and i > title and g.page <= groups[0].page + 2]
+        intro = next((i for i in near if _opens_body(groups[i])), intro)  # the abstract may have a page of its own
         front.abstract = (
             _unlabelled(groups, head, title, intro, body) or _before(groups, head, title, intro, body) or []
         )
@@ -136,7 +141,12 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
 
 
 def _continues(title: Group, group: Group) -> bool:
-    if group is title or group.page != title.page or kind_of_heading(group.text) or len(title.text + group.text) > 400:
+    if group is title or group.page != title.page or len(title.text + group.text) > 400:
+        return False
+    same = (
+        group.style == title.style and group.lines[0].y0 > title.lines[-1].y0
+    )  # above it, a word says what the paper is: "Letter"
+    if kind_of_heading(group.text) and not (same and kind_of_heading(group.text) == "main"):
         return False
     size = title.style.size
     overlap = min(_x1(title), _x1(group)) - max(_x0(title), _x0(group))
@@ -146,7 +156,7 @@ def _continues(title: Group, group: Group) -> bool:
         and group.style.bold == title.style.bold
         and -0.3 * size < gap < 0.9 * size
         and overlap > 0.5 * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
-        and len(group.text.split()) >= 2
+        and (same or len(group.text.split()) >= 2)
     )
 
 

@@ -256,7 +256,7 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     if _is_centred_title(a, b, shape) or (_is_bit_of_equation(a, shape) and _WORD.search(b.text)):
         return True
     short = a.x1 < right - max(3 * size, 0.12 * (right - left))
-    if _differs(a, b, short) or (short and _SUBSECTION.match(b.text)):
+    if _differs(a, b, short) or (short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b))):
         return True
     if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
         return True
@@ -284,6 +284,14 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     centre = (shape.left + shape.right) / 2
     centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b)) and b.x0 > a.x0 + 5
     return hangs or centred
+
+
+def _is_mixed_title(a: Line, b: Line) -> bool:
+    """Whether ``a`` begins with a number in bold and has nothing in the type of ``b`` but signs: a title with a program's name."""
+    first = a.runs[0].style
+    words = [run for run in a.runs if _WORD.search(run.text) and not run.raised]
+    other = all(run.style != b.style for run in words)
+    return first.bold and not b.style.bold and bool(_NUMBERED.match(a.text)) and other and not _END.search(a.text)
 
 
 def _is_bit_of_equation(line: Line, shape: _Shape) -> bool:

@@ -168,3 +168,10 @@ def test_cover_page_is_neither_title_nor_abstract(tmp_path: Path) -> None:
     document = set_html(tmp_path / "p.pdf", f"{cover}<div style='page-break-before:always'>{paper}</div>")
     assert document.title == "Snow of the upper valley"
     assert document.abstract == (PROSE * 5).strip()
+
+
+def test_title_with_a_programs_name_stands_apart_from_its_paragraph(tmp_path: Path) -> None:
+    title = "2.1 Interface to <span style='font-family:monospace;font-weight:normal'>snowd</span>"
+    part = f"<h3 style='margin-bottom:0'>{title}</h3><p style='margin-top:0'>{PROSE * 4}</p>"
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', part)}"))
+    assert (2, "2.1 Interface to snowd") in found

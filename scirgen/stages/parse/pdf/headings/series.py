@@ -18,6 +18,7 @@ from scirgen.stages.parse.pdf.paragraphs import Group
 
 _SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
 _LEAST_SCORE: Final = 0.1
+_NEAR_A_TABLE: Final = 0.3
 _LEAST_ALIKE: Final = 3
 _LONGEST: Final = 160
 _STATEMENT: Final = re.compile(
@@ -156,7 +157,7 @@ def _is_brief(c: Candidate) -> bool:
 
 def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
     if c.run_in:
-        long = len(c.group.text) - len(c.text) > 100 and len(c.text.split()) <= 10
+        long = len(c.group.text) - len(c.text) > (30 if c.number else 100) and len(c.text.split()) <= 10
         return long and not _STATEMENT.match(c.text)
     return _set_apart(c, body) and _above_prose(c, groups)
 
@@ -175,7 +176,7 @@ def _set_apart(c: Candidate, body: Style) -> bool:
         (centred or distinct or small_capitals or c.key[5])
         and bool(words)
         and whole
-        and group.kind is not BlockKind.TABLE
+        and (group.kind is not BlockKind.TABLE or (c.number is not None and c.score > _NEAR_A_TABLE))
     )
 
 
