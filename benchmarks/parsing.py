@@ -206,6 +206,8 @@ def gold_label(truth: Truth, index: int) -> str | None:
     for level, text in reversed(truth.headings[:index]):
         if level < path[0][0]:
             path.insert(0, (level, text))
+    if normal(path[0][1]).startswith("summary") and index and truth.headings[0][1] != path[0][1]:
+        return "conclusion"  # "Summary and recommendations" behind other sections; before them it is an abstract
     for _, text in path:
         for label, pattern in _GOLD:
             if text not in truth.missing and re.search(pattern, normal(text)):

@@ -175,3 +175,10 @@ def test_title_with_a_programs_name_stands_apart_from_its_paragraph(tmp_path: Pa
     part = f"<h3 style='margin-bottom:0'>{title}</h3><p style='margin-top:0'>{PROSE * 4}</p>"
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', part)}"))
     assert (2, "2.1 Interface to snowd") in found
+
+
+def test_numbers_below_a_headings_number_are_headings_in_the_bodys_own_type(tmp_path: Path) -> None:
+    parts = "".join(f"<p>2.1.{i}. {lead[:-1]}</p><p>{PROSE * 3}</p>" for i, lead in enumerate(LEADS[:2], 1))
+    made = f"<h1>Snow of the upper valley</h1>{sections('', f'<h3><i>2.1. Field work</i></h3>{parts}')}"
+    found = headings(set_html(tmp_path / "p.pdf", made))
+    assert [h for h in found if h[1].startswith("2.1.")][1:] == [(3, "2.1.1. Sampling"), (3, "2.1.2. Snow pits")]

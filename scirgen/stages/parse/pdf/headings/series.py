@@ -48,10 +48,12 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
             c.score = 0.0
     for c in found:
         back = c.run_in and c.ended and c.name == "back"  # "Author contributions. AB planned ..."
-        if back or _is_numbered_run_in(c, body) or _opens_references(c, groups):
+        named = c.name == "back" and not c.run_in and c.score >= _LEAST_SCORE and _set_apart(c, body)
+        if back or named or _is_numbered_run_in(c, body) or _opens_references(c, groups):
             c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold)
     _accept_reserved(found, groups, body, threshold)
+    _accept_children(found, groups, threshold)
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
@@ -133,6 +135,19 @@ def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: 
         if other and alone and style.size >= body.size - 0.3 and len({c.text for c in titles}) >= _LEAST_ALIKE:
             for c in titles:
                 c.score = max(c.score, threshold)
+
+
+def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], threshold: float) -> None:
+    """Accept lines in any type whose number goes on below an accepted heading: "3.1.2. Recycling" below "3.1. Catalysts"."""
+    known = {c.number.values for c in found if c.number and c.number.scheme == "arabic" and c.score >= threshold}
+    for c in found:
+        if c.number is None or c.number.scheme != "arabic" or c.number.depth < 2 or c.run_in:
+            continue
+        words = re.findall(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}", c.text)
+        line = _is_brief(c) and bool(words) and len(c.group.lines) <= 2 and c.group.kind is BlockKind.PARAGRAPH
+        if line and c.number.values[:-1] in known and _above_prose(c, groups):
+            c.score = max(c.score, threshold)
+            known.add(c.number.values)
 
 
 def _is_numbered_run_in(c: Candidate, body: Style) -> bool:
