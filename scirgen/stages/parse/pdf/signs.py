@@ -13,10 +13,10 @@ import pymupdf
 
 _MOST_GLYPHS: Final = 400
 _LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
-_LEAST_SHARE: Final = 0.4
+_LEAST_SHARE: Final = 0.2
 _RIGHT: Final = {
-    "−": "-‐‑‒–—―−_¯˗\u00ad─", "=": "=═", "+": "+", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽", "≥": "≥⩾",
-    "(": "(", ")": ")", "°": "°º˚",
+    "−": "-‐‑‒–—―−_¯˗\u00ad─⁻₋", "=": "=═⁼", "+": "+⁺₊", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽", "≥": "≥⩾",
+    "(": "(", ")": ")", "°": "°º˚", "≈": "≈≅≃", "∼": "~∼˜",
 }  # fmt: skip
 _SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
 _BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
@@ -29,7 +29,7 @@ Outline = tuple[tuple[Point, ...], bool]
 
 
 def misread_signs(document: Any) -> Signs:
-    """The signs that the document's fonts give as other characters."""
+    """The signs, and the letter μ, that the document's fonts give as other characters."""
     found: Signs = {}
     seen: set[int] = set()
     for page in document:
@@ -49,6 +49,7 @@ def _of_font(document: Any, xref: int) -> dict[int, str]:
         return {}
     codes = _codes(document, xref)
     signs: dict[int, str] = {}
+    sure: dict[int, str] = {}
     glyphs = 0
     try:
         mupdf = pymupdf.mupdf
@@ -63,10 +64,13 @@ def _of_font(document: Any, xref: int) -> dict[int, str]:
             named = chr(mupdf.fz_unicode_from_glyph_name(name))
             given = codes.get(name, named)
             if sign and not {named, given} & set(_RIGHT[sign]) and given not in "\0\ufffd":
-                signs[ord(given)] = sign
+                (sure if named in "\0\ufffd" else signs)[ord(given)] = sign
+            if given == name == "m" and min(_box(points)[1] for points, _ in outlines or [(((0, 0),), True)]) < -0.12:
+                sure[ord(given)] = "μ"  # of a Greek font; as "m" it makes metres of micrometres
     except (RuntimeError, pymupdf.mupdf.FzErrorBase):
         return {}  # the font is broken; its text stays as the PDF gives it
-    return signs if len(signs) >= _LEAST_SHARE * glyphs else {}  # else a font of letters, with an H like a plus
+    of_signs = len(signs) + len(sure) >= _LEAST_SHARE * glyphs  # else it is a font of letters, with an H like a plus
+    return sure | (signs if of_signs else {})
 
 
 def _codes(document: Any, xref: int) -> dict[str, str]:
@@ -158,7 +162,9 @@ def sign_of(outlines: Sequence[Outline]) -> str:
     if all(straight for _, straight in outlines):
         return _straight_sign([points for points, _ in outlines], boxes)
     if len(outlines) == 1 and not outlines[0][1]:
-        return _bracket(outlines[0][0], boxes[0])
+        return _bracket(outlines[0][0], boxes[0]) or _round_cross(outlines[0][0], boxes[0]) or _waves(boxes)
+    if len(outlines) == 2 and not any(straight for _, straight in outlines) and (waves := _waves(boxes)):
+        return waves
     if len(outlines) == 2 and not any(straight for _, straight in outlines):
         return _ring(boxes)
     return ""
@@ -235,6 +241,26 @@ def _bracket(points: Sequence[Point], box: tuple[float, float, float, float]) ->
     if min(ends) > x1 - third and min(middle) < x0 + third and max(middle) < x1 - third:
         return "("
     return ")" if max(ends) < x0 + third and max(middle) > x1 - third and min(middle) > x0 + third else ""
+
+
+def _waves(boxes: Sequence[tuple[float, float, float, float]]) -> str:
+    """One or two flat curves as wide as a sign, in the middle of the line: waves, or bars with round ends."""
+    flat = all(x1 - x0 > 0.45 and x1 - x0 > 3.5 * (y1 - y0) and y0 > 0.05 and y1 < 0.65 for x0, y0, x1, y1 in boxes)
+    level = abs(boxes[0][0] - boxes[-1][0]) < 0.03 and abs(boxes[0][2] - boxes[-1][2]) < 0.03
+    bars = all(y1 - y0 < 0.08 for _, y0, _, y1 in boxes)
+    return ("−=" if bars else "∼≈")[len(boxes) - 1] if flat and level else ""
+
+
+def _round_cross(points: Sequence[Point], box: tuple[float, float, float, float]) -> str:
+    """A multiplication sign with bent ends: its corners are those of a square, its notches near the centre."""
+    x0, y0, x1, y1 = box
+    width, x, y = x1 - x0, (x0 + x1) / 2, (y0 + y1) / 2
+    if not 0.85 < width / max(y1 - y0, 0.01) < 1.18 or not 0.3 < width < 0.65 or y0 < -0.1:
+        return ""
+    far = [(a, b) for a, b in points if min(abs(a - x), abs(b - y)) > 0.3 * width]
+    near = [(a, b) for a, b in points if max(abs(a - x), abs(b - y)) < 0.15 * width]
+    everywhere = {(a > x, b > y) for a, b in far}
+    return "×" if len(everywhere) == 4 and len(near) >= 4 and len(far) + len(near) >= 0.6 * len(points) else ""
 
 
 def _ring(boxes: Sequence[tuple[float, float, float, float]]) -> str:
