@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any, Final
 
 import pymupdf
@@ -14,6 +15,7 @@ import pymupdf
 _MOST_GLYPHS: Final = 400
 _LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
 _LEAST_SHARE: Final = 0.2
+_LETTERS: Final = 8
 _RIGHT: Final = {
     "−": "-‐‑‒–—―−_¯˗\u00ad─⁻₋", "=": "=═⁼", "+": "+⁺₊", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽", "≥": "≥⩾",
     "(": "(", ")": ")", "°": "°º˚", "≈": "≈≅≃", "∼": "~∼˜",
@@ -34,7 +36,7 @@ def misread_signs(document: Any) -> Signs:
     seen: set[int] = set()
     for page in document:
         for xref, extension, kind, name, *_ in page.get_fonts(full=False):
-            if xref in seen or kind not in ("Type1", "TrueType", "MMType1") or extension == "n/a":
+            if xref in seen or kind not in ("Type1", "MMType1") or extension == "n/a":
                 continue
             seen.add(xref)
             signs = _of_font(document, xref)
@@ -47,29 +49,38 @@ def _of_font(document: Any, xref: int) -> dict[int, str]:
     buffer = document.extract_font(xref)[3]
     if not 0 < len(buffer) <= _LARGEST_FONT:
         return {}
-    codes = _codes(document, xref)
-    signs: dict[int, str] = {}
-    sure: dict[int, str] = {}
-    glyphs = 0
     try:
         mupdf = pymupdf.mupdf
         font = mupdf.fz_new_font_from_buffer(None, mupdf.fz_new_buffer_from_copied_data(buffer), 0, 0)
-        for glyph in range(1, _MOST_GLYPHS):
-            name = mupdf.fz_get_glyph_name2(font, glyph)
-            if not name:
-                break
-            outlines = _outlines(font, glyph)
-            glyphs += bool(outlines)
-            sign = sign_of(outlines)
-            named = chr(mupdf.fz_unicode_from_glyph_name(name))
-            given = codes.get(name, named)
-            if sign and not {named, given} & set(_RIGHT[sign]) and given not in "\0\ufffd":
-                (sure if named in "\0\ufffd" else signs)[ord(given)] = sign
-            if given == name == "m" and min(_box(points)[1] for points, _ in outlines or [(((0, 0),), True)]) < -0.12:
-                sure[ord(given)] = "μ"  # of a Greek font; as "m" it makes metres of micrometres
+        names = list(takewhile(bool, (mupdf.fz_get_glyph_name2(font, glyph) for glyph in range(1, _MOST_GLYPHS))))
+        known = {name: chr(mupdf.fz_unicode_from_glyph_name(name)) for name in names}
+        codes = _codes(document, xref)
+        # A font of letters may have an H like a plus: only what it does not name, and its m, may be something else.
+        text = sum(len(name) == 1 and name.islower() for name in names) >= _LETTERS
+        asked = {
+            name: glyph
+            for glyph, name in enumerate(names, 1)
+            if (name in codes if known[name] in "\0\ufffd" else not text or name == "m")
+        }
+        return _misread(font, asked, known, codes) if asked else {}
     except (RuntimeError, pymupdf.mupdf.FzErrorBase):
         return {}  # the font is broken; its text stays as the PDF gives it
-    of_signs = len(signs) + len(sure) >= _LEAST_SHARE * glyphs  # else it is a font of letters, with an H like a plus
+
+
+def _misread(font: Any, glyphs: dict[str, int], known: dict[str, str], codes: dict[str, str]) -> dict[int, str]:
+    signs: dict[int, str] = {}
+    sure: dict[int, str] = {}
+    drawn = 0
+    for name, glyph in glyphs.items():
+        outlines = _outlines(font, glyph)
+        drawn += bool(outlines)
+        sign = sign_of(outlines)
+        given = codes.get(name, known[name])
+        if sign and not {known[name], given} & set(_RIGHT[sign]) and given.strip("\0\ufffd "):
+            (sure if known[name] in "\0\ufffd" else signs)[ord(given)] = sign
+        if given == name == "m" and outlines and min(_box(points)[1] for points, _ in outlines) < -0.12:
+            sure[ord(given)] = "μ"  # of a Greek font; as "m" it makes metres of micrometres
+    of_signs = len(signs) + len(sure) >= _LEAST_SHARE * drawn
     return sure | (signs if of_signs else {})
 
 
