@@ -1,4 +1,4 @@
-"""Lengths of time between the dates of a text, by which an answer may give a period. Pure functions."""
+"""Computes the lengths of time between the dates of a text, since an answer may state a period as its length. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DATE = re.compile(
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s(?P<m2>{_NAME})\b\.?(?:,?\s(?:in\s)?(?P<y2>\d{{4}}))?"
 )
 _FAR = 3
-"""The two ends of a period stand among so many dates."""
+"""Both ends of a period are among so many neighbouring dates."""
 _DAYS_OF_A_MONTH = 365.25 / 12
 
 
 def periods(text: str) -> Iterator[tuple[int, str]]:
-    """How many days ("d", with and without the last one) and whole months ("month") lie between dates that stand near each other.
+    """How many days ("d", with and without the last one) and whole months ("month") lie between neighbouring dates.
 
     "From 1 May to 31 December" gives 244 and 245 days and 8 months. A date without a year has that of the next date.
     """
@@ -38,7 +38,8 @@ def periods(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _date(found: dict[str, str | None], end: date | None) -> date | None:
-    """The day that a match names; in the year of ``end``, else in one that is no leap year, where it names none. None for 31 June."""
+    """The day that a match names, without a year in the year of ``end`` or else in one that is not a leap year. None
+    for 31 June."""
     year, month, day = (found[f"{key}0"] or found[f"{key}1"] or found.get(f"{key}2") for key in "ymd")
     if month is None or day is None:
         return None

@@ -1,7 +1,8 @@
-"""Finds the numbers of a text with their signs and units, and tells whether a text states a number. Pure functions.
+"""Finds the numbers of a text with their signs and units, and decides whether a text states a number. Pure functions.
 
-Understands lists ("[0.1,0.2,0.3]"), ranges ("1979-2020", "1.2 to 3.4 km"), fractions ("1/30°"), scientific notation ("3 x 10^-4",
-"3 × 10⁻⁴", "3.4 million"), thousands ("12,500", "1 250 000"), decimal commas ("3,5") and numbers in words (`LanguageWording.number_words`).
+Understands lists ("[0.1,0.2,0.3]"), ranges ("1979-2020", "1.2 to 3.4 km"), fractions ("1/30°"), scientific notation ("3
+x 10^-4", "3 × 10⁻⁴", "3.4 million"), thousands ("12,500", "1 250 000"), decimal commas ("3,5") and numbers in words
+(`LanguageWording.number_words`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scirgen.core.text.textmatch import normalise
 from scirgen.qa.claims.dates import periods
 
 _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
-"""Character for character, so that offsets stay."""
+"""One character for one character, so that offsets do not change."""
 
 _UNIT = (
     r"m\.\s?y\.|Myr\b|Ma\b|kyr\b|ka\b|%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
@@ -40,7 +41,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)")
 _SUPERSCRIPT = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _PLAIN = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _SPOILT_RANGE = re.compile(r"(?<=(?<!\d)\d{4})e(?=\d{4}(?!\d))")
-"""Text layers of PDFs write the dash of "1981-2100" so."""
+"""Text layers of PDFs write the dash of "1981-2100" in these ways."""
 _DOTTED_DATE = re.compile(r"(?<![\d.])(\d{4})\.(\d{1,2})\.(?=\d{1,2}(?![\d.]*\d))")
 _DECADE = re.compile(r"(?<![\w.])(?:\d\d)?\d0(?=s\b)")
 _GLUED = re.compile(r"(?<=[A-Za-z_])\d+(?:\.\d+)?")
@@ -75,12 +76,12 @@ class Quantity:
     """A number in a text.
 
     Attributes:
-        start, end: where number and unit stand.
+        start, end: place of number and unit.
         digits_end: where the number ends and its unit, if any, begins.
         value: with its sign, if one is written.
         signed: whether a sign is written.
         decimals: digits after the point.
-        unit: canonical ("km", "%", "°C"), "" where none follows.
+        unit: canonical ("km", "%", "°C"); "" if none follows.
         places: the place to which it is rounded: ``decimals``, or below 0 for tens and more ("3.4 million": -5).
     """
 
@@ -118,7 +119,7 @@ class Quantity:
 
 
 _LARGEST_POWER = 200
-"""A larger power of ten is a code or a fault of the text, and no float may hold the number."""
+"""A larger power of ten is a code or an error of the text, and may exceed a float."""
 
 
 @lru_cache(maxsize=2048)
@@ -195,7 +196,7 @@ def _unit(written: str) -> str:
 
 @dataclass(frozen=True)
 class Stated:
-    """What numbers a text states; see `stated`."""
+    """The numbers that a text states; see `stated`."""
 
     found: tuple[Quantity, ...]
     values: frozenset[float]
@@ -220,7 +221,8 @@ class Stated:
         )
 
     def _in_parts(self, claimed: Quantity) -> bool:
-        """Whether it is a decade ("1940s") of a stated year or said short ("the 40s"), or two stated numbers and no fraction ("60/80 cm")."""
+        """Whether it is a decade ("1940s") of a stated year or said short ("the 40s"), or two stated numbers and no
+        fraction ("60/80 cm")."""
         if _DECADE.match(claimed.text):
             decade = claimed.value
             return any(q.year and decade <= q.value < decade + 10 for q in self.found) or decade % 100 in self.decades
@@ -231,7 +233,7 @@ class Stated:
     def _derives(self, claimed: Quantity) -> bool:
         """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m.
 
-        The two stand near each other. Without a unit only numbers of four digits count: a smaller one is soon met by chance.
+        The two must be near each other. Without a unit, only numbers of four digits count, since smaller ones occur by chance.
         """
         if claimed.signed or claimed.year or not (claimed.unit or claimed.value >= _LARGE):
             return False
@@ -252,7 +254,7 @@ class Stated:
 
 _LARGE = 1000
 _NEAREST = 12
-"""Two numbers that are summed up stand among so many of their unit."""
+"""Two numbers that are added are among so many neighbours of their unit."""
 
 
 def _sums(values: Sequence[float]) -> Iterator[float]:
@@ -262,7 +264,8 @@ def _sums(values: Sequence[float]) -> Iterator[float]:
 
 
 def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
-    """Whether a number is the sum or the difference of two others; of many things, their product; of years, also with both ends or in round tens."""
+    """Whether a number is the sum or the difference of two others; of many things, their product; of years, also with
+    both ends or in round tens."""
     value, places = abs(claimed.value), max(a.decimals, b.decimals)
     one, other = (abs(q.value) for q in (a, b))
     if a.unit in _CALENDAR and b.unit in _CALENDAR:

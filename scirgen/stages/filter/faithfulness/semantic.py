@@ -30,10 +30,11 @@ def weights(means: Sequence[float]) -> list[float]:
 
 
 def belief(means: Sequence[float], agreement: Sequence[float]) -> float:
-    """Soft SePer: ``sum_i w_i k(r_i, a)`` with the `weights` w and k in [0, 1], the larger of the two directions' entailment probabilities.
+    """Soft SePer: ``sum_i w_i k(r_i, a)`` with the `weights` w and k in [0, 1], the larger of the two directions'
+    entailment probabilities.
 
     Args:
-        means: mean log-probability a token of each sampled response.
+        means: mean log-probability per token of each sampled response.
         agreement: k of each response with the answer.
     """
     return sum(w * k for w, k in zip(weights(means), agreement, strict=True))
@@ -64,7 +65,8 @@ def clusters(texts: Sequence[str], entailed: Mapping[tuple[str, str], Entailment
 
 
 def means_answer(forth: Entailment, back: Entailment) -> bool:
-    """Hard SePer: whether a representative means the answer: it entails the answer or is entailed, and neither contradicts the other."""
+    """Hard SePer: whether a representative means the answer: it entails the answer or is entailed, and neither
+    contradicts the other."""
     against = max(forth.contradiction, back.contradiction) >= BOUND
     return max(forth.entailment, back.entailment) >= BOUND and not against
 
@@ -72,9 +74,9 @@ def means_answer(forth: Entailment, back: Entailment) -> bool:
 class SemanticScorer(Faithfulness):
     """``SePer(with the context) - SePer(without)``, in [-1, 1].
 
-    Samples ``filter.semantic_samples`` responses each way, weighs them by their likelihood, and asks the entailment model
-    ``filter.entailment`` in both directions. One model samples and weighs, so the generator must be the scorer. Dozens of calls a pair: for
-    studies and small sets. ``parts`` has both beliefs.
+    Samples ``filter.semantic_samples`` responses each way, weighs them by their likelihood, and asks the entailment
+    model ``filter.entailment`` in both directions. One model samples and weighs, so the generator must be the scorer.
+    It takes dozens of calls per pair, so it suits studies and small sets. ``parts`` has both beliefs.
     """
 
     name: ClassVar[str] = "semantic"
@@ -125,7 +127,7 @@ class SemanticScorer(Faithfulness):
         )
 
     async def _seper(self, pair: QAPair, context: str, ctx: StageContext, judge: EntailmentModel) -> tuple[float, str]:
-        """Belief in the answer, and over what."""
+        """Belief in the answer, and the window over which it was measured."""
         prompt = ctx.prompt("respond").render(question=pair.question, context=context)
         texts = await self._sampled(pair, prompt, "with" if context else "without", ctx)
         messages = tuple(Message(role, text) for role, text in prompt.messages)
@@ -165,7 +167,7 @@ class SemanticScorer(Faithfulness):
     async def _entailed(
         self, pair: QAPair, wanted: Sequence[tuple[str, str]], judge: EntailmentModel
     ) -> dict[tuple[str, str], Entailment]:
-        """Entailment of pairs of answers, each after its question, as the authors ask for it."""
+        """Entailment of pairs of answers, each after its question, as in the authors' code."""
         before = "" if judge.counts_words else f"{pair.question} "
         asked = [(before + one, before + other) for one, other in wanted]
         found: dict[tuple[str, str], Entailment] = {}

@@ -17,21 +17,26 @@ from scirgen.stages.filter.gates.form import foreign_letters, foreign_text, type
 
 _MANY_ADDED = 5
 _ADDED_SHARE = 0.15
-"""A long answer that says its question again looks supported; what it adds must be. Right answers have at least 0.2 from 5 words on."""
+"""A long answer that repeats its question looks supported, so the words that it adds must be supported. Right answers
+have at least 0.2 if they add 5 words or more."""
 
 _FOREIGN_PASSAGE = 60
 _FOREIGN_NAME = 4
-"""So many letters of another script are a passage of a text, or a name in an answer, which words of the answer's language cannot match."""
+"""This many letters of another script are a passage of a text, or a name in an answer, and cannot match words of the
+answer's language."""
 
 _MOST_KNOWN = 0.8
 _LONG = 10
-"""What is asked of an answer without evidence, which is compared with all that a dataset says: a name that is missing counts where other words are, too, and
-too few words count where it is long. A short one may say the same in other words. Chosen on 106 rejections of ScIRGen-Geo's train split that a person had judged."""
+"""What is asked of an answer without evidence, which is compared with all that a dataset says: a name that is missing
+counts where other words are, too, and too few words count where it is long. A short one may say the same in other
+words. Chosen on 106 rejections of
+ScIRGen-Geo's train split that a person had judged."""
 _RELATED = 0.7
 _TERM = 2
-"""So many words are a term ("Landsat"), for which there are seldom others."""
+"""This many words or fewer are a term ("Landsat"), for which there are seldom other words."""
 _ELSEWHERE = 0.5
-"""Other words for what the evidence says are seldom in the dataset either; those of an answer to another question are (docs/benchmarks/faithfulness.md)."""
+"""Other words for what the evidence says are seldom in the dataset either; those of an answer to another question are
+(docs/benchmarks/faithfulness.md)."""
 
 
 class NotVerbatimGate(PairGate):
@@ -50,7 +55,7 @@ class NotVerbatimGate(PairGate):
 
 
 def verbatim_problem(evidence: Sequence[Span], sources: dict[str, str]) -> str | None:
-    """The first span that is not verbatim, in words; None when all are."""
+    """A message about the first span that is not verbatim; None if all are."""
     for span in evidence:
         source = sources.get(span.document_id)
         if source is None:
@@ -61,7 +66,7 @@ def verbatim_problem(evidence: Sequence[Span], sources: dict[str, str]) -> str |
 
 
 class NotSupportedGate(PairGate):
-    """A number or a name of the answer, or most of its words, are not in its evidence (in the whole context, where it has none).
+    """A number or a name of the answer, or most of its words, are not in its evidence (or in the whole context, if it has none).
 
     Answers of inference types (`QuestionType.inference`) go beyond the words of their evidence: only their numbers and names
     are checked. So are the numbers alone of answers that are a number.
@@ -88,7 +93,7 @@ class NotSupportedGate(PairGate):
             return Verdict(False, f"the answer's number {lacking[0].text.strip()} is not in its evidence")
         turned = (
             wrong_signs(pair.answer, text, wording) if pair.evidence else []
-        )  # a dataset's text has the number of another thing, too
+        )  # a dataset's text also has numbers of other things
         if turned:
             number, word = turned[0]
             return Verdict(
@@ -98,7 +103,7 @@ class NotSupportedGate(PairGate):
         stood = "\n".join(evidence)
         foreign = foreign_letters(stood, pair.language) >= _FOREIGN_PASSAGE
         if foreign or foreign_text(stood, pair.language, ctx.taxonomies.wording):
-            return ACCEPT  # the fact may stand there in the other language
+            return ACCEPT  # the fact may be there in the other language
         kind = type_of(pair, ctx)
         inferred = kind is not None and kind.inference
         if inferred and (strangers := unnamed(pair.answer, f"{text}\n{material.context}")):
@@ -111,7 +116,8 @@ class NotSupportedGate(PairGate):
         return self._worded(pair, evidence, material, ctx)
 
     def _worded(self, pair: QAPair, evidence: Sequence[str], material: Material, ctx: StageContext) -> Verdict:
-        """Whether enough of the answer's words are there; a number's words do not count ("0.45 m per year" of "450 mm annually")."""
+        """Whether enough of the answer's words are there; a number's words do not count ("0.45 m per year" of "450 mm
+        annually")."""
         wording, kind = ctx.taxonomies.wording.of(pair.language), type_of(pair, ctx)
         stood = content("\n".join(evidence), wording.stop)
         counted, least = 0, self.threshold(ctx.config)
@@ -140,9 +146,7 @@ class NotSupportedGate(PairGate):
         if not share and len(said) <= _TERM:
             return Verdict(False, f"its evidence has no {lost[0]!r}", share)
         stems = {stem(w) for w in content(material.context, wording.stop)}
-        elsewhere = sum(stem(w) in stems for w in lost) / max(
-            1, len(lost)
-        )  # words that are only related are met by chance
+        elsewhere = sum(stem(w) in stems for w in lost) / max(1, len(lost))  # related words occur by chance
         if elsewhere < _ELSEWHERE:
             return ACCEPT
         return Verdict(
@@ -153,7 +157,7 @@ class NotSupportedGate(PairGate):
 
 
 def _is_polar(pair: QAPair, ctx: StageContext) -> bool:
-    """Whether the answer is a yes or a no, or is taken for one because nobody said how the language says them."""
+    """Whether the answer is a yes or a no, or counts as one because the language's words for them are unknown."""
     kind, wording = type_of(pair, ctx), ctx.taxonomies.wording.of(pair.language)
     if kind is None or not kind.polar:
         return False

@@ -1,8 +1,7 @@
 """Words questions about one English sentence by rule, if its grammar is simple, and checks questions that a model wrote.
 
 A statement with an auxiliary becomes a yes-or-no question by putting that first (Heilman and Smith, NAACL 2010, section
-3): this is exact if subject, auxiliary and the rest follow each other without another clause. All other sentences are
-left to the model.
+3): this is exact if subject, auxiliary and the rest follow each other without another clause. The model words all other questions.
 """
 
 from __future__ import annotations

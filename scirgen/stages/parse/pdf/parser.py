@@ -83,7 +83,7 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
         if is_unreadable(document, (_text(page) for page in pages)):
             if not (options.ocr and shutil.which("tesseract")):
                 raise _unreadable(options)
-            pages = [_page(document[number], options, anew=True) for number in range(document.page_count)]
+            pages = [_page(document[number], options, by_ocr=True) for number in range(document.page_count)]
         if is_right_to_left(" ".join(_text(page) for page in pages)):
             raise PaperError(
                 "the PDF's text is in a right-to-left script, which PDFs do not give in the order of reading",
@@ -124,14 +124,14 @@ def _check(document: Any, options: ParserOptions) -> None:
         )
 
 
-def _page(page: Any, options: ParserOptions, anew: bool = False, signs: Signs | None = None) -> RawPage:
-    """A page's text; by OCR if it has none, or if it must be read ``anew``. ``signs`` replace what fonts give for them."""
+def _page(page: Any, options: ParserOptions, by_ocr: bool = False, signs: Signs | None = None) -> RawPage:
+    """A page's text; by OCR if it has none, or if ``by_ocr`` is set. ``signs`` replace what fonts give for them."""
     text = page.get_text("dict", flags=_FLAGS, sort=False)
     if signs:
         for span in (s for b in text["blocks"] for line in b.get("lines", ()) for s in line["spans"]):
             if span["font"] in signs:
                 span["text"] = span["text"].translate(signs[span["font"]])
-    if options.ocr and (anew or not text["blocks"]) and shutil.which("tesseract"):
+    if options.ocr and (by_ocr or not text["blocks"]) and shutil.which("tesseract"):
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
     tables = found_tables(page, text["blocks"]) if options.tables == "cite" else ()
