@@ -32,7 +32,8 @@ def reply_schema(model: type[BaseModel]) -> Schema:
     accept.
 
     Strict means that every object is closed and lists all its properties as required, and there are no defaults;
-    optional fields stay optional by allowing null.
+    optional fields stay optional by allowing null. The model's docstrings are descriptions in the schema, so editing
+    one changes requests and the keys of stored replies.
     """
     schema = _schemas.get(model)
     if schema is None:
