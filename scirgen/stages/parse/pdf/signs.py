@@ -16,6 +16,7 @@ _MOST_GLYPHS: Final = 400
 _LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
 _LEAST_SHARE: Final = 0.2
 _LETTERS: Final = 8
+_BROKEN: Final = (RuntimeError, ValueError, IndexError, TypeError, pymupdf.mupdf.FzErrorBase)
 _RIGHT: Final = {
     "−": "-‐‑‒–—―−_¯˗\u00ad─⁻₋", "=": "=═⁼", "+": "+⁺₊", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽", "≥": "≥⩾",
     "(": "(", ")": ")", "°": "°º˚", "≈": "≈≅≃", "∼": "~∼˜",
@@ -34,8 +35,12 @@ def misread_signs(document: Any) -> Signs:
     """The signs, and the letter μ, that the document's fonts give as other characters."""
     found: Signs = {}
     seen: set[int] = set()
-    for page in document:
-        for xref, extension, kind, name, *_ in page.get_fonts(full=False):
+    for number in range(document.page_count):
+        try:
+            fonts = document.get_page_fonts(number, full=False)
+        except _BROKEN:
+            continue
+        for xref, extension, kind, name, *_ in fonts:
             if xref in seen or kind not in ("Type1", "MMType1") or extension == "n/a":
                 continue
             seen.add(xref)
@@ -46,10 +51,10 @@ def misread_signs(document: Any) -> Signs:
 
 
 def _of_font(document: Any, xref: int) -> dict[int, str]:
-    buffer = document.extract_font(xref)[3]
-    if not 0 < len(buffer) <= _LARGEST_FONT:
-        return {}
     try:
+        buffer = document.extract_font(xref)[3]
+        if not 0 < len(buffer) <= _LARGEST_FONT:
+            return {}
         mupdf = pymupdf.mupdf
         font = mupdf.fz_new_font_from_buffer(None, mupdf.fz_new_buffer_from_copied_data(buffer), 0, 0)
         names = list(takewhile(bool, (mupdf.fz_get_glyph_name2(font, glyph) for glyph in range(1, _MOST_GLYPHS))))
@@ -63,7 +68,7 @@ def _of_font(document: Any, xref: int) -> dict[int, str]:
             if (name in codes if known[name] in "\0\ufffd" else not text or name == "m")
         }
         return _misread(font, asked, known, codes) if asked else {}
-    except (RuntimeError, pymupdf.mupdf.FzErrorBase):
+    except _BROKEN:
         return {}  # the font is broken; its text stays as the PDF gives it
 
 
