@@ -77,10 +77,12 @@ def main() -> None:
 
 
 @asynccontextmanager
-async def opened(model: str, cache: Path | str, *, writer: bool = True, **settings: object) -> Any:
-    """A context for the filter with this scorer and these settings; with a writer, rivals that are given can be scored."""
+async def opened(
+    model: str, cache: Path | str, *, writer: bool = True, options: Mapping[str, str] | None = None, **settings: object
+) -> Any:
+    """A context for the filter with this scorer, its options and these settings; with a writer, rivals that are given can be scored."""
     chosen = FilterConfig.model_validate(settings)
-    config = Config(models=ModelsConfig(generator=model), filter=chosen)
+    config = Config(models=ModelsConfig(generator=model, options=dict(options or {})), filter=chosen)
     resources, registry = Resources(), load_registry()
     session = CachedScoreSession(await open_scoring(model, config, registry), cache=ReplyCache.open(cache))
     given: Any = SimpleNamespace(identity=ModelIdentity("given", "rivals", ""), pack="standard")
