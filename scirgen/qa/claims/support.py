@@ -204,7 +204,10 @@ def unstated(answer: str, text: str, wording: LanguageWording, *, counts: bool =
 
     ``counts``: off for a text so long that it counts another thing of the same name somewhere.
     """
-    claimed, support = quantities(answer), stated(text, wording.number_words)
+    claimed = quantities(answer)
+    if not claimed and not any(_count(w, wording.number_words) for w in words(answer)):
+        return []  # most answers; a text's numbers are costly to read
+    support = stated(text, wording.number_words)
     lacking = missing(claimed, support)
     known = {q.value for q in claimed if q not in lacking} | support.values
     return [q for q in lacking if not q.count] + (_miscounted(answer, text, known, wording) if counts else [])
@@ -248,9 +251,10 @@ def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[
     both signs, or without one, are left out.
     """
     turns = dict.fromkeys(wording.rising, 1) | dict.fromkeys(wording.falling, -1)
-    written = [q for q in quantities(text) if q.signed]
+    claimed = quantities(answer)
+    written = [q for q in quantities(text) if q.signed] if claimed else []
     found = []
-    for q in quantities(answer):
+    for q in claimed:
         signs = {
             1 if known.value > 0 else -1
             for known in written
