@@ -26,10 +26,14 @@ from scirgen.core.config._stages import (
 class ModelsConfig(Section):
     """Which models play which role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``, ``bundled:...``)."""
 
-    generator: str = "bundled:smollm2-135m"
+    generator: str = Field(
+        default="bundled:smollm2-135m", description="URI of the model that reads papers and writes pairs"
+    )
     scorer: str = Field(default="", description="empty: the generator, if it gives log-probabilities")
     judge: str = Field(default="", description="chat model for llm_judge; empty: the generator judges its own answers")
-    pack: Literal["auto", "standard", "small"] = "auto"
+    pack: Literal["auto", "standard", "small"] = Field(
+        default="auto", description="prompts for strong or for small models; auto: by the model's size"
+    )
     options: dict[str, object] = Field(
         default={}, description="passed to the backends (dtype, device, api_key_env, ...)"
     )
@@ -49,21 +53,21 @@ class LimitsConfig(Section):
     result."""
 
     concurrency: int = Field(default=16, ge=1, description="largest number of model calls in flight")
-    datasets_in_flight: int = Field(default=32, ge=1)
+    datasets_in_flight: int = Field(default=32, ge=1, description="largest number of datasets in work at once")
     timeout_s: float = Field(default=120.0, gt=0, description="time limit for a whole call to a model server")
     max_wait_s: float = Field(default=600.0, ge=0, description="upper limit for a model server's Retry-After")
     max_reply_mb: float = Field(
         default=8.0, gt=0, description="largest answer of a model server, before and after decompression"
     )
-    retries: int = Field(default=5, ge=0)
+    retries: int = Field(default=5, ge=0, description="number of retries of a model call after a temporary error")
     repair_attempts: int = Field(
         default=2, ge=0, description="number of times that a malformed reply is sent back for correction"
     )
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    max_minutes: float | None = None
+    requests_per_minute: int | None = Field(default=None, description="rate of model calls; None: no limit")
+    tokens_per_minute: int | None = Field(default=None, description="rate of tokens; None: no limit")
+    max_tokens: int | None = Field(default=None, description="the run stops before it has used more tokens")
+    max_cost: float | None = Field(default=None, description="the run stops before it costs more, by ``models.prices``")
+    max_minutes: float | None = Field(default=None, description="the run starts no more work after this time")
 
 
 class RayConfig(Section):
@@ -80,14 +84,14 @@ class RayConfig(Section):
 class Config(Section):
     """Everything that decides what a run makes and how."""
 
-    domain: str = "geo"
+    domain: str = Field(default="geo", description="name of the domain plugin")
     input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample")
     papers: str | None = Field(default=None, description="folder of papers, if it is not inside the input")
     overrides: str | None = Field(
         default=None,
         description="folder with your own prompts/ and taxonomies/; a file overrides the built-in one with the same id",
     )
-    seed: int = 0
+    seed: int = Field(default=0, description="random seed of samples, splits and model calls")
     shared: bool = Field(
         default=False,
         description="let other users of this machine read a new run's folder; its run.db and log.jsonl are private otherwise",
@@ -95,7 +99,7 @@ class Config(Section):
     language: str = Field(default="en", description="language code of questions and answers: en, zh, pt-BR...")
     models: ModelsConfig = ModelsConfig()
     limits: LimitsConfig = LimitsConfig()
-    engine: str = "local"
+    engine: str = Field(default="local", description="where a run computes: local or ray")
     ray: RayConfig = RayConfig()
     collect: CollectConfig = CollectConfig()
     parse: ParseConfig = ParseConfig()

@@ -42,9 +42,9 @@ class HttpConfig(Section):
     timeout_s: float = Field(default=30.0, gt=0, description="time limit for waiting without receiving a byte")
     max_wait_s: float = Field(default=120.0, ge=0, description="upper limit for Retry-After")
     cache_days: float = Field(default=30.0, ge=0, description="replies are requested again after this time; 0: always")
-    max_file_mb: float = Field(default=100.0, gt=0)
+    max_file_mb: float = Field(default=100.0, gt=0, description="largest download")
     max_file_s: float = Field(default=300.0, gt=0, description="time limit for a whole download")
-    max_redirects: int = Field(default=5, ge=0)
+    max_redirects: int = Field(default=5, ge=0, description="largest number of redirects of a request")
     allow_private_addresses: bool = Field(
         default=False, description="also allow this machine and its network (for your own mirror)"
     )
@@ -60,8 +60,8 @@ class SourceDefaults(Section):
 class CollectConfig(Section):
     """Stage 1. ``source`` is a registered source; ``options`` are passed to it."""
 
-    source: str = "local"
-    options: dict[str, object] = {}
+    source: str = Field(default="local", description="name of the catalogue adapter")
+    options: dict[str, object] = Field(default={}, description="the adapter's own settings")
     records: str = Field(
         default="",
         description="dotted keys of the list of records in JSON files (data.items); empty: detected automatically",
@@ -76,7 +76,7 @@ class CollectConfig(Section):
         description="read the catalogue again even if it looks unchanged, without cached replies of services",
         json_schema_extra={"fingerprint": False},
     )
-    papers_per_dataset: int = Field(default=20, ge=0)
+    papers_per_dataset: int = Field(default=20, ge=0, description="largest number of papers of a dataset")
     papers_from: tuple[str, ...] = Field(
         default=(),
         description="paper services to ask in addition to the source, in this order (openalex, unpaywall, ...)",
@@ -106,7 +106,9 @@ class ParseConfig(Section):
         default=2048, ge=64, description="memory that one file may use in addition to the parser itself"
     )
     # Not fingerprinted: the number of files parsed in parallel does not change a document.
-    workers: int = Field(default=2, ge=1, json_schema_extra={"fingerprint": False})
+    workers: int = Field(
+        default=2, ge=1, description="number of parser processes", json_schema_extra={"fingerprint": False}
+    )
     no_extract: Literal["refuse", "parse"] = Field(
         default="refuse", description="what to do with PDFs whose owner forbids text extraction"
     )
@@ -132,7 +134,7 @@ class ParseConfig(Section):
 class SectionConfig(Section):
     """Stage 3."""
 
-    use_model: bool = True
+    use_model: bool = Field(default=True, description="ask the generator about headings that the rules leave open")
     max_calls: int = Field(
         default=60,
         ge=0,
@@ -143,7 +145,7 @@ class SectionConfig(Section):
 class MatchConfig(Section):
     """Stage 4. ``strategy`` is a registered match strategy."""
 
-    strategy: str = "auto"
+    strategy: str = Field(default="auto", description="name of the rule that links papers to datasets")
     evidence_sentences: int = Field(default=12, ge=1, description="largest number of sentences shown to the model")
     when_unsure: Literal["keep", "drop"] = Field(
         default="drop", description="verdict on a paper if the model calls its use of the dataset unclear"
@@ -220,7 +222,7 @@ class QueryConfig(Section):
 class GenerateConfig(Section):
     """Stage 7."""
 
-    strategy: str = "auto"
+    strategy: str = Field(default="auto", description="name of the generation strategy; auto: by the model")
     types: tuple[str, ...] = Field(
         default=(),
         description="question types; empty: the types that suit the model's prompt pack (standard: all; small: those that the "
@@ -361,8 +363,10 @@ class ReleaseConfig(Section):
         pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
         description="name of the release on its card and in its metadata; empty: DOMAIN-qa",
     )
-    ratios: tuple[float, float, float] = (0.80, 0.15, 0.05)
-    formats: tuple[str, ...] = ("jsonl",)
+    ratios: tuple[float, float, float] = Field(
+        default=(0.80, 0.15, 0.05), description="shares of rows of train, dev and test"
+    )
+    formats: tuple[str, ...] = Field(default=("jsonl",), description="names of the release formats to write")
     passages: Literal["source", "document"] = Field(
         default="source",
         description="what is cut into passages: each source separately, or one text per dataset, as in ScIRGen",
