@@ -115,7 +115,7 @@ def test_a_fault_in_the_worked_examples_is_an_error(tmp_path, old, new, message)
 
 def test_list_show_and_render(tmp_path):
     assert "generate/joint" in scirgen("prompts", "list").output
-    assert "version: 2" in scirgen("prompts", "show", "tag/bloom").output
+    assert "The Bloom level of each" in scirgen("prompts", "show", "tag/bloom").output
     rendered = scirgen("prompts", "render", "generate/question", "--type", "definition",
         "--var", "fact=Snow is cold.", "--var", "options=", "--var", "answer=",
     )  # fmt: skip
