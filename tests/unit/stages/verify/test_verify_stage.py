@@ -126,6 +126,7 @@ async def test_small_pack_when_more_than_wanted_then_surplus() -> None:
         "In total, 26 stations were used (nine of them grazed) [3,4].",
         "Streamflow rose in all of the four valleys of the range.12,13",
         "河流径流量在过去十年中显著减少。",
+        "During its first winter the gauge of Arvel froze twice.",
     ],
 )
 def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None:
@@ -142,6 +143,7 @@ def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None
         "Fig. 3 shows the streamflow of the four stations in summer.",
         "The mean values of all stations are given in Table 2.",
         "It was also found in the second of the two valleys.",
+        "Studying their flow is vital for the villages downstream.",
     ],
 )
 def test_incomplete_or_pointing_sentence_is_rejected_with_why(text: str) -> None:
