@@ -15,7 +15,7 @@ from scirgen.stages.parse.pdf.paragraphs import Group, split
 from scirgen.stages.parse.pdf.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
 
 _RUN_IN = re.compile(
-    r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|r[ée]sum[ée]|sommaire|zusammenfassung|kurzfassung|riassunto"
+    r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|r[ée]sum[ée]|sommaire|zusammenfassung|kurzfassung|abstrakt|souhrn|riassunto"
     r"|sommario|摘\s*要)(?:\b|(?<=要))\s*(?P<mark>[.:：—–|-]+)?\s*",
     re.I,
 )
@@ -265,10 +265,11 @@ def _before(
     groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
 ) -> list[Group] | None:
     """The last prose between title and introduction, where nothing but its place shows that it is the abstract."""
-    if title is None or intro is None:
+    if intro is None:
         return None
+    after = -1 if title is None else title
     prose = [
-        i for i in head if title < i < intro and groups[i].kind is BlockKind.PARAGRAPH and _is_prose(groups[i].text)
+        i for i in head if after < i < intro and groups[i].kind is BlockKind.PARAGRAPH and _is_prose(groups[i].text)
     ]
     if not prose or intro - prose[-1] > 6:
         return None

@@ -21,7 +21,7 @@ from scirgen.stages.parse.pdf.signs import Signs, misread_signs
 from scirgen.stages.parse.pdf.tables import found_tables
 from scirgen.stages.parse.pdf.unreadable import is_right_to_left, is_unreadable
 
-LAYOUT_VERSION = 9
+LAYOUT_VERSION = 10
 _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
 _LEAST_CHARS = 10  # of a page with a text layer

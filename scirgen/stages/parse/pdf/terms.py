@@ -29,7 +29,7 @@ DEPTH: Final = re.compile(r"^\s*(\d{1,2}(?:\.\d{1,2}){0,4})\.?(?:\s+|(?=[^\W\d_]
 
 ABSTRACT: Final = frozenset([
     "abstract", "summary", "resumo", "resumen", "resume", "sommaire", "zusammenfassung", "kurzfassung", "riassunto",
-    "sommario", "摘要", "内容提要", "executive summary", "abstract and figures", "synopsis",
+    "abstrakt", "souhrn", "sommario", "摘要", "内容提要", "executive summary", "abstract and figures", "synopsis",
 ])  # fmt: skip
 OTHER_ABSTRACTS: Final = frozenset([
     "plain language summary", "key points", "highlights", "graphical abstract", "significance",

@@ -114,6 +114,25 @@ def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> N
     assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9
 
 
+def test_outline_entries_below_abstract_are_not_the_sections_of_that_name(tmp_path: Path) -> None:
+    plain, told = tmp_path / "p.pdf", tmp_path / "outlined.pdf"
+    bodies = "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in NAMES)
+    set_html(plain, f"<h1>Snow of the upper valley</h1><h2>Abstract</h2><p>{PROSE * 4}</p>{bodies}")
+    below = [[2, name, 1] for name in NAMES[:2]]
+    with pymupdf.open(plain) as pdf:
+        pdf.set_toc([[1, "Abstract", 1], *below, *([1, name, 1] for name in NAMES)])
+        pdf.save(told)
+    from scirgen.stages.parse.pdf.parser import PyMuPDFParser
+
+    document = assemble(Paper(id="p"), PyMuPDFParser().parse(told, ParserOptions()))
+    assert [one for one in headings(document) if one[1] in NAMES] == [(1, name) for name in NAMES]
+
+
+def test_abstract_without_label_or_title_is_the_prose_before_introduction(tmp_path: Path) -> None:
+    document = set_html(tmp_path / "p.pdf", f"<p>Ann Author</p><p style='font-size:9pt'>{PROSE * 5}</p>{sections()}")
+    assert document.abstract.count(PROSE.strip()) == 5
+
+
 def test_lines_of_a_type_used_for_nothing_else_are_headings(tmp_path: Path) -> None:
     medium = "".join(f"<p style='font-family:sans-serif'>{lead[:-1]}</p><p>{PROSE * 3}</p>" for lead in LEADS)
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', medium)}"))

@@ -14,7 +14,7 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.headings.numbering import Number, in_sequence, number_of
 from scirgen.stages.parse.pdf.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group
-from scirgen.stages.parse.pdf.terms import kind_of_heading, plain
+from scirgen.stages.parse.pdf.terms import ABSTRACT, kind_of_heading, plain
 
 _MAX_CHARS, _MAX_LINES, _MAX_WORDS = 260, 5, 36
 _MAX_LEAD, _MIN_REST = 140, 2
@@ -152,8 +152,12 @@ def _set_off(style: Style, body: Style, least: float) -> bool:
 def _match_outline(found: Sequence[Candidate], outline: Outline) -> None:
     used: set[int] = set()
     names = [plain(c.text) for c in found]
+    abstract = 0
     for level, text, page in outline.entries:
         name = plain(text)
+        if abstract and level > abstract:
+            continue  # "Methods" below "Abstract" is a label in the abstract, not the section of this name
+        abstract = level if name in ABSTRACT else 0
         if len(name) < 2:
             continue
         best, score = -1, 0.0
