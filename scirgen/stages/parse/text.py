@@ -11,8 +11,8 @@ from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.markup.latex import parse_latex
 from scirgen.stages.parse.markup.webpage import mark_references, parse_html
-from scirgen.stages.parse.pdf.terms import DEPTH, kind_of_heading
 from scirgen.stages.parse.sniff import sniff
+from scirgen.stages.parse.terms import DEPTH, kind_of_heading
 from scirgen.stages.parse.xml.jats import parse_jats
 from scirgen.stages.parse.xml.tei import parse_tei
 from scirgen.stages.parse.xml.xmlread import read_xml

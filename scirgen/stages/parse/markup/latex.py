@@ -16,7 +16,7 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.pdf.terms import kind_of_heading
+from scirgen.stages.parse.terms import kind_of_heading
 
 _SECTIONS: Final = {"part": 0, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}
 _NAMED: Final = {

@@ -12,7 +12,7 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.pdf.terms import kind_of_heading
+from scirgen.stages.parse.terms import kind_of_heading
 
 _DROPPED: Final = (
     "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "button", "iframe", "svg", "select", "dialog",

@@ -1,1 +1,1 @@
-"""Layout analysis of PDF pages: from placed spans to blocks. Pure functions; see `pymupdf_parser` for opening files."""
+"""Layout analysis of PDFs: from placed spans to blocks. `parser` opens files; `analyse` has all steps in order."""

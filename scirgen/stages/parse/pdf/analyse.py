@@ -14,13 +14,13 @@ from scirgen.stages.parse.base import ParsedPaper
 from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references
 from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
 from scirgen.stages.parse.pdf.front import Front, read_front, strip_label, strip_title_label
-from scirgen.stages.parse.pdf.furniture import without_furniture
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.mark import mark_headings
 from scirgen.stages.parse.pdf.headings.trees import Classifier
-from scirgen.stages.parse.pdf.linenumbers import without_line_numbers
-from scirgen.stages.parse.pdf.lines import Line, Style, page_lines
-from scirgen.stages.parse.pdf.order import common_gutter, reading_order
+from scirgen.stages.parse.pdf.page.furniture import without_furniture
+from scirgen.stages.parse.pdf.page.linenumbers import without_line_numbers
+from scirgen.stages.parse.pdf.page.lines import Line, Style, page_lines
+from scirgen.stages.parse.pdf.page.order import common_gutter, reading_order
 from scirgen.stages.parse.pdf.paragraphs import Group, groups
 from scirgen.stages.parse.pdf.tables import FoundTable, with_tables
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.pdf.lines import Line, Style
+from scirgen.stages.parse.pdf.page.lines import Line, Style
+from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left
 from scirgen.stages.parse.pdf.paragraphs import Group
-from scirgen.stages.parse.pdf.terms import CAPTION, kind_of_heading
-from scirgen.stages.parse.pdf.unreadable import is_right_to_left
+from scirgen.stages.parse.terms import CAPTION, kind_of_heading
 
 _EQUATION_NUMBER = re.compile(r"\(\s*[A-Z]?\.?\d{1,3}[a-z]?\s*\)$")
 _NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]{2,}$")

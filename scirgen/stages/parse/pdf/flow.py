@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from scirgen.core.records import BlockKind, PlacedLine
 from scirgen.stages.parse.base import ParsedBlock
-from scirgen.stages.parse.pdf.lines import Line
+from scirgen.stages.parse.pdf.page.lines import Line
 from scirgen.stages.parse.pdf.paragraphs import Group
 
 _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})

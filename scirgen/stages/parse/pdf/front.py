@@ -10,9 +10,9 @@ from rapidfuzz import fuzz
 
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.classify import is_publishers
-from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.page.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group, split
-from scirgen.stages.parse.pdf.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
+from scirgen.stages.parse.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
 
 _RUN_IN = re.compile(
     r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|r[ée]sum[ée]|sommaire|zusammenfassung|kurzfassung|abstrakt|souhrn|riassunto"

@@ -10,9 +10,9 @@ from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.pdf.lines import Line, Style, join, printed, same_row
-from scirgen.stages.parse.pdf.order import Region
-from scirgen.stages.parse.pdf.terms import kind_of_heading
+from scirgen.stages.parse.pdf.page.lines import Line, Style, join, printed, same_row
+from scirgen.stages.parse.pdf.page.order import Region
+from scirgen.stages.parse.terms import kind_of_heading
 
 _END = re.compile(r"[.!?:;。？！：；][\"'”’)\]]*$")
 _BULLET = re.compile(r"^(?:[•·▪◦‣●○■□–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|\d{1,2}\.)$")

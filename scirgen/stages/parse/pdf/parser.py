@@ -17,9 +17,9 @@ from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
-from scirgen.stages.parse.pdf.signs import Signs, misread_signs
+from scirgen.stages.parse.pdf.page.signs import Signs, misread_signs
+from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left, is_unreadable
 from scirgen.stages.parse.pdf.tables import found_tables
-from scirgen.stages.parse.pdf.unreadable import is_right_to_left, is_unreadable
 
 LAYOUT_VERSION = 10
 _MAX_PAGES = 2000

@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any, Final
 
 from scirgen.core.records import BlockKind, Box
-from scirgen.stages.parse.pdf.accents import composed
-from scirgen.stages.parse.pdf.lines import LIGATURES, Line, Run
+from scirgen.stages.parse.pdf.page.accents import composed
+from scirgen.stages.parse.pdf.page.lines import LIGATURES, Line, Run
 from scirgen.stages.parse.pdf.paragraphs import Group
 
 _CAPTION: Final = re.compile(

@@ -1,6 +1,6 @@
 import pytest
 
-from scirgen.stages.parse.pdf.accents import composed
+from scirgen.stages.parse.pdf.page.accents import composed
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from typing import Any
 
-from scirgen.stages.parse.pdf.linenumbers import without_line_numbers
+from scirgen.stages.parse.pdf.page.linenumbers import without_line_numbers
 
 
 def _line(text: str, x0: float, y: float, x1: float | None = None) -> dict[str, Any]:

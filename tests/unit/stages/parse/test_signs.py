@@ -50,13 +50,13 @@ GREATER: Corners = ((0.08, 0.61), (0.08, 0.56), (0.69, 0.32), (0.08, 0.08), (0.0
     ],
 )  # fmt: skip
 def test_a_glyphs_outlines_show_its_sign(outlines: list[tuple[Corners, bool]], sign: str) -> None:
-    from scirgen.stages.parse.pdf.signs import sign_of
+    from scirgen.stages.parse.pdf.page.signs import sign_of
 
     assert sign_of(outlines) == sign
 
 
 def test_ordinary_fonts_have_no_misread_signs() -> None:
-    from scirgen.stages.parse.pdf.signs import misread_signs
+    from scirgen.stages.parse.pdf.page.signs import misread_signs
 
     document = pymupdf.open()
     document.new_page().insert_text((72, 72), "1 + 2 = 3, H < I")
@@ -72,7 +72,7 @@ def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> dict
 
 
 def line_text(*spans: dict[str, Any]) -> str:
-    from scirgen.stages.parse.pdf.lines import page_lines
+    from scirgen.stages.parse.pdf.page.lines import page_lines
 
     x = 0.0
     for part in spans:

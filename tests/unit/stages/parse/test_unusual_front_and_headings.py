@@ -165,7 +165,7 @@ def test_the_outermost_headings_have_level_one_whatever_their_numbers() -> None:
     from scirgen.stages.parse.pdf.headings.candidates import Candidate
     from scirgen.stages.parse.pdf.headings.levels import set_levels
     from scirgen.stages.parse.pdf.headings.numbering import Number
-    from scirgen.stages.parse.pdf.lines import Line, Style
+    from scirgen.stages.parse.pdf.page.lines import Line, Style
     from scirgen.stages.parse.pdf.paragraphs import Group
 
     made = []

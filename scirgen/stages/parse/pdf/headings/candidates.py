@@ -12,9 +12,9 @@ from rapidfuzz import fuzz
 
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.headings.numbering import Number, in_sequence, number_of
-from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.page.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group
-from scirgen.stages.parse.pdf.terms import ABSTRACT, kind_of_heading, plain
+from scirgen.stages.parse.terms import ABSTRACT, kind_of_heading, plain
 
 _MAX_CHARS, _MAX_LINES, _MAX_WORDS = 260, 5, 36
 _MAX_LEAD, _MIN_REST = 140, 2

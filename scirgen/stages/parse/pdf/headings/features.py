@@ -15,9 +15,9 @@ from itertools import pairwise
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.headings.candidates import Candidate, StyleKey
 from scirgen.stages.parse.pdf.headings.numbering import SCHEMES, without_number
-from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.page.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group
-from scirgen.stages.parse.pdf.terms import plain
+from scirgen.stages.parse.terms import plain
 
 _SENTENCE = re.compile(r"[.!?:;。！？：；][\"'”’)\]]*$")
 _KINDS = (

@@ -10,7 +10,7 @@ from scirgen.stages.parse.pdf.headings.features import context_rows, rows
 from scirgen.stages.parse.pdf.headings.levels import set_levels
 from scirgen.stages.parse.pdf.headings.series import accept_series
 from scirgen.stages.parse.pdf.headings.trees import Classifier
-from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.page.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group, split
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.headings.candidates import Candidate
-from scirgen.stages.parse.pdf.lines import Style
+from scirgen.stages.parse.pdf.page.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group
 
 _SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from scirgen.core.records import Box
-from scirgen.stages.parse.pdf.accents import begins_with_accent, composed, ends_in_accent
+from scirgen.stages.parse.pdf.page.accents import begins_with_accent, composed, ends_in_accent
 
 LIGATURES: Final = str.maketrans({
     "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u2010": "-",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from scirgen.stages.parse.pdf.lines import Line
+from scirgen.stages.parse.pdf.page.lines import Line
 
 _MIN_GUTTER = 7.0
 _MIN_SIDE = 0.12

@@ -1,5 +1,5 @@
-"""Words that papers in English, Portuguese, Spanish and Chinese use for their own parts. They serve to recognise parts,
-never to label sections."""
+"""Names that papers in several languages give their own parts ("abstract", "references"). All parsers recognise parts by
+them; stage section labels sections by rules of its own."""
 
 from __future__ import annotations
 
