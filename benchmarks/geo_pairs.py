@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-"""An element's name follows: "<1 km2 ... (>" is no tag."""
+"""A tag begins with an element's name: "<1 km2 ... (>" does not."""
 
 
 @dataclass(frozen=True)

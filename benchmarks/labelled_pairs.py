@@ -72,7 +72,7 @@ def by_hand(path: Path) -> Iterator[Row]:
 
 
 def _source(one: dict[str, Any]) -> str:
-    """Paper or kind of source; the later pieces of invented findings are no context of the earlier ones."""
+    """Paper or kind of source. Invented findings of part held2 have a context of their own."""
     return str(one["source"]).partition(":")[0] + ("2" if one["part"] == "held2" else "")
 
 

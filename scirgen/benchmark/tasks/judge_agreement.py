@@ -56,7 +56,7 @@ class _Query:
 
 
 def judge_agreement(grades: Iterable[Grade], queries: Iterable[TaskQuery]) -> list[AgreementRow]:
-    """A row for each facet (or form, if there are no facets), then one for all queries. Queries with fewer than two
+    """A row for each facet (for each form, if the queries have no facets), then one for all queries. Queries with fewer than two
     judges do not count."""
     group_of = {q.id: q.facet or q.form for q in queries}
     by_query: dict[str, list[Grade]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """Grades a pool with one or more model judges, and an adjudicator for pairs on which two differ. All grades are kept.
 
 As in CSFCube (NeurIPS 2021) and DORIS-MAE (NeurIPS 2023); but judges are models, and each grade has its judge's name. A
-reply that does not hold exactly one answer is a failure; there is no default grade.
+reply that does not hold exactly one answer is a failure; it never counts as a grade.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.testing.server import FakeServer
 from tests.support.content_factory import small_run
-from tests.support.filtering import MATERIAL, make_ctx, pair, taxonomy_root  # noqa: F401 - fixtures
+from tests.support.filtering import MATERIAL, pair
 from tests.support.release_writing import write
 
 PAIRS = [
@@ -93,7 +93,7 @@ async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labe
         assert result.entailment + result.neutral + result.contradiction == pytest.approx(1)
 
 
-async def test_a_model_that_detects_contradiction_alone_serves_nli_alone(tmp_path, make_ctx):  # noqa: F811
+async def test_a_model_that_detects_contradiction_alone_serves_nli_alone(tmp_path, make_ctx):
     uri = classifier(tmp_path / "nli", ["other", "contradiction"])
     judge = judge_of(uri)
     (found,) = await judge.entail([(evidence_window(pair(), MATERIAL).text, f"{pair().question} {pair().answer}")])
