@@ -119,7 +119,7 @@ class Nothing(Stage):
     """Stages that have nothing to do here."""
 
     def __init__(self, name: str) -> None:
-        self.name = name  # type: ignore[misc]
+        self.name = name
 
     def uses(self, config: Config) -> Uses:
         return Uses()

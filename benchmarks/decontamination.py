@@ -123,11 +123,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures: dict[str, object] = {"handwritten": handwritten(options.model)}
-    _table("Hand-written questions", figures["handwritten"], ("found", "wrong"))  # type: ignore[arg-type]
+    _table("Hand-written questions", figures["handwritten"], ("found", "wrong"))
     if options.release:
         figures["released"] = released(options.release, options.model, options.asked, options.against)
-        _table("Dev against train", figures["released"], ("dropped",))  # type: ignore[arg-type]
-        for row in figures["released"]:  # type: ignore[attr-defined]
+        _table("Dev against train", figures["released"], ("dropped",))
+        for row in figures["released"]:
             for example in row["examples"]:
                 print(f"{row['threshold']}: {example}")
     if options.json:

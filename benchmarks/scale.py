@@ -68,7 +68,7 @@ class StandIn(Stage):
     """Produces at once what the stage of that name would: a pair an item for generate, all pairs for filter and tag."""
 
     def __init__(self, name: str, kb: float = 0) -> None:
-        self.name = name  # type: ignore[misc]
+        self.name = name
         self.kb = kb
 
     def uses(self, config: Config) -> Uses:

@@ -133,7 +133,7 @@ async def run_once(engine_name: str, workers: int, papers: list[Path], copies: i
         )
         engine: Engine = RayEngine(config) if engine_name == "ray" else LocalEngine(config)
         await engine.start(ctx, sessions, replies)
-        stages: dict[str, Stage] = {s.stage: plugins.get("stage", s.stage)() for s in PLAN}  # type: ignore[operator]
+        stages: dict[str, Stage] = {s.stage: plugins.get("stage", s.stage)() for s in PLAN}
         await Runner(store, ctx, stages, engine, PaperSource(papers, copies), clock).run()
         ended = time.perf_counter()
         await engine.aclose()

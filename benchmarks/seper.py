@@ -221,7 +221,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     )  # fmt: skip
     pairs = len(requests) // 2
     encoded = [scoring._encode(r) for r in requests]
-    sequences = [(e.ids, e.first) for e in encoded]  # type: ignore[union-attr]
+    sequences = [(e.ids, e.first) for e in encoded]
     unique = TokenTrie(sequences).unique_tokens
     contrast = (
         await encoded_for(ContrastScorer(), chosen_pairs(loaded, arguments), scoring)

@@ -54,7 +54,7 @@ class OneAtATime(LocalEngine):
             clock = time.perf_counter if stage.name == "parse" else time.process_time
             began = clock()
             result = await stage.process(item, ctx)
-            self.seconds[stage.name] += clock() - began  # type: ignore[assignment]
+            self.seconds[stage.name] += clock() - began
             self.items[stage.name] += 1
             return result
 
@@ -121,7 +121,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measure(arguments, Path(folder)))
-    for row in found["rows"]:  # type: ignore[attr-defined]
+    for row in found["rows"]:
         print(row)
     print({name: value for name, value in found.items() if name != "rows"})
     if arguments.json:

@@ -33,10 +33,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_texts_and_paths_are_the_same(made: tuple[Path, Path]) -> None:
     _, folder = made
     for given in (str(folder), folder):
-        assert list(scirgen.Run(given).rows())  # type: ignore[arg-type]
+        assert list(scirgen.Run(given).rows())
         assert list(scirgen.Release(given).rows())
         assert scirgen.audit(given).rows > 0
-    assert scirgen.Run(str(folder)).release == folder / "release"  # type: ignore[arg-type]
+    assert scirgen.Run(str(folder)).release == folder / "release"
 
 
 def test_row_s_records_are_found_by_its_id(made: tuple[Path, Path]) -> None:

@@ -53,8 +53,8 @@ async def test_bundled_model_writes_text_and_json_chooses_and_scores() -> None:
             ScoreRequest((Message("user", "Say yes."),), "Yes"),
         ]
     )
-    assert likely.mean > unlikely.mean  # type: ignore[union-attr]
-    assert math.isfinite(chat.mean)  # type: ignore[union-attr]
+    assert likely.mean > unlikely.mean
+    assert math.isfinite(chat.mean)
     await sessions.aclose()
 
 

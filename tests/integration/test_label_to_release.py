@@ -39,7 +39,7 @@ async def test_labels_of_two_people_reach_calibration_and_the_release(tmp_path: 
         wrong, argued, better = (i for i in kept if i.record in released) if len(kept) == 3 else [i for i in kept if i.record in released][:3]  # fmt: skip
         correction = {better.id: {"corrected_answer": "Every hour."}}
 
-        def says(*no: object):  # type: ignore[no-untyped-def]
+        def says(*no: object):
             return lambda n, item: "no" if item in no else "yes"
 
         files = [

@@ -120,10 +120,10 @@ async def test_scores_of_a_server_follow_the_contract_and_rise_with_the_context(
                 ScoreRequest("Answer: sno", "w depth"),
             ]
         )
-        assert with_context.tokens == without.tokens == (" Snow", " depth")  # type: ignore[union-attr]
-        assert with_context.mean > without.mean  # type: ignore[union-attr]
+        assert with_context.tokens == without.tokens == (" Snow", " depth")
+        assert with_context.mean > without.mean
         # A token that overlaps the boundary belongs to the continuation.
-        assert over_boundary.tokens == (" snow", " depth")  # type: ignore[union-attr]
+        assert over_boundary.tokens == (" snow", " depth")
         (chat_prompt,) = await model.score([ScoreRequest((Message("user", "q"),), " a")])
         assert isinstance(chat_prompt, Exception)
         await model.aclose()

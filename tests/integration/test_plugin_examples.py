@@ -116,7 +116,7 @@ def test_example_retriever_and_entailment_model_work(installed: Registry) -> Non
     assert isinstance(retriever, Retriever)
     retriever.index(["a long document", "short"])
     assert retriever.search(["anything"], 1).documents.tolist() == [[1]]
-    made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)  # type: ignore[operator]
+    made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)
     yes, no = asyncio.run(made.entail([("Ice is thin.", "ice is thin"), ("Ice is thin.", "ice is thick")]))
     assert yes.entails and not no.entails
 
@@ -136,14 +136,14 @@ def test_examples_need_public_names_only() -> None:
 class NoExplanation(scirgen.PairGate):
     code = "mine"
 
-    def judge(self, pair, material, ctx):  # type: ignore[no-untyped-def]
+    def judge(self, pair, material, ctx):
         return scirgen.ACCEPT
 
 
 class NotAsync:
     code, explanation = "mine", "x"
 
-    def check(self, pairs, material, ctx):  # type: ignore[no-untyped-def]
+    def check(self, pairs, material, ctx):
         return []
 
 
@@ -151,18 +151,18 @@ class TooFew:
     name = "mine"
     needs = ()
 
-    async def judge(self, pair):  # type: ignore[no-untyped-def]
+    async def judge(self, pair):
         return None
 
 
 class WithName:
-    def __init__(self, setup) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, setup) -> None:
         self.name = "mine"
 
-    def revision(self, cursor): ...  # type: ignore[no-untyped-def]
-    def datasets(self, cursor=None): ...  # type: ignore[no-untyped-def]
-    def papers(self, dataset): ...  # type: ignore[no-untyped-def]
-    def fetch(self, paper): ...  # type: ignore[no-untyped-def]
+    def revision(self, cursor): ...
+    def datasets(self, cursor=None): ...
+    def papers(self, dataset): ...
+    def fetch(self, paper): ...
 
 
 @pytest.mark.parametrize(

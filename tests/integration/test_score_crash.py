@@ -42,7 +42,7 @@ def run(path: str, dies: int | None = None) -> tuple[Model, list[float]]:
         return [r.mean for r in replies if isinstance(r, ScoreReply)]
 
     model = Model(dies)
-    session = CachedScoreSession(model, cache=ReplyCache.open(path))  # type: ignore[arg-type]
+    session = CachedScoreSession(model, cache=ReplyCache.open(path))
     return model, asyncio.run(measured())
 
 

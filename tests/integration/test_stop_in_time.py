@@ -161,7 +161,7 @@ async def _reached(wanted: Phase, process: asyncio.subprocess.Process) -> None:
         while wanted.printed.encode() not in await process.stdout.readline():
             assert not process.stdout.at_eof()
         return
-    while not wanted.begun():  # type: ignore[operator]
+    while not wanted.begun():
         if process.returncode is not None:
             raise AssertionError(await process.communicate())
         await asyncio.sleep(0.05)

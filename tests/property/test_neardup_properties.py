@@ -148,7 +148,7 @@ def test_near_duplicates_with_embeddings_adds_paraphrases_that_words_miss() -> N
     }
 
     def embed(texts: object) -> np.ndarray:
-        return np.array([vectors[t] for t in texts], dtype=float)  # type: ignore[attr-defined]
+        return np.array([vectors[t] for t in texts], dtype=float)
 
     assert near_duplicates(asked) == []
     (group,) = near_duplicates(asked, embed=embed)
@@ -187,7 +187,7 @@ def test_answers_that_share_no_words_agree_when_embeddings_say_so(cosine: float,
 
     def embed(texts: object) -> np.ndarray:
         side = (1 - cosine**2) ** 0.5
-        return np.array([[1.0, 0.0] if t != LONG[1] else [cosine, side] for t in texts])  # type: ignore[attr-defined]
+        return np.array([[1.0, 0.0] if t != LONG[1] else [cosine, side] for t in texts])
 
     assert {d.code for d in resolve(asked, WORDING).drops} == {"conflicting_gold"}
     assert {d.code for d in resolve(asked, WORDING, embed=embed).drops} == codes
@@ -199,7 +199,7 @@ def test_resolve_with_embeddings_never_merges_contradicting_answers(asked: list[
     known = {a.id: a for a in asked}
 
     def embed(texts: object) -> np.ndarray:
-        return np.ones((len(texts), 2))  # type: ignore[arg-type]  # a model that finds everything alike
+        return np.ones((len(texts), 2))  # a model that finds everything alike
 
     found = resolve(asked, WORDING, embed=embed, embed_threshold=2.0, answer_threshold=threshold)
     for drop in found.drops:

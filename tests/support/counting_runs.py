@@ -57,8 +57,8 @@ class Counting(Stage):
     """Counts its work. Parse has an item per paper, the others per dataset; stages from generate on pass a pair on."""
 
     def __init__(self, name: str, world: World) -> None:
-        self.name = name  # type: ignore[misc]
-        self.version = world.versions.get(name, 1)  # type: ignore[misc]
+        self.name = name
+        self.version = world.versions.get(name, 1)
         self.world = world
 
     def uses(self, config: Config) -> Uses:

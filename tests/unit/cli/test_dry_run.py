@@ -50,7 +50,7 @@ def test_adapter_that_fails_on_a_record_names_its_line_and_the_record(tmp_path: 
     class Mine(FolderSource):
         name = "mine"
 
-        def dataset(self, record, where):  # type: ignore[no-untyped-def]
+        def dataset(self, record, where):
             return super().dataset({"title": record["titel"]}, where)
 
     (tmp_path / "r.json").write_text(json.dumps([{"id": "st-7", "title": "Ice"}]))

@@ -36,7 +36,7 @@ def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(
     with ScreenObserver(live=False) as observer:
         observer.planned("generate", 36)
         for _ in range(18):
-            observer.finished(Result(), reused=False, seconds=30.0)  # type: ignore[arg-type]
+            observer.finished(Result(), reused=False, seconds=30.0)
         said = said_twice("generate 18/36", capsys)
     assert "left for what is known so far; working, the last item finished" in said
 
@@ -55,7 +55,7 @@ def test_time_left_counts_items_side_by_side(monkeypatch: pytest.MonkeyPatch) ->
     observer._started -= 90
     observer.planned("generate", 36)
     for _ in range(18):
-        observer.finished(Result(), reused=False, seconds=30.0)  # type: ignore[arg-type]
+        observer.finished(Result(), reused=False, seconds=30.0)
     assert observer._left() == "90 s" or observer._left().endswith("min")  # 18 x 30 s, six at a time
     assert observer._left() in ("90 s", "2 min")
 

@@ -26,12 +26,12 @@ def sample(of: int, ids: int = 4) -> Sample:
 def call(key: str, *, prompt: int = 100, reply: int = 20, kind: str = "chat") -> Call:
     request = ChatRequest((Message("user", "q"),), None, Sampling(max_tokens=50))
     shape = chat_shape(None, 50) if kind == "chat" else "score"
-    return Call("generate", key, kind, shape, prompt * 4, prompt, reply, 50, request)  # type: ignore[arg-type]
+    return Call("generate", key, kind, shape, prompt * 4, prompt, reply, 50, request)
 
 
 def rehearsal(calls: list[Call], lean: str = "usual", datasets: int = 4) -> Rehearsal:
     owners = {"generate": {f"d{n}|t": {f"d{n}"} for n in range(datasets)}}
-    return Rehearsal(lean, owners, calls, {"generate": len(calls)}, len(calls), {}, {"generate": 1.0}, 2.0)  # type: ignore[arg-type]
+    return Rehearsal(lean, owners, calls, {"generate": len(calls)}, len(calls), {}, {"generate": 1.0}, 2.0)
 
 
 def test_items_of_one_dataset_grow_with_the_datasets() -> None:

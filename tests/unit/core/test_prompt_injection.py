@@ -67,14 +67,14 @@ def obeying(prompt: RenderedPrompt, number: int) -> object:
 async def match(attack: str, rule: object, pack: str = "standard") -> StageResult:
     document, labels = paper(attack)
     link = Link(dataset_id="rain", paper_id=document.paper_id, found_by="folder")
-    ctx, _ = make_context(rule, pack=pack, stage="match", key=link.id, match={"strategy": "model"})  # type: ignore[arg-type]
+    ctx, _ = make_context(rule, pack=pack, stage="match", key=link.id, match={"strategy": "model"})
     return await MatchStage().process(WorkItem(link.id, (DATASET, document, link, *labels)), ctx)
 
 
 async def extract(attack: str, rule: object, pack: str = "standard") -> tuple[Document, StageResult]:
     document, labels = paper(attack)
     item = WorkItem("10.1/p|method", (document, *labels), {"section": "method"})
-    ctx, _ = make_context(rule, pack=pack, stage="extract", key=item.key)  # type: ignore[arg-type]
+    ctx, _ = make_context(rule, pack=pack, stage="extract", key=item.key)
     return document, await ExtractStage().process(item, ctx)
 
 

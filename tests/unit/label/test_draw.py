@@ -48,7 +48,7 @@ GUIDELINE = PromptLibrary(Resources()).get("label/faithful")
 def test_weights_bring_each_part_back_to_the_population(tmp_path: Path) -> None:
     made = draw(Made(SIZES), "made", Request("faithful", 120, 40), GUIDELINE, tmp_path / "L")
     for part, items in (("test", 120), ("dev", 40)):
-        drawn = made.part(part)  # type: ignore[arg-type]
+        drawn = made.part(part)
         assert len(drawn) == items
         totals: Counter[str] = Counter()
         for item in drawn:

@@ -39,7 +39,7 @@ def test_a_wrong_line_is_refused_by_its_number(tmp_path: Path, change: object, m
     labels = drawn(tmp_path / "L", 6, 2)
     file = labels_file(labels, "A", tmp_path / "A.jsonl")
     lines = file.read_text().splitlines()
-    lines[3] = json.dumps(change(json.loads(lines[3])))  # type: ignore[operator]
+    lines[3] = json.dumps(change(json.loads(lines[3])))
     file.write_text("\n\n" + "\n".join(lines) + "\n")
     with pytest.raises(InputError) as error:
         merge(labels, [file])

@@ -71,7 +71,7 @@ def test_put_then_sigkill_loses_no_reply(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "replies.db")], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
     cache = ReplyCache.open(tmp_path / "replies.db")
-    assert [cache.get(f"k{i}").text for i in range(50)] == [f"reply {i}" for i in range(50)]  # type: ignore[union-attr]
+    assert [cache.get(f"k{i}").text for i in range(50)] == [f"reply {i}" for i in range(50)]
 
 
 def test_a_reply_that_cannot_be_stored_says_why_and_what_to_do(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ async def test_same_scores_wanted_at_the_same_time_are_measured_once() -> None:
     first = [ScoreRequest("p", f" {n}") for n in range(5)]
     second = [ScoreRequest("p", f" {n}") for n in range(3, 8)]
     found = await asyncio.gather(session.score(first), session.score(second))
-    assert [[r.tokens[0] for r in part] for part in found] == [  # type: ignore[union-attr]
+    assert [[r.tokens[0] for r in part] for part in found] == [
         [r.continuation for r in part] for part in (first, second)
     ]
     assert sorted(model.asked) == [f" {n}" for n in range(8)]

@@ -73,7 +73,7 @@ def test_parse_reply_without_repair_does_not_take_half_a_reply() -> None:
 
 def test_reply_schema_is_strict_at_every_level() -> None:
     schema = reply_schema(Pairs)
-    pair = schema["$defs"]["Pair"]  # type: ignore[index]
+    pair = schema["$defs"]["Pair"]
     assert schema["additionalProperties"] is False and pair["additionalProperties"] is False
     assert pair["required"] == ["question", "answer", "tags"]
     assert "default" not in str(schema)

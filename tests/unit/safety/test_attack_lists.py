@@ -124,7 +124,7 @@ async def test_a_lie_of_a_catalogue_is_a_source_error_or_a_rejection(lie: str, t
         with LoopbackServer({"/": lambda asked: LIES[lie]}) as server:
             made = load_registry().get("source", kind)
             setup = SourceSetup(cache=tmp_path / kind, options={"base_url": server.url}, http=http)
-            source = checked(made(setup))  # type: ignore[operator]
+            source = checked(made(setup))
             found: list[object] = []
             try:
                 async for page in pages(source, CollectConfig(papers_per_dataset=0), limit=50):

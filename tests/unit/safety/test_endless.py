@@ -75,7 +75,7 @@ async def test_a_catalogue_that_repeats_itself_is_a_source_error(
     with LoopbackServer({}) as server:
         server.routes["/"] = lambda asked: said(server.url, next(number))
         options = {"base_url": server.url}
-        source = load_registry().get("source", kind)(SourceSetup(cache=tmp_path, options=options, http=HTTP))  # type: ignore[operator]
+        source = load_registry().get("source", kind)(SourceSetup(cache=tmp_path, options=options, http=HTTP))
         with pytest.raises(SourceError) as caught:
             async for _ in pages(source, CollectConfig(papers_per_dataset=0), limit=limit):
                 assert len(server.asked) < 100
@@ -107,7 +107,7 @@ class Circle:
 
 async def test_a_source_whose_cursors_go_in_a_circle_is_a_source_error() -> None:
     with pytest.raises(SourceError, match="again"):
-        async for _ in pages(Circle(), CollectConfig()):  # type: ignore[arg-type]
+        async for _ in pages(Circle(), CollectConfig()):
             pass
 
 
@@ -140,7 +140,7 @@ def test_time_limits_hold_while_bytes_trickle_in(kind: str, drip: Callable[[str]
     http = Http(HTTP.model_copy(update={"max_file_s": 1.0, "timeout_s": 30.0}), tmp_path, sleep=lambda s: None)
     for ask in (http.json, http.download):
         try:  # without the limit it would never end
-            found = ask(drip(kind))  # type: ignore[operator]
+            found = ask(drip(kind))
             assert found.code == "timeout"
         except (SourceError, PaperError) as error:
             assert error.error_code in ("timeout", "bad_reply")

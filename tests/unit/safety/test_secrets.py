@@ -41,7 +41,7 @@ def client(tmp_path: Path) -> Iterator[Http]:
         )
         return made[-1]
 
-    yield make  # type: ignore[misc]
+    yield make
     for one in made:
         one.close()
 

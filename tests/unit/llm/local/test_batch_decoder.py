@@ -73,7 +73,7 @@ def test_greedy_decoding_equals_that_of_transformers() -> None:
     (row,) = rows(model, 1)
     reply = decode(model, [row])[0]
     ids = torch.tensor([row.tokens])
-    out: Any = model.model.generate(  # type: ignore[operator]
+    out: Any = model.model.generate(
         input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12,
         eos_token_id=sorted(BatchDecoder(model).eos), pad_token_id=0,
     )  # fmt: skip

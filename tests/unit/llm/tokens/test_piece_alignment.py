@@ -58,4 +58,4 @@ def test_it_is_where_the_tokenizer_puts_it(prompt: str, answer: str, drops: bool
     pieces = encoder.pieces(encoded.ids)
     if drops:
         pieces = tuple(p.removeprefix(" ") or p for p in pieces)
-    assert first_of_answer(pieces, request.prompt + request.continuation, len(request.prompt)) == encoded.first  # type: ignore[operator, arg-type]
+    assert first_of_answer(pieces, request.prompt + request.continuation, len(request.prompt)) == encoded.first

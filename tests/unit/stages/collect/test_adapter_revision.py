@@ -64,7 +64,7 @@ def test_class_without_a_file_is_known_by_its_byte_code(records: Path) -> None:
     def made(title: str) -> str | None:
         scope: dict[str, object] = {"__name__": "__notebook__"}
         exec(ADAPTER % title, scope)
-        return checked(scope["Mine"](SourceSetup(input=records))).revision(None)  # type: ignore[operator]
+        return checked(scope["Mine"](SourceSetup(input=records))).revision(None)
 
     assert made("title") == made("title") != made("titel")
 

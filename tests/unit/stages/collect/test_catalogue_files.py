@@ -194,9 +194,9 @@ def write(path: Path, value: object) -> Path:
     ("name", "export", "doi"),
     [
         ("datacite.json", DATACITE, "10.5880/ice.2021"),
-        ("datacite-one.json", DATACITE["data"][0], "10.5880/ice.2021"),  # type: ignore[index]
+        ("datacite-one.json", DATACITE["data"][0], "10.5880/ice.2021"),
         ("ckan.json", CKAN, "10.5880/ice.2021"),
-        ("ckan-one.json", {"success": True, "result": CKAN["result"]["results"][0]}, "10.5880/ice.2021"),  # type: ignore[index]
+        ("ckan-one.json", {"success": True, "result": CKAN["result"]["results"][0]}, "10.5880/ice.2021"),
         ("zenodo.json", ZENODO, "10.5281/zenodo.55"),
         ("dataverse.json", DATAVERSE, "10.7910/dvn/ice"),
         ("dataverse-search.json", DATAVERSE_SEARCH, "10.7910/dvn/ice"),
@@ -206,7 +206,7 @@ def write(path: Path, value: object) -> Path:
         ("schema-org.jsonld", SCHEMA_ORG, None),
         ("harvest.xml", OAI, "10.5880/ice.2021"),
         ("unknown.json", UNKNOWN, None),
-        ("lines.jsonl", json.dumps(DATACITE["data"][0]), "10.5880/ice.2021"),  # type: ignore[index]
+        ("lines.jsonl", json.dumps(DATACITE["data"][0]), "10.5880/ice.2021"),
     ],
 )
 def test_export_of_a_service_is_read_from_a_file(name: str, export: object, doi: str | None, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_export_of_a_service_is_read_from_a_file(name: str, export: object, doi:
 
 def test_list_is_found_where_the_user_says_it_stands(tmp_path: Path) -> None:
     export = {"a": {"items": [{"title": "One"}, {"title": "Two"}]}, "b": {"rows": [{"title": "Three"}]}}
-    assert [d.title for d in read(write(tmp_path / "a.json", export), records="b.rows")] == ["Three"]  # type: ignore[union-attr]
+    assert [d.title for d in read(write(tmp_path / "a.json", export), records="b.rows")] == ["Three"]
     with pytest.raises(InputError, match=r"nothing found at 'b.row'") as caught:
         read(tmp_path / "a.json", records="b.row")
     assert "a.items (2), b.rows (1)" in caught.value.hint

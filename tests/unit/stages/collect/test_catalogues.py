@@ -29,7 +29,7 @@ def setup(tmp_path: Path) -> Setup:
 
 
 def datasets(source: object) -> list[Dataset]:
-    return [e for e in source.datasets() if isinstance(e, Dataset)]  # type: ignore[attr-defined]
+    return [e for e in source.datasets() if isinstance(e, Dataset)]
 
 
 # -- DataCite ----------------------------------------------------------------------------------------------------------

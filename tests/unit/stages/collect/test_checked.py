@@ -76,7 +76,7 @@ def offline(self: object, cursor: str | None = None) -> Iterator[object]:
         (lambda self, c=None: iter([{"id": "b"}]), "datasets() yielded a dict, not a Dataset", "check_source"),
         (lambda self, c=None: iter([None]), "datasets() yielded a NoneType", "check_source"),
         (lambda self, c=None: None, "datasets() raised TypeError: it returned a NoneType", "Rejection"),
-        (lambda self, c=None: iter([Cursor(1)]), "Cursor(1)", "check_source"),  # type: ignore[arg-type]
+        (lambda self, c=None: iter([Cursor(1)]), "Cursor(1)", "check_source"),
         (no_id, "Dataset.id: String should have at least 1 character", "Rejection"),
         (in_mid_way, "datasets() raised KeyError (test_checked.py, line", "Rejection"),
         (offline, "datasets() raised ConnectError", "open_http"),
@@ -107,7 +107,7 @@ async def test_papers_when_wrong_then_the_error_says_what_came(given: object, sa
     ("given", "says"),
     [
         (None, "fetch() gave a NoneType, not a Fetched"),
-        (Fetched(file="a.pdf"), "a file that is a str"),  # type: ignore[arg-type]
+        (Fetched(file="a.pdf"), "a file that is a str"),
         (Fetched(file=Path("/no/such.pdf")), "'/no/such.pdf', which is not a file"),
     ],
 )
@@ -127,7 +127,7 @@ async def test_fetch_when_wrong_then_the_error_says_what_came(given: object, say
 )
 def test_source_when_it_is_none_then_it_is_refused_before_any_work(made: object, says: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError) as caught:
-        scirgen.generate(tmp_path / "run", source=made)  # type: ignore[arg-type]
+        scirgen.generate(tmp_path / "run", source=made)
     assert says in caught.value.message and caught.value.hint
 
 
@@ -148,7 +148,7 @@ async def generate(tmp_path: Path, source: object, server: FakeServer) -> Run:
         "models.generator": f"openai:fake@{server.url}",
     }
     loaded, domain = resolve_config(domain="geo", flags=flags)
-    return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=Silent())  # type: ignore[arg-type]
+    return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=Silent())
 
 
 async def test_papers_that_raise_cost_one_dataset_which_is_tried_again(
@@ -242,6 +242,6 @@ async def test_a_dataset_s_year_is_the_one_its_record_states(
         def datasets(self, cursor: str | None = None) -> Iterator[object]:
             yield dataset("a").model_copy(update={"fields": fields})
 
-    (found,) = [d async for d in CheckedSource(Dated()).datasets()]  # type: ignore[arg-type]
+    (found,) = [d async for d in CheckedSource(Dated()).datasets()]
     assert isinstance(found, Dataset)
     assert found.year == year

@@ -68,8 +68,8 @@ async def test_with_a_limit_the_two_datasets_that_a_real_paper_uses_come_first(r
     registry = load_registry()
     domain = registry.get("domain", "geo")
     flags = {"input": str(realdata / "geo" / "released"), "papers": str(realdata / "papers" / "pdf")}
-    config = load_config(domain_file=("geo", domain.config_file), flags=flags).config  # type: ignore[attr-defined]
-    source = open_source(config, registry, domain, tmp_path)  # type: ignore[arg-type]
+    config = load_config(domain_file=("geo", domain.config_file), flags=flags).config
+    source = open_source(config, registry, domain, tmp_path)
     assert source.name == "scirgen-geo"
     (page,) = [p async for p in pages(source, config.collect, limit=4)]
     first, second = page.items[:2]

@@ -44,11 +44,11 @@ class Plain:
 class Async(Plain):
     name = "async"
 
-    async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:  # type: ignore[override]
+    async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
         for entry in super().datasets(cursor):
             yield entry
 
-    async def fetch(self, paper: Paper) -> object:  # type: ignore[override]
+    async def fetch(self, paper: Paper) -> object:
         if paper.id == "p0":
             return Fetched(code="not_open", reason="no open copy")
         if paper.id == "p1":
@@ -66,7 +66,7 @@ async def walk(
     source: object, start: str | None = None, limit: int | None = None, **config: object
 ) -> list[CollectedPage]:
     settings = CollectConfig.model_validate(config)
-    return [p async for p in pages(source, settings, start, limit=limit)]  # type: ignore[arg-type]
+    return [p async for p in pages(source, settings, start, limit=limit)]
 
 
 def ids(found: list[CollectedPage]) -> list[str]:

@@ -132,6 +132,6 @@ def test_items_of_a_shared_paper_have_the_same_keys() -> None:
             return {"parse": (document,), "section": labels, "match": (self._link,)}[stage]
 
     ctx, _ = make_context()
-    made = [list(ExtractStage().items(Scope(d), ctx)) for d in ("a", "b")]  # type: ignore[arg-type]
+    made = [list(ExtractStage().items(Scope(d), ctx)) for d in ("a", "b")]
     assert [[i.key for i in items] for items in made] == [["10.1/p|method"]] * 2
     assert made[0][0].inputs == made[1][0].inputs

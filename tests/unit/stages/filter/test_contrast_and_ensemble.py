@@ -92,7 +92,7 @@ class Answers:
 
 async def test_rival_compares_with_a_second_answer_in_one_call(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(reads)
-    ctx.chat_session = writer = Answers("Because satellites miss snowfall.", "satellites miss snowfall", "")  # type: ignore[assignment]
+    ctx.chat_session = writer = Answers("Because satellites miss snowfall.", "satellites miss snowfall", "")
     pairs = [pair(), pair(answer="Because volcanoes hide ice caps."), pair(answer="Nobody knows why it is so.")]
     scores = await RivalScorer().score(pairs, MATERIAL, ctx)
     assert writer.calls == 1
@@ -104,7 +104,7 @@ async def test_rival_compares_with_a_second_answer_in_one_call(make_ctx: MakeCtx
 
 async def test_a_pair_that_was_answered_twice_alike_says_so(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(reads, faithfulness=["rival"])
-    ctx.chat_session = Answers("Satellites miss snowfall.")  # type: ignore[assignment]
+    ctx.chat_session = Answers("Satellites miss snowfall.")
     one = pair()
     (found,) = (await score_all([one], MATERIAL, ctx)).values()
     assert found[0].answered_twice is True
@@ -223,7 +223,7 @@ async def test_the_judge_is_spared_what_failed_before(make_ctx: MakeCtx) -> None
             raise AssertionError("asked about a pair that the shift had rejected")
 
     ctx = make_ctx(reads, faithfulness=["shift", "llm_judge"])
-    ctx.judge_session = Never()  # type: ignore[assignment]
+    ctx.judge_session = Never()
     bad = pair(answer="Volcanoes blocked infrared radiometers.")
     ((scored, error),) = (await score_all([bad], Material(DATASET, (), DATASET.text, {}), ctx)).values()
     assert error is None and [s.name for s in scored.scores] == ["shift"]

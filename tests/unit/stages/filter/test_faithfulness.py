@@ -189,18 +189,18 @@ def flat(request: ScoreRequest) -> ScoreReply:
 
 async def test_semantic_seper_is_the_gain_in_belief_over_sampled_responses(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(flat, semantic_samples=4, entailment="lexical:words")
-    ctx.chat_session = Speaker(["satellites miss snowfall"], ["satellites miss snowfall", "the moon did it"])  # type: ignore[assignment]
+    ctx.chat_session = Speaker(["satellites miss snowfall"], ["satellites miss snowfall", "the moon did it"])
     for scorer in (SemanticScorer(), HardSemanticScorer()):
         score = only(await scorer.score([pair(answer="satellites miss snowfall")], MATERIAL, ctx))
         assert dict(score.parts) == {"with": pytest.approx(1.0), "without": pytest.approx(0.5)}
         assert score.name == scorer.name and score.value == pytest.approx(0.5)
     assert "1 of 2 clusters of 4 responses" in score.detail
-    assert len(ctx.chat.seeds) == 8  # type: ignore[attr-defined]
+    assert len(ctx.chat.seeds) == 8
 
 
 async def test_semantic_seper_without_responses_is_an_error(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(flat, semantic_samples=2, entailment="lexical:words")
-    ctx.chat_session = Speaker([" "], [" "])  # type: ignore[assignment]
+    ctx.chat_session = Speaker([" "], [" "])
     scores = await SemanticScorer().score([pair()], MATERIAL, ctx)
     assert isinstance(scores[0], ModelError) and scores[0].error_code == "no_responses"
 
@@ -290,7 +290,7 @@ class Judge:
 
 async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(None, judge_batch=2)
-    ctx.judge_session = judge = Judge()  # type: ignore[assignment]
+    ctx.judge_session = judge = Judge()
     pairs = [pair(answer="snowfall"), pair(answer="volcanoes"), pair(answer="more snowfall")]
     scores = await JudgeScorer().score(pairs, MATERIAL, ctx)
     assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, 1.0]
@@ -305,7 +305,7 @@ async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> N
             return Answer(reply.model_validate({**said, "faults": [{"number": 1, "fault": "which years"}]}), "", "key")
 
     ctx = make_ctx(None)
-    ctx.judge_session = Strict()  # type: ignore[assignment]
+    ctx.judge_session = Strict()
     pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "more snowfall")]
     *rated, left_out = await JudgeScorer().score([*pairs, pair(answer="hail")], MATERIAL, ctx)
     scores = [s for s in rated if isinstance(s, Score)]
@@ -324,13 +324,13 @@ async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
         return ScoreReply(("t",), (-1.0 if request.continuation == "Yes" else -2.0,))
 
     prompt = PromptLibrary(Resources()).get("filter/entail")
-    model = ScorerEntailment(ModelURI("score", "yes-no"), {}, ScriptedScorer(rule), prompt)  # type: ignore[arg-type]
+    model = ScorerEntailment(ModelURI("score", "yes-no"), {}, ScriptedScorer(rule), prompt)
     result = (await model.entail([("a", "b")]))[0]
     assert isinstance(result, Entailment) and result.entailment == pytest.approx(1 / (1 + math.exp(-1)))
 
 
 async def test_lexical_entailment_is_the_share_of_words_held() -> None:
-    model = LexicalEntailment(ModelURI("lexical", "words"), {}, None, SimpleNamespace())  # type: ignore[arg-type]
+    model = LexicalEntailment(ModelURI("lexical", "words"), {}, None, SimpleNamespace())
     result = (await model.entail([("rain fell in 1979", "the rain of 1980 fell")]))[0]
     assert isinstance(result, Entailment) and result.entailment == pytest.approx(2 / 3)
 

@@ -43,7 +43,7 @@ class ScriptedChat:
 
 
 def talking(make_ctx: Make, *replies: str | Exception) -> StageContext:
-    return replace(make_ctx(), chat_session=ScriptedChat(*replies))  # type: ignore[arg-type]
+    return replace(make_ctx(), chat_session=ScriptedChat(*replies))
 
 
 @pytest.mark.parametrize(

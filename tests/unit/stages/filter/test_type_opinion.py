@@ -76,7 +76,7 @@ def test_another_classifier_redoes_the_filter_a_moved_one_does_not(
             return (pair(),) if stage == "generate" else ()
 
     def salt(**settings: object) -> str:
-        (item,) = FilterStage().items(Scope(), make_ctx(**settings))  # type: ignore[arg-type]
+        (item,) = FilterStage().items(Scope(), make_ctx(**settings))
         return item.salt
 
     shutil.copytree(folder, tmp_path / "copy")

@@ -36,7 +36,7 @@ OWN_REFERENCE = "3. Jiang Y, Yang K. TPHiPr: a long-term (1979–2020) high-accu
 async def judge(
     name: str, dataset: Dataset, *parts: object, references: tuple[str, ...] = (), by: str = "folder"
 ) -> Judgement:
-    document, labels = make_paper(list(parts), references)  # type: ignore[arg-type]
+    document, labels = make_paper(list(parts), references)
     ctx, _ = make_context(stage="match")
     return await strategy(name, ctx).judge(Pair(dataset, document, labels, (by,)), ctx)
 

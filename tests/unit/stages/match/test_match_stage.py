@@ -122,7 +122,7 @@ def test_match_items_need_a_document_and_two_finds_are_one_item() -> None:
         for p, by in [("10.1/p", "column"), ("10.1/p", "doi"), ("10.1/unread", "doi")]
     )
     scope = _Scope(collect=links, parse=(document,), section=labels)
-    [item] = MatchStage().items(scope, make_context()[0])  # type: ignore[arg-type]
+    [item] = MatchStage().items(scope, make_context()[0])
     assert item.key == "ice|10.1/p" and len(item.of(Link)) == 2
     assert item.one(Document) is document and item.of(SectionLabel) == labels
 

@@ -147,7 +147,7 @@ async def test_grobid_when_it_answers_then_its_tei_is_a_document_like_any_other(
     path.write_bytes(b"%PDF-1.4 something")
     made = document(await run(path, parser="grobid", grobid_url=url))
     assert answer["path"] == "/api/processFulltextDocument"
-    request = bytes(answer["request"])  # type: ignore[arg-type]
+    request = bytes(answer["request"])
     assert b"%PDF-1.4 something" in request and b'name="teiCoordinates"' in request
     assert b'name="consolidateHeader"\r\n\r\n0' in request
     assert (made.title, made.abstract) == ("Snow in a basin", "It snows.")

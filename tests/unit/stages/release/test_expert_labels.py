@@ -50,7 +50,7 @@ def labels(tmp_path: Path) -> LabelSet:
     made = draw(Pairs(small_run().all_pairs), "run", Request("faithful", 20, strata=("verdict",)), guideline, tmp_path / "L")  # fmt: skip
     better = {made.items[3].id: {"corrected_answer": "Exactly 12 cm."}}
 
-    def says(wrong: int):  # type: ignore[no-untyped-def]
+    def says(wrong: int):
         return lambda n, item: "no" if n < wrong else "yes"
 
     merge(

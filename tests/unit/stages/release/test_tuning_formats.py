@@ -38,7 +38,7 @@ def formatted(tmp_path_factory: pytest.TempPathFactory) -> Release:
     return write(run, folder, load_registry(), formats=("jsonl", "sharegpt", "alpaca", "preference", "squad"))
 
 
-def loaded(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def loaded(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     import datasets
 
