@@ -26,6 +26,8 @@ class ScriptedChat:
         self.identity = ModelIdentity("scripted", "chat", "1")
         self.capabilities = Capabilities(structured=True, context_tokens=8192)
         self.prompts: list[RenderedPrompt] = []
+        self.rooms: list[int | None] = []
+        """``max_tokens`` of each ``ask``."""
 
     def _reply(self, prompt: RenderedPrompt) -> object:
         self.prompts.append(prompt)
@@ -33,6 +35,7 @@ class ScriptedChat:
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         raw = self._reply(prompt)
+        self.rooms.append(how.get("max_tokens"))
         text = raw if isinstance(raw, str) else json.dumps(raw)
         try:
             return Answer(reply.model_validate_json(text), text, f"reply-{len(self.prompts)}")

@@ -243,7 +243,7 @@ class GenerateConfig(Section):
         default=18,
         ge=1,
         description="largest number of types per call, for strategies that write several at once; a call does not see the "
-        "questions of another, so a lower number gives more rows that ask nearly the same",
+        "questions of another, so a lower number gives more rows that ask nearly the same; lower it for a model that writes short replies",
     )
     evidence: Literal["numbers", "quotes"] = Field(
         default="numbers",

@@ -24,6 +24,7 @@ from scirgen.stages.generate.strategy import Discard, Draft, Task, Wish
 
 _CHARS_PER_TOKEN = 4
 _DEFAULT_CONTEXT = 8192
+"""Sizes the material if the server reports no window; the number of types in a call is then not limited."""
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
 _CONTEXT_A_TYPE = 1500
@@ -31,6 +32,8 @@ _CONTEXT_A_TYPE = 1500
 context, more calls are made."""
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
 """Tokens of a reply for each pair."""
+_LARGEST_REPLY = 16_000
+"""Tokens; several services refuse calls that ask for more."""
 
 
 class JointStrategy:
@@ -38,7 +41,7 @@ class JointStrategy:
     cannot answer."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     prompts: ClassVar[tuple[str, ...]] = ("joint",)
     writes_together: ClassVar[bool] = True
 
@@ -48,8 +51,9 @@ class JointStrategy:
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
         wanted = [k for k in task.kinds if any(w.kind is not None and w.kind.id == k.id for w in task.wishes)]
         calls: list[Coroutine[object, object, list[Draft | Discard]]] = []
-        fitting = (ctx.chat.capabilities.context_tokens or math.inf) // _CONTEXT_A_TYPE
-        for kinds in in_groups(wanted, int(max(1, min(fitting, ctx.config.generate.types_per_call)))):
+        reported = ctx.chat.capabilities.context_tokens
+        fitting = int(reported * (1 - _MATERIAL_SHARE)) // _CONTEXT_A_TYPE if reported else len(wanted)
+        for kinds in in_groups(wanted, max(1, min(fitting, ctx.config.generate.types_per_call))):
             wishes = [w for k in kinds for w in task.wishes if w.kind is not None and w.kind.id == k.id]
             about_data = [w for w in wishes if w.about == "dataset"]
             others = [w for w in wishes if w.about != "dataset"]
@@ -67,7 +71,7 @@ class JointStrategy:
         reply = pairs_reply(kinds, ctx.taxonomies.wording.of(ctx.config.language), len(shown.lines), quotes=quotes)
         names = ",".join(dict.fromkeys(k.id for k in kinds))
         try:
-            room = max(prompt.sampling.max_tokens, _PAIR_TOKENS[ctx.config.generate.evidence] * len(wishes))
+            room = _room(prompt, len(wishes), ctx)
             answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, task.round), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             return [Discard(k, error.error_code, error.message, prompt=prompt) for k in kinds]
@@ -98,6 +102,15 @@ class JointStrategy:
             quotes=quotes,
             language=language_name(ctx.config.language),
         )
+
+
+def _room(prompt: RenderedPrompt, pairs: int, ctx: StageContext) -> int:
+    """The most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
+    least = _PAIR_TOKENS[ctx.config.generate.evidence] * pairs
+    window = ctx.chat.capabilities.context_tokens
+    shown = sum(len(text) for _, text in prompt.messages) // _CHARS_PER_TOKEN
+    free = window - shown if window else _LARGEST_REPLY
+    return min(_LARGEST_REPLY, max(least, min(prompt.sampling.max_tokens, free)))
 
 
 def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:

@@ -20,7 +20,7 @@ _SENTENCE_WORDS = 6
 _END = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 _HAN = re.compile(r"[一-鿿]")
 _HAN_LANGUAGES = ("zh", "ja")
-_NAMED = re.compile(r"\b(?:(?:19|20)\d\d|(?=\w*[A-Z]\w*[A-Z0-9])[A-Za-z]\w+)\b")
+_NAMED = re.compile(r"\b(?:(?:19|20)\d\d|(?=\w*[A-Z]\w*[A-Z0-9])[A-Za-z]\w+)\b", re.ASCII)
 _NAMING_LINES = 2
 _RECORD_SHARE = 0.6
 """The share of the room that a long record may take if there are statements of papers too."""
@@ -61,9 +61,9 @@ class Material:
         return {line.number: line for line in (*self.record, *(x for p in self.papers for x in p.lines))}
 
     def naming(self, question: str, cited: Sequence[int]) -> list[int]:
-        """Lines that say what the question names and no cited line does: its years and its names with two capitals or a digit.
+        """Find lines that hold years and names of the question that no cited line holds; names have two capitals or a digit.
 
-        At most two, from the records and papers that are cited already, those that hold most of what is missing first.
+        At most two, from the cited records and papers; the line with most of the missing words comes first.
         """
         lines = self.lines
         sources = {s.document_id for n in cited for s in lines[n].spans}
@@ -73,8 +73,8 @@ class Material:
         }
         found: list[int] = []
         while missing and len(found) < _NAMING_LINES:
-            best = max(others, key=lambda n: (len(others[n] & missing), -n))
-            if not others[best] & missing:
+            best = max(others, key=lambda n: (len(others[n] & missing), -n), default=None)
+            if best is None or not others[best] & missing:
                 break
             found.append(best)
             missing -= others[best]

@@ -3,13 +3,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from scirgen.core.records import Aspect, Dataset, QAPair
+import pytest
+
+from scirgen.core.records import Aspect, Dataset, QAPair, Span
+from scirgen.llm.base import Capabilities
 from scirgen.stages.base import WorkItem
+from scirgen.stages.generate.material import Line, Material
 from scirgen.stages.generate.stage import GenerateStage
 from scirgen.stages.generate.wishes import Asked, wishes
 from tests.support.questioning import ASPECTS, DATASET, SOURCES, STATEMENTS, FakeScope, make_context
 
 STAGE = GenerateStage()
+SPAN = Span(document_id="ds-1", start=0, end=1, text="D")
 
 
 def items(round=0, wanted=(), aspects=ASPECTS, shared=None, pack="standard", **config):
@@ -124,6 +129,21 @@ async def test_joint_a_line_that_is_not_there_costs_only_its_pair():
     assert sorted(r.code for r in result.rejections) == ["declined"] * 4 + ["no_such_line"]
 
 
+async def test_joint_without_a_line_costs_only_its_pair():
+    pair = {"evidence": [], "question": "How much wetter is ERA5 than TPHiPr since 1979?", "answer": "26 mm"}
+    result, _ = await run(one("definition"), lambda p, n: declining(p, n) | {"p2": pair})
+    assert sorted(r.code for r in result.rejections) == ["declined"] * 4 + ["no_evidence"]
+
+
+def test_years_and_names_are_found_between_chinese_signs():
+    lines = (
+        Line(1, "降水由ERA5得到。", (SPAN,)),
+        Line(2, "时间为1979年至2020年。", (SPAN,)),
+        Line(3, "另一句。", (SPAN,)),
+    )
+    assert Material(lines, ()).naming("ERA5数据在1979年的降水是多少?", [3]) == [1, 2]
+
+
 async def test_joint_with_quotes_finds_them_word_for_word():
     settings = {"generate": {**ALONE, "evidence": "quotes"}}
     good = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are gauges sparse?", "answer": "Access."}
@@ -154,10 +174,15 @@ async def test_calls_about_the_data_and_about_papers_are_apart():
     assert "about what a paper did" in papers and "about the data;" not in papers and "However, gauges" in papers
 
 
-async def test_a_small_context_takes_more_calls():
+@pytest.mark.parametrize(("tokens", "calls"), [(8192, 2 * 6), (32768, 2 * 2), (131072, 2), (None, 2)])
+async def test_calls_fit_the_context_and_an_unknown_one_has_all_types(tokens, calls):
     (item,) = items()
-    _, chat = await run(item, declining)  # 8,192 tokens
-    assert len(chat.prompts) == 2 * 4
+    ctx, chat = make_context(declining, key=item.key)
+    chat.capabilities = Capabilities(structured=True, context_tokens=tokens)
+    await STAGE.process(item, ctx)
+    assert len(chat.prompts) == calls
+    for prompt, room in zip(chat.prompts, chat.rooms, strict=True):
+        assert sum(len(text) for _, text in prompt.messages) // 4 + room <= (tokens or 131072)
 
 
 async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
