@@ -13,7 +13,9 @@ _NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*[A-Z0-9][\w/-]*")
 _NO_LETTER = re.compile(r"[\W_]+")
 _NUMBERED = re.compile(r"([A-Za-z]{2,})(\d+)")
 _LONGEST_ACRONYM = 6
+"""Longer runs of capitals are names, not initials."""
 _SPELT = 6
+"""Shorter names stand inside other words by chance, and differ from each other in a letter or two."""
 _ALIKE = 80
 """ArArCALC and "arcalc" have a ratio of 86; shorter names and those with other digits are not compared so."""
 
@@ -24,7 +26,19 @@ def unnamed(answer: str, text: str) -> list[str]:
     It has "Sentinel-2" as "sentinel 2", "GAN-based" as "GAN", "WPL" as "Webb-Pearman-Leuning", "ZY-3" as "ziyuan-3", and "ArArCALC" as "arcalc".
     """
     names = dict.fromkeys(_NAME.findall(answer))
-    return [n for n in names if _run(n).removesuffix("s") not in _run(text) and not _respelt(n, text)]
+    return [n for n in names if not _stands(n, text) and not _respelt(n, text)]
+
+
+@lru_cache(maxsize=1024)
+def _stands(name: str, text: str) -> bool:
+    """Whether a text has a name with other signs between its parts; a short one or one with a number as a word of its own, or
+    in capitals beside small letters ("NDVImax"), since "organic" holds GAN and "Landsat 80" holds "Landsat 8"."""
+    plain = _NO_LETTER.sub("", name).removesuffix("s")
+    if len(plain) > _SPELT and not plain[-1].isdecimal():
+        return _run(plain) in _run(text)
+    spelt = r"[\W_]*".join(map(re.escape, plain))
+    alone = rf"(?i:(?<![^\W_]){spelt}s?(?![^\W_]))|(?<![A-Z0-9]){spelt}(?![A-Z0-9])"
+    return re.search(alone, text) is not None
 
 
 def _respelt(name: str, text: str) -> bool:
@@ -71,8 +85,9 @@ def _initials(acronym: str, text: str) -> bool:
 _WORD = re.compile(r"[^\W\d_]+")
 _SMALL = frozenset(["of", "and", "the", "for", "in", "on"])
 _SHORT = 400
+"""A text of more words has the initials of most short acronyms in a row by chance."""
 _CHANCE = 3
-"""In a text of more words so many initials in a row are met by chance."""
+"""An acronym of more letters is not met by chance in a long text."""
 
 
 @lru_cache(maxsize=256)

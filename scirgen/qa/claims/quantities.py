@@ -62,7 +62,15 @@ _AREAS: Final = {"cm2": 1e-4, "m2": 1.0, "ha": 1e4, "km2": 1e6}
 _VOLUMES: Final = {"mL": 1e-6, "cm3": 1e-6, "L": 1e-3, "m3": 1.0, "km3": 1e9}
 _PRESSURES: Final = {"Pa": 1.0, "hPa": 1e2, "mbar": 1e2, "kPa": 1e3, "bar": 1e5, "MPa": 1e6}
 _POWERS: Final = {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9}
-_SCALES: Final = (_LENGTHS, _TIMES, _CALENDAR, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS)
+_FREQUENCIES: Final = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+_ENERGIES: Final = {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}
+_VOLTAGES: Final = {"mV": 1e-3, "V": 1.0, "kV": 1e3}
+_AMOUNTS: Final = {"μmol": 1e-6, "mmol": 1e-3, "mol": 1.0}
+_SHARES: Final = {"ppb": 1e-3, "ppm": 1.0}
+_SCALES: Final = (
+    _LENGTHS, _TIMES, _CALENDAR, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS, _FREQUENCIES, _ENERGIES, _VOLTAGES,
+    _AMOUNTS, _SHARES,
+)  # fmt: skip
 _LONG: Final = {
     "millimeter": "mm", "millimetre": "mm", "centimeter": "cm", "centimetre": "cm", "meter": "m", "metre": "m",
     "kilometer": "km", "kilometre": "km", "second": "s", "minute": "min", "hour": "h", "day": "d", "percent": "%",
@@ -225,7 +233,9 @@ class Stated:
         fraction ("60/80 cm")."""
         if _DECADE.match(claimed.text):
             decade = claimed.value
-            return any(q.year and decade <= q.value < decade + 10 for q in self.found) or decade % 100 in self.decades
+            return any(q.year and decade <= q.value < decade + 10 for q in self.found) or any(
+                decade == known or (min(decade, known) < 100 and decade % 100 == known % 100) for known in self.decades
+            )
         parts = re.match(r"(\d{2,})\s?/\s?(\d{2,})", claimed.text)
         known = self.values | {q.value for q in self.found}
         return parts is not None and {float(parts[1]), float(parts[2])} <= known
@@ -267,6 +277,13 @@ def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
     """Whether a number is the sum or the difference of two others; of many things, their product; of years, also with
     both ends or in round tens."""
     value, places = abs(claimed.value), max(a.decimals, b.decimals)
+    if a.year and b.year:
+        gap = abs(a.value - b.value)
+        if claimed.unit == "year" and value >= _ROUND and not value % 10 and abs(gap - value) <= 5:
+            return True  # "nearly 50 years" of the 1970s to 2022
+        share = _CALENDAR["year"] / _CALENDAR.get(claimed.unit, _CALENDAR["year"])
+        # "17 years" of 1998 to 2014, both counted
+        return any(math.isclose(value, round(years * share), rel_tol=1e-9) for years in (gap, gap + 1))
     one, other = (abs(q.value) for q in (a, b))
     if a.unit in _CALENDAR and b.unit in _CALENDAR:
         one, other = (abs(q.value) * _CALENDAR[q.unit] / _CALENDAR[claimed.unit] for q in (a, b))
@@ -275,10 +292,6 @@ def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
     values = [abs(one - other), one + other]
     if value >= _LARGE and not a.unit:
         values.append(one * other)  # "28,000 grid points" of 200 x 140
-    if a.year and b.year:
-        values.append(abs(one - other) + 1)  # "17 years" of 1998 to 2014, both counted
-        if claimed.unit == "year" and value >= _ROUND and not value % 10 and abs(abs(one - other) - value) <= 5:
-            return True  # "nearly 50 years" of the 1970s to 2022
     return any(math.isclose(value, round(found, places), rel_tol=1e-9) for found in values)
 
 
@@ -298,7 +311,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
     values.update(_listed(found, text))
     steps = tuple(_step(m) for m in _STEP.finditer(text))
-    decades = frozenset(float(m.group()) % 100 for m in _DECADE.finditer(text))
+    decades = frozenset(float(m.group()) for m in _DECADE.finditer(text))
     return Stated(found, frozenset(values), (*steps, *_periods(text)), decades)
 
 

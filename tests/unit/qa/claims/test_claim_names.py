@@ -23,6 +23,8 @@ LONG = " ".join(["The wind, locally stable, told us about vapour."] * 60)
         ("GAN-based", LONG + " Generative Adversarial Network (GAN)"),
         ("Qinghai-Tibet", "from Qinghai to Tibet"),
         ("ArArCALC", "calculated with the software arcalc 2.4"),
+        ("NDVI", "the NDVImax of each pixel"),
+        ("CO2", "CO2-based and CO 2"),
     ],
 )
 def test_a_name_in_another_spelling_is_known(name: str, text: str) -> None:
@@ -35,6 +37,10 @@ def test_a_name_in_another_spelling_is_known(name: str, text: str) -> None:
         ("WUS", LONG),
         ("ZY-3", "gaofen-3 and ziyuan-1"),
         ("Landsat8", "Landsat 7 images"),
+        ("Landsat-8", "Landsat 80 images"),
+        ("GAN", "organic matter"),
+        ("ENSO", "where sensors stood"),
+        ("SST", "sstrips of grass"),
         ("LIDAR", "radar"),
         ("WRF4", "four runs of WRF"),
         ("Qinghai-Tibet", "in Qinghai"),

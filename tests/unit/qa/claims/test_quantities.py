@@ -117,6 +117,12 @@ def test_another_number_is_missing(claim: str, support: str) -> None:
         ("250 sites", "two hundred and fifty sites"),
         ("43,340 sites", "in China (945), Russia (620), along lines (514) and elsewhere (41261)"),
         ("9,101 were left out", "224,142 answered, of which 215,041 had all values"),
+        ("the 90s", "from the 1990s on"),
+        ("192 months", "1998 to 2014"),
+        ("204 months", "1998 to 2014"),
+        ("1413 MHz", "operates at 1.413 GHz"),
+        ("2.5 V", "at 2500 mV"),
+        ("1.2 ppm", "1200 ppb of methane"),
     ],
 )
 def test_a_number_in_another_notation_is_stated(claim: str, support: str) -> None:
@@ -157,6 +163,11 @@ def test_a_number_in_another_notation_is_stated(claim: str, support: str) -> Non
         ("nearly 60 years", "from the 1970s to 2022"),
         ("96 a day", "averages of 10 min"),
         ("910 were left out", "224,142 answered, of which 215,041 had all values"),
+        ("in the 1890s", "from the 1990s on"),
+        ("the 1920s", "during the 2020s"),
+        ("16 months", "1998 to 2014"),
+        ("16 decades", "1998 to 2014"),
+        ("50 kHz", "at 50 Hz"),
     ],
 )
 def test_another_number_in_another_notation_is_missing(claim: str, support: str) -> None:
