@@ -33,7 +33,7 @@ from scirgen.stages.filter.faithfulness.shift import relative_shift
 SHIPPED: Final = Path(__file__).parent / "weights"
 
 Group = Literal["text", "polar", "text+rival", "polar+rival", "text+nli", "polar+nli"]
-"""Answers by yes or no are judged by their question's claim; with a rival or an entailment model more is known. Each group has its own coefficients."""
+"""Of answers by yes or no only the words and numbers of the question count. A rival or an entailment model adds features. Each group has its own coefficients."""
 
 
 class Logistic(BaseModel):

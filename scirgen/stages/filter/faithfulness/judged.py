@@ -25,7 +25,7 @@ class EntailmentScorer(Faithfulness):
     """The probability that the context entails question and answer, the largest over the best passages; in [0, 1].
 
     Entailment models read a few hundred tokens, so the context comes in passages, or as the evidence in window
-    ``evidence``; ``filter.entailment`` names the model. With a model that detects contradiction only, 1 less its probability.
+    ``evidence``; ``filter.entailment`` names the model. With a model that detects contradiction only, 1 minus its probability, the smallest.
     ``parts`` has the probabilities that the model gives; those of a second text too, where ``ensemble`` may use them: the answer alone, or for
     Yes and No the question with the other one.
     """
@@ -35,7 +35,7 @@ class EntailmentScorer(Faithfulness):
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         config = ctx.config
@@ -57,10 +57,13 @@ class EntailmentScorer(Faithfulness):
             if failed is not None or not mine:
                 scores.append(failed or ModelError("there is no context to judge against", code="no_context"))
                 continue
-            best = max(([r for r in rs if isinstance(r, Entailment)] for rs in mine), key=lambda rs: _support(rs[0]))
+            found = [[r for r in rs if isinstance(r, Entailment)] for rs in mine]
+            # A passage about something else entails nothing, and contradicts nothing.
+            least = found[0][0].only == "contradiction"
+            best = (min if least else max)(found, key=lambda rs: _support(rs[0]))
             scores.append(
                 Score(
-                    name=self.name, value=_support(best[0]), model=judge.identity, detail=f"largest of {len(mine)} passages",
+                    name=self.name, value=_support(best[0]), model=judge.identity, detail=f"{'smallest' if least else 'largest'} of {len(mine)} passages",
                     parts=tuple(p for prefix, r in zip(("", "second_"), best, strict=False) for p in _parts(prefix, r)),
                 )
             )  # fmt: skip
@@ -68,7 +71,7 @@ class EntailmentScorer(Faithfulness):
 
 
 def second_text(pair: QAPair, ctx: StageContext) -> str:
-    """What else the ensemble asks of the entailment model: the answer alone; for Yes and No the question with the other one."""
+    """The second text for the entailment model: the answer alone, or, for Yes and No, the question with the other one."""
     wording = ctx.taxonomies.wording.of(pair.language)
     others = alternatives(pair.question, pair.answer, "", wording, kind=type_of(pair, ctx))
     other = next((o.text for o in others if o.kind == "polarity"), "")
@@ -110,7 +113,7 @@ class JudgeReply(BaseModel):
 
 
 def judge_reply(count: int) -> type[JudgeReply]:
-    """`JudgeReply` for so many pairs. A field a pair takes a third of the tokens of an object a pair."""
+    """`JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object for each pair."""
     fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in range(1, count + 1)}
     return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,12 @@ import pytest
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.encoders.entailment import Entailment
 from scirgen.llm.session import Answer
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import score_all, scorer_names
+from scirgen.stages.filter.faithfulness import judged
 from scirgen.stages.filter.faithfulness.contrast import ContrastScorer, differing
 from scirgen.stages.filter.faithfulness.ensemble import (
     EnsembleFile,
@@ -23,7 +25,7 @@ from scirgen.stages.filter.faithfulness.ensemble import (
     Logistic,
     ensemble_for,
 )
-from scirgen.stages.filter.faithfulness.judged import second_text
+from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, second_text
 from scirgen.stages.filter.faithfulness.rival import RivalReply, RivalScorer
 from tests.support.filtering import DATASET, MATERIAL, pair
 
@@ -213,6 +215,24 @@ async def test_nli_asks_the_answer_alone_or_the_other_one_of_yes_and_no(make_ctx
     assert (
         second_text(pair(answer="Snow."), ctx) == "Snow." and second_text(polar, ctx) == "Are 2,400 gauges merged? No."
     )
+
+
+async def test_a_contradiction_in_one_passage_is_not_hidden_by_the_others(
+    make_ctx: MakeCtx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Contradicts:
+        identity = "given"
+
+        async def entail(self, asked: Sequence[tuple[str, str]]) -> list[Entailment]:
+            return [Entailment(0.0, 0.05, 0.95, "contradiction") if "denied" in text else Entailment(0.0, 1.0, 0.0, "contradiction") for text, _ in asked]  # fmt: skip
+
+    monkeypatch.setattr(judged, "open_entailment", lambda *_: Contradicts())
+    long = "\n".join(
+        [" ".join(["Gauges stand in valleys of the plateau."] * 20), "It was denied that gauges are merged."]
+    )
+    material = Material(DATASET, (), long, {})
+    (score,) = await EntailmentScorer().score([pair(evidence=())], material, make_ctx(reads, window="max"))
+    assert isinstance(score, Score) and score.value == pytest.approx(0.05) and "smallest of" in score.detail
 
 
 async def test_the_judge_is_spared_what_failed_before(make_ctx: MakeCtx) -> None:
