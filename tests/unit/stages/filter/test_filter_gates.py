@@ -340,6 +340,25 @@ async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
     assert accepted or found.reason.endswith(("stand elsewhere in the dataset's text", "has no 'landsat'"))
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "whose"),
+    [
+        ("What does the gauge show?", "Soil was ploughed each spring.", "of the answer's words are"),
+        (
+            "Are 2,400 gauges merged daily because satellites miss snowfall at 0.25 degrees?",
+            "Satellites miss snowfall at 0.25 degrees, and 2,400 gauges are merged daily, because yields of maize fell and soil was ploughed.",
+            "of the words that the answer adds are",
+        ),
+    ],
+)
+async def test_not_supported_says_whose_words_are_missing(
+    question: str, answer: str, whose: str, ctx: StageContext
+) -> None:
+    one = pair(question, answer, evidence=(span(DESCRIPTION),))
+    found = NotSupportedGate().judge(one, Material(DATASET, (), f"{DESCRIPTION}\n{ELSEWHERE}", {}), ctx)
+    assert not found.accept and whose in found.reason
+
+
 FILLS = (
     "It closes the gap between small probes and large images, since its wide source region represents whole fields, "
     "rivers, forests, lakes."
