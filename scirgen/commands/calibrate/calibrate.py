@@ -27,7 +27,7 @@ from scirgen.commands.calibrate.quality import (
     thresholds_by_type,
 )
 from scirgen.core.config import Config
-from scirgen.core.errors import InputError, ScirgenError
+from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary
@@ -320,7 +320,7 @@ async def fit_ensemble(
 
     Args:
         rows: of `read_labels`; lines with the same ``dataset`` (or without one, the same context) are left out together.
-        config, resources, registry: as for `calibrate`; if ``rival`` or ``nli`` is among the scorers, its features are used too.
+        config, resources, registry: as for `calibrate`; if ``rival`` or ``nli`` (one of the two) is among the scorers, its features are used too.
         description: description of the labels.
         precision, rejected: see `ensemble.fit`.
         tell: called with messages about progress and about labels that could not be measured.
@@ -329,6 +329,10 @@ async def fit_ensemble(
         The ensemble, and its out-of-sample figures by group.
     """
     first = [name for name in ("rival", "nli") if name in config.filter.faithfulness]
+    if len(first) > 1:
+        raise ConfigError(
+            "an ensemble is fitted with rival or with nli, not with both", hint="Leave one out of --scorers."
+        )
     asked = config.filter.model_copy(update={"faithfulness": (*first, "ensemble")})
     config = config.model_copy(update={"filter": asked})
     async with opened(config, resources, registry) as ctx:

@@ -68,7 +68,7 @@ class Measured:
     def belongs(self, group: Group) -> bool:
         """Whether a group is fitted on it: with an entailment model an answer counts for two groups."""
         plain = group.removesuffix("+nli")
-        return self.group == plain and (plain == group or next(iter(NLI)) in self.values)
+        return self.group == plain and (plain == group or self.values.keys() >= set(NLI))
 
 
 @dataclass(frozen=True)
@@ -245,9 +245,9 @@ def _logistic(
     for kind in sorted({r.question_type for r in rows if r.question_type}) if precision is not None else ():
         own = [j for j in judged if j.question_type == kind]
         good = sum(j.faithful for j in own)
-        if min(good, len(own) - good) >= FEWEST and (found := _threshold(own, precision, rejected)) is not None:
+        if min(good, len(own) - good) >= FEWEST and (found := threshold_keeping(own, precision, rejected)) is not None:
             thresholds[kind] = found
-    common = _threshold(judged, precision, rejected)
+    common = threshold_keeping(judged, precision, rejected)
     return Logistic(
         features=tuple(names),
         mean=tuple(round(float(v), 6) for v in scaler.mean_),
@@ -259,14 +259,19 @@ def _logistic(
     )
 
 
-def _threshold(judged: Sequence[Judged], precision: float | None, rejected: float) -> float | None:
+def threshold_keeping(judged: Sequence[Judged], precision: float | None, rejected: float) -> float | None:
+    """The threshold with a wanted precision, or else the highest that rejects at most this share of the true answers; None
+    without a true answer."""
     if precision is not None:
         found = threshold_for(judged, precision)
         return None if found is None else max(0.0, min(1.0, found))
     true = sorted(j.score for j in judged if j.faithful)
     allowed = int(rejected * len(true))
-    # Below the first true answer that must be kept, and not on it: a score must exceed its threshold.
-    return max(0.0, (true[allowed] + (true[allowed - 1] if allowed else 0.0)) / 2) if true else None
+    if not true:
+        return None
+    # Below the first true answer that must be kept and all that are equal to it: a score must exceed its threshold.
+    below = max((s for s in true if s < true[allowed]), default=0.0)
+    return max(0.0, (true[allowed] + below) / 2)
 
 
 def _left_out(rows: Sequence[Measured], names: Sequence[str], weights: Mapping[str, float]) -> list[float]:

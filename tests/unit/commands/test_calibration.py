@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scirgen.cli.measure.calibrate import calibrate
 from scirgen.commands.calibrate.calibrate import read_labels
+from scirgen.commands.calibrate.ensemble import threshold_keeping
 from scirgen.commands.calibrate.quality import (
     Judged,
     quality,
@@ -22,7 +23,7 @@ from scirgen.commands.calibrate.quality import (
     thresholds_by_type,
 )
 from scirgen.core.config import load_config
-from scirgen.core.errors import InputError
+from scirgen.core.errors import ConfigError, InputError
 from scirgen.qa.intervals import wilson
 from scirgen.stages.filter.faithfulness.ensemble import EnsembleFile
 from scirgen.testing.server import FakeServer
@@ -80,6 +81,21 @@ def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found:
     at = quality(found, threshold)
     assert at.precision is not None and at.precision >= wanted
     assert at.kept >= max(k for k in reaching)
+
+
+@example([0.9] * 20 + [0.95] * 10, 0.04)
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.9, 0.95]), min_size=1, max_size=40), st.floats(0, 0.5))
+def test_an_ensembles_threshold_rejects_no_more_true_answers_than_wanted(scores: list[float], rejected: float) -> None:
+    threshold = threshold_keeping([Judged(s, True) for s in scores], None, rejected)
+    assert threshold is not None and sum(s <= threshold for s in scores) <= rejected * len(scores)
+
+
+def test_an_ensemble_with_both_a_rival_and_an_entailment_model_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "labels.jsonl", [told(n, n % 2 == 0) for n in range(36)])
+    given = ["--labels", str(file), "--ensemble", str(tmp_path / "e.json"), "--scorers", "rival,nli"]
+    more = ["--model", "openai:fake@http://127.0.0.1:9", "--set", "filter.entailment=lexical:words"]
+    result = CliRunner().invoke(calibrate, [*given, *more])
+    assert isinstance(result.exception, ConfigError) and "not with both" in str(result.exception)
 
 
 def test_thresholds_by_type_need_enough_labels_of_both_kinds() -> None:
