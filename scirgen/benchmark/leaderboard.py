@@ -19,6 +19,7 @@ from scirgen.benchmark.qa import QAReport
 from scirgen.benchmark.retrieval import RetrievalReport
 from scirgen.benchmark.tables import SHOWN, markdown, shown_spec
 from scirgen.core.errors import InputError, StoreError
+from scirgen.core.files.jsonl import first_problem
 
 _HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
 _QA = {"accuracy": "entailed", "rouge_l": "ROUGE-L (long)", "exact": "exact (short)", "number": "number (short)"}
@@ -127,9 +128,7 @@ def _read(file: Path) -> RetrievalReport | QAReport:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{file} is not a benchmark result: {where}: {first['msg']}", hint=_HINT) from error
+        raise InputError(f"{file} is not a benchmark result: {first_problem(error)}", hint=_HINT) from error
 
 
 def _retrieval(report: RetrievalReport, run: str) -> Iterator[tuple[str, Entry]]:

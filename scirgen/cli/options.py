@@ -16,7 +16,7 @@ SPLIT = click.Choice(["train", "dev", "test"])
 
 as_json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 config_option = click.option("--config", "config_file", type=PATH, help="YAML file of settings.")
-json_file_option = click.option("--json", "json_file", type=PATH, help="Write all figures to this file.")
+json_file_option = click.option("--json", "json_file", type=PATH, help="Write the whole result to this file, as JSON.")
 
 
 def settings_option(example: str = "") -> Callable[[F], F]:

@@ -63,7 +63,8 @@ def stopped() -> RunStoppingError:
 def rare_collections() -> Iterator[None]:
     """Search for cyclic garbage after 20,000 new objects instead of 700, and not among what is loaded already.
 
-    With Python's defaults this takes a seventh of a run's processor time (`docs/benchmarks/throughput.md`).
+    With Python's defaults this takes 0.5 to 0.7 s of processor time in a run of 2,000 requests
+    (`docs/benchmarks/throughput.md`).
     """
     before = gc.get_threshold()
     gc.freeze()

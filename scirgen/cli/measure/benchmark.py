@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from scirgen.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group()
@@ -94,9 +91,10 @@ def retrieval(
 
         if qrels or by or limit:
             raise click.UsageError("--qrels, --by and --limit are for the release's questions, not for a --task")
-        setting = names_in(settings)[-1]
+        if not (named := names_in(settings)):
+            raise click.BadParameter("give at least one", param_hint="--setting")
         given = TaskSettings(
-            split=split, profile=profile, setting=setting, form=form, query_text=query_text,
+            split=split, profile=profile, setting=named[-1], form=form, query_text=query_text,
             not_after_query=not_after_query, cut=parse_cut(cut, DEPTH) if cut else None, runs=runs,
         )  # fmt: skip
         measure(release, task, retrievers, given, json_file, quiet=quiet)

@@ -160,7 +160,8 @@ async def rehearse(
 ) -> Rehearsal:
     """Run the plan up to release over the sample. Rehearsals that share ``scratch`` parse each paper once.
 
-    Raises: ScirgenError: a fatal error, as in a run.
+    Raises:
+        ScirgenError: a fatal error, as in a run.
     """
     config = _rehearsal_config(config, registry, sample, lean)
     log = CallLog()

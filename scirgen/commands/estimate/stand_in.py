@@ -45,8 +45,8 @@ def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
 
 
 _EACH_ASKED = frozenset({"answers"})
-_ASKED = re.compile(r"^q(\d+) \(", re.MULTILINE)
 """Names of lists that have one entry for each numbered question of the prompt."""
+_ASKED = re.compile(r"^q(\d+) \(", re.MULTILINE)
 
 
 def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from scirgen.commands.label.merge import check
 from scirgen.commands.label.pages import page, pictures_of
 from scirgen.core.errors import InputError, StoreError
 from scirgen.core.extras import require
+from scirgen.core.files.jsonl import first_problem
 from scirgen.qa.labels import ADJUDICATOR, Label, LabelSet
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Desk:
         try:
             label = Label.model_validate_json(text)
         except ValidationError as error:
-            raise InputError(f"not a label: {error.errors()[0]['msg']}") from error
+            raise InputError(f"not a label: {first_problem(error)}") from error
         if label.annotator != annotator:
             raise InputError(f"a label of {label.annotator}, sent by {annotator}")
         check(self.labels, [("sent", label)])

@@ -79,12 +79,14 @@ def tame_values(value: object) -> object:
     return _each(value, tame_blanks)
 
 
-def tame_strings(value: object, written: str = "\\") -> object:
+def tame_strings(value: object, written: str | None = None) -> object:
     """A reply's value with every string's runs bounded; the keys too.
 
-    ``written`` is the JSON that it was read from: without escapes, no string holds a run that is not in there.
+    ``written`` is the JSON text that it was read from, if known: without escapes, no string holds a run that is not there.
     """
-    return value if "\\" not in written and tame(written) == written else _each(value, tame)
+    if written is not None and "\\" not in written and tame(written) == written:
+        return value
+    return _each(value, tame)
 
 
 def _each(value: object, bounded: Callable[[str], str]) -> object:

@@ -91,6 +91,14 @@ def test_run_files_and_qrels_give_another_tool_the_same_figures(release, tmp_pat
         assert found[measures[theirs]] == pytest.approx(report.rows[0][ours], abs=0.01)
 
 
+@pytest.mark.parametrize("given", ["", ","])
+def test_a_task_without_a_setting_is_refused(release, given):
+    result = CliRunner().invoke(
+        cli, ["benchmark", "retrieval", str(release.folder), "--task", "facets", "--setting", given]
+    )
+    assert result.exit_code == 2 and "at least one" in result.output
+
+
 def test_a_breakdown_is_shown_on_request(release):
     words = f"benchmark retrieval {release.folder} --split train --setting with-paper --by bloom --quiet"
     result = CliRunner().invoke(cli, words)

@@ -118,7 +118,7 @@ async def lied_to(out: Path, records: Path, *lies: bytes) -> Run:
         liar.close()
 
 
-async def test_forty_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
+async def test_lies_of_a_server_cost_their_own_items(tmp_path: Path) -> None:
     assert len(MODES) == 40
     lies = [answer for name, answer in MODES.items() if name not in REDIRECTS]
     records, out = write_records(tmp_path / "records.jsonl", len(lies) + 2), tmp_path / "run"

@@ -2,7 +2,7 @@
 
 A row is contaminated when its question or answer shares n words in a row with a question or answer of a benchmark, as
 in GPT-3's decontamination with n = 13 (Brown et al. 2020, appendix C), or when its question has fewer than n words and
-is a question of the benchmark. Paraphrases are not found.
+is a question of the benchmark. Words are letters and digits, lower-cased. Paraphrases are not found.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import QAPair
 from scirgen.core.text.words import tokens_of
 from scirgen.qa.qafiles import open_qa
-
-"""A word: letters and digits, lower-cased; punctuation, white space and case are not compared."""
 
 
 class Benchmarks:
