@@ -144,6 +144,7 @@ def test_a_sample_is_labelled_by_keyboard_alone(labels: LabelSet, tmp_path: Path
             page.keyboard.press("j")
         assert page.inner_text("#done") == "12 of 12"
         page.keyboard.press("f")
+        _saved(page)
         assert "All items are done" in page.inner_text("#status")
         with page.expect_download() as download:
             page.focus("#download")
@@ -179,6 +180,7 @@ def test_undo_takes_back_one_change_at_a_time(labels: LabelSet) -> None:
         page.keyboard.press("z")
         assert not page.is_checked("[name=label][value=yes]")
         page.keyboard.press("z")
+        _saved(page)
         assert page.inner_text("#status") == "Nothing to undo."
 
 
@@ -405,7 +407,7 @@ def test_served_page_keeps_labels_here_while_the_server_is_away(labels: LabelSet
         laptop.wait_for_selector(READY)
         laptop.keyboard.press("y")
         laptop.keyboard.type("On the laptop.")
-        _until(laptop, "document.querySelector('#status').textContent === 'Saved on the server.'")
+        _until(laptop, "document.querySelector('#saved').textContent === 'Saved on the server.'")
         assert [json.loads(line)["reason"] for line in desk.lines("A")] == ["On the laptop."]
         tablet.goto(address)
         tablet.wait_for_selector(READY)
@@ -414,7 +416,7 @@ def test_served_page_keeps_labels_here_while_the_server_is_away(labels: LabelSet
         thread.join(30)
         laptop.keyboard.press("Escape")
         laptop.keyboard.press("1")
-        _until(laptop, "document.querySelector('#status').textContent.includes('has not got it yet')")
+        _until(laptop, "document.querySelector('#saved').textContent.includes('has not got it yet')")
         assert _drafts(laptop)[0]["fields"] == {"stands_alone": "yes"} and _drafts(laptop)[0]["unsent"]
     desk.close()
 
@@ -451,7 +453,7 @@ def _until(page: Any, expression: str) -> None:
 
 
 def _saved(page: Any) -> None:
-    _until(page, "document.querySelector('#status').textContent === 'Saved in this browser.'")
+    _until(page, "document.querySelector('#saved').textContent === 'Saved in this browser.'")
 
 
 def _current(page: Any) -> str:

@@ -80,13 +80,14 @@
       if (channel) touched.forEach((item) => channel.postMessage(item));
       if (data.server) await flush();
     }
-    if (!data.server) tell("Saved in this browser.");
+    if (!data.server) saving("Saved in this browser.");
   };
   const save = (item, patch, undoable = true) => {
     if (undoable) history.push([item, records.get(item) || blank(item)]);
     records.set(item, merged(records.get(item) || blank(item), patch));
     queue.push([item, patch]);
-    tell("Saving …");
+    tell("");
+    saving("Saving …");
     if (!pumping) {
       pumping = pump().catch((error) => warn(`Not saved: ${error.message || error}. Download your labels now.`))
         .finally(() => { pumping = null; });
@@ -117,10 +118,10 @@
         await store([[record.item, (now) => (now.revision === record.revision ? { ...now, unsent: false } : now)]]);
       } catch (error) {
         retry = setTimeout(flush, 5000);
-        return tell(`Saved in this browser; the server has not got it yet (${error.message}). It is sent again.`);
+        return saving(`Saved in this browser; the server has not got it yet (${error.message}). It is sent again.`);
       }
     }
-    return queue.length ? undefined : tell("Saved on the server.");
+    return queue.length ? undefined : saving("Saved on the server.");
   };
   const fetchAll = async () => {
     if (!data.server) return;
@@ -154,6 +155,7 @@
     return made;
   };
   function tell(text) { $("status").textContent = text; }
+  function saving(text) { $("saved").textContent = text; }  // its own place: a save that ends later must not replace a message
   function warn(text) { $("warning").textContent = text; $("warning").hidden = false; }
 
   const whole = (text, quotes) => {
