@@ -1,6 +1,6 @@
 """How well a local model tells true answers from false ones when it is asked: the labelled answers, each against its evidence.
 
-No threshold or coefficient is fitted, so no figure is in sample. ``score:yes-no`` asks the scorer of ``--model`` whether question and
+It asks as the scorer ``nli`` does. No threshold or coefficient is fitted, so no figure is in sample. ``score:yes-no`` asks the scorer of ``--model`` whether question and
 answer follow from the evidence and takes p(yes) / (p(yes) + p(no)); ``hf:ID_OR_DIR`` is a classifier.
 """
 
@@ -10,19 +10,18 @@ import argparse
 import asyncio
 import json
 import logging
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
-from benchmarks.faithfulness_pairs import PARTS, opened
-from benchmarks.labelled_pairs import TRUE, Row, rows
-from scirgen.llm.encoders.entailment import Entailment, open_entailment
+from benchmarks.faithfulness_pairs import PARTS, auc_by_kind, opened, polar, shares
+from benchmarks.labelled_pairs import Row, rows
+from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
 
 REJECTED = 0.04
-"""Share of the true answers in the evidence's words that the threshold of a part may reject."""
+"""Share of the true answers in the evidence's words (of the right Yes and No) that a part's threshold may reject."""
 
 
 def main() -> None:
@@ -40,51 +39,47 @@ def main() -> None:
     asked.sort(key=lambda r: (r.pair.evidence[0].text, r.pair.question))
     believed = asyncio.run(measure(asked, arguments))
     found = {part: summary(asked, believed, part) for part in dict.fromkeys(r.part for r in asked)}
-    for part, kinds in found.items():
-        print(f"\n| {part} | " + " | ".join(kinds) + " |\n|---|" + "---|" * len(kinds))
-        for name in ("answers", "AUC", "rejected"):
-            print(f"| {name} | " + " | ".join(str(k.get(name, "")) for k in kinds.values()) + " |")
+    for part, one in found.items():
+        print(f"\n| {part} | " + " | ".join(one["rejected"]) + " |\n|---|" + "---|" * len(one["rejected"]))
+        print("| rejected | " + " | ".join(one["rejected"].values()) + " |")
+        print(
+            "| AUC | "
+            + " | ".join(f"{one['auc'][k][0]:.2f}" if k in one["auc"] else "" for k in one["rejected"])
+            + " |"
+        )
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 async def measure(asked: list[Row], arguments: argparse.Namespace) -> list[float]:
-    """The probability of entailment of each answer; raises the first error."""
+    """The score of each answer; raises the first error."""
     options = {} if arguments.dtype == "auto" else {"dtype": arguments.dtype}
+    settings = {"faithfulness": ["nli"], "entailment": arguments.entailment}
     believed: list[float] = []
-    async with opened(arguments.model, arguments.cache, writer=False, options=options) as ctx:
-        session = ctx.score_session if arguments.entailment.startswith("score:") else None
-        model = open_entailment(arguments.entailment, ctx.registry, options, session, ctx.prompt("entail"))
+    async with opened(arguments.model, arguments.cache, writer=False, options=options, **settings) as ctx:
         for at in range(0, len(asked), 16):
-            texts = [
-                (" ".join(s.text for s in r.pair.evidence), f"Question: {r.pair.question} Answer: {r.pair.answer}")
-                for r in asked[at : at + 16]
-            ]
-            for one in await model.entail(texts):
-                if not isinstance(one, Entailment):
-                    raise one
-                believed.append(one.entailment)
+            for score in await EntailmentScorer().score(
+                [r.pair for r in asked[at : at + 16]], Material(None, (), ""), ctx
+            ):
+                if isinstance(score, Exception):
+                    raise score
+                believed.append(score.value)
             logging.info("%d of %d answers", len(believed), len(asked))
     return believed
 
 
-def summary(asked: list[Row], believed: list[float], part: str) -> dict[str, dict[str, Any]]:
-    """Of each kind: how many, AUC against the true answers of its sort, and how many fall below the part's threshold."""
-    by_kind: dict[str, list[float]] = defaultdict(list)
-    for row, value in zip(asked, believed, strict=True):
-        if row.part == part:
-            by_kind[row.made].append(value)
-    plain = by_kind["written"] or by_kind["close"]
-    threshold = float(np.quantile(plain, REJECTED))
-    found: dict[str, dict[str, Any]] = {}
-    for kind in sorted((k for k in by_kind if by_kind[k]), key=lambda k: (k not in TRUE, k)):
-        values = by_kind[kind]
-        below = sum(v < threshold for v in values)
-        found[kind] = {"answers": len(values), "rejected": f"{below} of {len(values)}"}
-        if kind not in TRUE:
-            true = by_kind["right"] if kind == "flip" and by_kind["right"] else plain
-            found[kind]["AUC"] = round(float(roc_auc_score([1] * len(true) + [0] * len(values), true + values)), 2)
-    return found
+def summary(asked: list[Row], believed: list[float], part: str) -> dict[str, Any]:
+    """By kind: the AUC against the true answers of its sort, and how many the part's threshold rejects."""
+    typical = [
+        (polar(r), v)
+        for r, v in zip(asked, believed, strict=True)
+        if r.part == part and r.made in ("written", "close", "right")
+    ]
+    least = {
+        sort: float(np.quantile([v for is_polar, v in typical if is_polar == sort], REJECTED)) for sort in (True, False)
+    }
+    rejected = [v < least[polar(r)] if r.part == part else False for r, v in zip(asked, believed, strict=True)]
+    return {"rejected": shares(asked, rejected, part), "auc": auc_by_kind(asked, believed, part)}
 
 
 if __name__ == "__main__":

@@ -8,16 +8,14 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import REALDATA
 from scirgen.commands.tagger import evaluate, fit, read_labels
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-
-_DATA = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def split_labels(records: Path, folder: Path) -> tuple[Path, Path]:
@@ -41,7 +39,7 @@ def split_labels(records: Path, folder: Path) -> tuple[Path, Path]:
 def main() -> None:
     """Train, measure, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=Path, default=_DATA / "geo" / "records.jsonl.gz")
+    parser.add_argument("--records", type=Path, default=REALDATA / "geo" / "records.jsonl.gz")
     parser.add_argument("--target", choices=["level", "question_type"], default="level")
     parser.add_argument("--json", type=Path, required=True)
     args = parser.parse_args()

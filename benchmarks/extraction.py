@@ -18,7 +18,6 @@ import argparse
 import asyncio
 import gzip
 import json
-import os
 import random
 import tempfile
 import time
@@ -27,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import REALDATA
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import (
@@ -52,7 +52,6 @@ from scirgen.stages.extract.stage import ExtractStage
 from scirgen.stages.verify.stage import VerifyStage
 from scirgen_geo.released import ReleasedGeoSource
 
-_DATA = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[2] / "shared" / "data"))
 _KINDS = {kind.value.replace("_", " "): kind for kind in AspectCategory}
 _SECTIONS = {
     "Introduction": (SectionClass.INTRODUCTION, ("background", "research objective")),
@@ -184,7 +183,7 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, help="any model URI")
-    parser.add_argument("--data", type=Path, default=_DATA)
+    parser.add_argument("--data", type=Path, default=REALDATA)
     parser.add_argument("--papers", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout-s", type=float, default=600)

@@ -36,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness_geo", description=__doc__)
     parser.add_argument("--split", default="dev", choices=("train", "dev"))
     parser.add_argument("--pairs", type=int, default=1000, help="how many are drawn")
+    parser.add_argument("--skip", type=int, default=0, help="how many of the drawn ones are left out first")
     parser.add_argument("--swapped", type=int, default=1000, help="of how many a swapped answer is judged too")
     parser.add_argument(
         "--half", choices=("a", "b"), help="of the datasets: rules were chosen on a of train; default: all"
@@ -75,7 +76,7 @@ async def run(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list
     random.Random(arguments.seed).shuffle(drawn)
     found, swapped = [], []
     async with opened("bundled:smollm2-135m", ":memory:", writer=False) as ctx:
-        for n, (entry, pair) in enumerate(drawn[: arguments.pairs]):
+        for n, (entry, pair) in enumerate(drawn[arguments.skip :][: arguments.pairs]):
             score = not arguments.passages or n < arguments.scored
             others = _others(entry, pair) if n < arguments.swapped else []
             for answers, into in (((pair.answer,), found), (others[:1], swapped)):

@@ -56,7 +56,6 @@ def main() -> None:
     parser.add_argument(
         "--cache", type=Path, default=Path(".faithfulness-cache.sqlite"), help="measured log-probabilities"
     )
-    parser.add_argument("--part", action="append", choices=PARTS, help="only these answers; default: all")
     parser.add_argument(
         "--rejected", type=float, default=0.03, help="share of true answers that the threshold may reject"
     )
@@ -95,8 +94,8 @@ async def opened(
 
 
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    parts = arguments.part or PARTS
-    every = [r for r in rows() if r.part in parts]
+    every = rows()
+    parts = [part for part in PARTS if any(r.part == part for r in every)]
     async with opened(arguments.model, arguments.cache, entailment=arguments.entailment) as ctx:
         if arguments.entailment:
             every = await _with_nli(every, ctx)
@@ -117,8 +116,8 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
         write(SHIPPED / f"{arguments.model.partition(':')[2]}.json", fitted)
     return {
         "model": str(ctx.scorer.identity), "thresholds": {g: one.threshold for g, one in fitted.file.groups.items()},
-        "rejected": {part: {n: _shares(every, flags, part) for n, flags in decided.items()} for part in parts},
-        "auc": {f"ensemble{name}": {part: _auc(every, values, part) for part in parts} for name, values in outside.items()},
+        "rejected": {part: {n: shares(every, flags, part) for n, flags in decided.items()} for part in parts},
+        "auc": {f"ensemble{name}": {part: auc_by_kind(every, values, part) for part in parts} for name, values in outside.items()},
         "rival": fitted.summary(fitted_on).get("text+rival"),
     }  # fmt: skip
 
@@ -144,27 +143,26 @@ async def _decided(
 
 
 async def _with_nli(every: Sequence[Row], ctx: StageContext) -> list[Row]:
-    scored = await with_score("nli", [r.pair for r in every], [_material(r) for r in every], ctx)
+    scored = await with_score("nli", [r.pair for r in every], [_material(r.pair) for r in every], ctx)
     return [replace(row, pair=pair) for row, pair in zip(every, scored, strict=True)]
 
 
 async def _measured(answers: Sequence[Row], ctx: StageContext) -> list[Measured]:
     """Raises the first error: figures of a part of the answers would look like those of all."""
     labels = [(r.faithful, r.fold, r.made) for r in answers]
-    found = await measure([r.pair for r in answers], labels, [_material(r) for r in answers], ctx)
+    found = await measure([r.pair for r in answers], labels, [_material(r.pair) for r in answers], ctx)
     for one in found:
         if isinstance(one, Exception):
             raise one
     return [one for one in found if isinstance(one, Measured)]
 
 
-def _material(row: Row) -> Material:
-    return Material(None, (), "\n".join(s.text for s in row.pair.evidence))
+def _material(pair: QAPair) -> Material:
+    return Material(None, (), "\n".join(s.text for s in pair.evidence))
 
 
 async def _with_rival(pair: QAPair, text: str, ctx: StageContext) -> QAPair:
-    material = Material(None, (), "\n".join(s.text for s in pair.evidence))
-    (score,) = await RivalScorer().compared([pair], {pair.id: Rival(text, "")}, material, ctx)
+    (score,) = await RivalScorer().compared([pair], {pair.id: Rival(text, "")}, _material(pair), ctx)
     if isinstance(score, Exception):
         raise score
     return pair.model_copy(update={"scores": (score,)})
@@ -176,8 +174,12 @@ def _outside(answers: Sequence[Row], measured: Sequence[Measured], fitted: Fitte
     found = []
     for row, one in zip(answers, measured, strict=True):
         group = _group(one, name)
-        known = None if row.part in HELD else fitted.outside[group][next(at)]
-        found.append(fitted.file.groups[group].probability(one.values) if known is None else known)
+        known = (
+            fitted.file.groups[group].probability(one.values) if row.part in HELD else fitted.outside[group][next(at)]
+        )
+        if known is None:
+            raise ValueError(f"{group}: the fold of {row.fold!r} could not be left out")
+        found.append(known)
     return found
 
 
@@ -190,7 +192,7 @@ def _below(measured: Sequence[Measured], values: Sequence[float], fitted: Fitted
 
 
 async def _contrast(answers: Sequence[Row], ctx: StageContext) -> list[bool]:
-    return [_falls((await ContrastScorer().score([r.pair], _material(r), ctx))[0]) for r in answers]
+    return [_falls((await ContrastScorer().score([r.pair], _material(r.pair), ctx))[0]) for r in answers]
 
 
 def _gate(answers: Sequence[Row], ctx: StageContext) -> list[Verdict]:
@@ -208,7 +210,7 @@ def _kinds(answers: Sequence[Row], part: str) -> Iterator[str]:
     yield from sorted(made, key=lambda kind: (kind not in TRUE, kind))
 
 
-def _shares(answers: Sequence[Row], flags: Sequence[bool], part: str) -> dict[str, str]:
+def shares(answers: Sequence[Row], flags: Sequence[bool], part: str) -> dict[str, str]:
     found = {}
     for kind in _kinds(answers, part):
         mine = [f for r, f in zip(answers, flags, strict=True) if r.part == part and r.made == kind]
@@ -216,21 +218,20 @@ def _shares(answers: Sequence[Row], flags: Sequence[bool], part: str) -> dict[st
     return found
 
 
-def _auc(answers: Sequence[Row], values: Sequence[float], part: str) -> Mapping[str, Any]:
+def auc_by_kind(answers: Sequence[Row], values: Sequence[float], part: str) -> Mapping[str, Any]:
     """Of each kind of false answers against the true ones of its part; yes and no among themselves."""
     found = {}
     for kind in (k for k in _kinds(answers, part) if k not in TRUE):
-        polar = {"flip"} if kind == "flip" else set()
         judged = [
             Judged(v, r.faithful, cluster=r.fold)
             for r, v in zip(answers, values, strict=True)
-            if r.part == part and (r.made == kind or (r.faithful and _polar(r) == bool(polar)))
+            if r.part == part and (r.made == kind or (r.faithful and polar(r) == (kind == "flip")))
         ]
         found[kind] = [roc_auc(judged), auc_interval(judged)]
     return found
 
 
-def _polar(row: Row) -> bool:
+def polar(row: Row) -> bool:
     return row.pair.answer.strip(" .").lower() in ("yes", "no")
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import REALDATA
 from scirgen.core.fingerprint import digest
-
-ROOT = Path(__file__).resolve().parents[1]
-
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 """A tag begins with an element's name: "<1 km2 ... (>" does not."""
@@ -46,10 +43,9 @@ def realdata() -> Path:
     Raises:
         SystemExit: it is not there.
     """
-    folder = Path(os.environ.get("SCIRGEN_REALDATA", ROOT.parent / "shared" / "data"))
-    if not (folder / "geo" / "records.jsonl.gz").exists():
-        raise SystemExit(f"no real data in {folder}; set SCIRGEN_REALDATA (see docs/benchmarks/seper.md)")
-    return folder
+    if not (REALDATA / "geo" / "records.jsonl.gz").exists():
+        raise SystemExit(f"no real data in {REALDATA}; set SCIRGEN_REALDATA (see docs/benchmarks/seper.md)")
+    return REALDATA
 
 
 def entries(split: str) -> Iterator[Entry]:

@@ -6,12 +6,12 @@ The strong writer's are `pairs/` of `$SCIRGEN_REALDATA`; swaps within dataset an
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import REALDATA
 from benchmarks.corruptions import of_pairs
 from scirgen.core.records import QAPair, Span
 
@@ -51,7 +51,7 @@ class Row:
 
 def rows() -> list[Row]:
     """All labelled answers; those of the strong writer where the real data are."""
-    folder = Path(os.environ.get("SCIRGEN_REALDATA", "../shared/data")) / "pairs"
+    folder = REALDATA / "pairs"
     found = [*by_hand(HAND), *(by_strong_writer(folder) if folder.is_dir() else ())]
     # An answer that was made twice counts once.
     return list({(r.pair.question, r.pair.answer, r.made): r for r in found}.values())
@@ -122,7 +122,7 @@ def by_strong_writer(folder: Path) -> Iterator[Row]:
 
 def rivals(answers: list[Row]) -> Iterator[tuple[Row, str]]:
     """The answers of the strong writer to whose questions a second answer was written from the evidence alone, each with it."""
-    folder = Path(os.environ.get("SCIRGEN_REALDATA", "../shared/data")) / "pairs"
+    folder = REALDATA / "pairs"
     if folder.is_dir():
         second = {one["of"]: one["answer"] for one in _lines(folder / "rivals-dev.jsonl")}
         for row in answers:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import random
 from collections import defaultdict
-from pathlib import Path
 from statistics import fmean, median
 
 import pytest
@@ -26,8 +24,9 @@ from scirgen.qa.agreement import (
     precision_items,
     spearman,
 )
+from tests.support.realdata import REALDATA
 
-_DATA = Path(os.environ.get("SCIRGEN_REALDATA", Path(__file__).parents[4] / "shared" / "data")) / "recipes" / "csfcube"
+_DATA = REALDATA / "recipes" / "csfcube"
 _GRADES = (0, 1, 2, 3)
 _needs_data = pytest.mark.skipif(not _DATA.is_dir(), reason=f"REAL DATA MISSING: {_DATA} (set SCIRGEN_REALDATA)")
 
