@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from scirgen.core.records import Paper
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParserOptions
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -55,12 +61,51 @@ def test_a_glyphs_outlines_show_its_sign(outlines: list[tuple[Corners, bool]], s
     assert sign_of(outlines) == sign
 
 
-def test_ordinary_fonts_have_no_misread_signs() -> None:
-    from scirgen.stages.parse.pdf.page.signs import misread_signs
+# Two fonts in the format of Type1C, drawn for this test with fontTools: one has a bar that it calls "C0", one has a "two" and a "three".
+BAR = base64.b64decode(
+    "AQAEAQABAQEFQWR2WAABAQET+BwC7/eO+VD3wAW9D4vWEsARAAIBAQMHQzBBZHZYAAAAAYcAAgEBBBH47A747O/3jhX47L387AYO"
+)
+DIGITS = base64.b64decode(
+    "AQAEAQABAQEFQWR2WAABAQES+BsCi4v3wPlQBbkPi+MSvREAAQEBBUFkdlgAAAEAEwEAAwEBBBIg+OwO+OyLFvfA+VAG+8BZBQ747IsW98D5UAb7wFkFDg=="
+)
 
-    document = pymupdf.open()
-    document.new_page().insert_text((72, 72), "1 + 2 = 3, H < I")
-    assert misread_signs(document) == {}
+
+def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str]) -> str:
+    """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``."""
+    from scirgen.stages.parse.pdf.parser import PyMuPDFParser
+
+    with pymupdf.open() as document:
+        page = document.new_page()
+        used = "/H <</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
+        shown = "BT /H 10 Tf 14 TL 72 700 Td " + "(Snow covered the valley during the long winter.) Tj T* " * 6 + "ET"
+        for number, (name, data, names) in enumerate(fonts):
+            file, said, font = (document.get_new_xref() for _ in range(3))
+            document.update_object(file, "<</Subtype/Type1C>>")
+            document.update_stream(file, data)
+            document.update_object(said, f"<</Type/FontDescriptor/FontName/{name}/Flags 4/FontFile3 {file} 0 R>>")
+            widths = f"/FirstChar 32/LastChar 126/Widths[{'600 ' * 95}]/FontDescriptor {said} 0 R"
+            encoding = f"/Encoding<</Type/Encoding/Differences[{names}]>>"
+            document.update_object(font, f"<</Type/Font/Subtype/Type1/BaseFont/{name}{widths}{encoding}>>")
+            used += f"/X{number} {font} 0 R"
+            shown += f" BT /X{number} 10 Tf 72 {500 - 100 * number} Td ({text}) Tj ET"
+        contents = document.get_new_xref()
+        document.update_object(contents, "<<>>")
+        document.update_stream(contents, shown.encode())
+        document.xref_set_key(page.xref, "Contents", f"{contents} 0 R")
+        document.xref_set_key(page.xref, "Resources", f"<</Font<<{used}>>>>")
+        document.save(path)
+    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions())).text
+
+
+def test_a_bar_that_the_font_gives_as_a_digit_is_a_minus(tmp_path: Path) -> None:
+    assert parsed_with(tmp_path / "p.pdf", "2", ("AAAAAA+AdvX", BAR, "50/C0")).endswith("−")
+
+
+def test_a_digit_of_another_subset_of_that_font_stays_a_digit(tmp_path: Path) -> None:
+    minus = ("AAAAAA+AdvX", BAR, "50/C0")
+    text = parsed_with(tmp_path / "p.pdf", "2", minus, ("BBBBBB+AdvX", DIGITS, "50/two/three"))
+    assert text.split()[-2:] == ["2", "2"]
+    assert parsed_with(tmp_path / "p.pdf", "2", minus, ("BBBBBB+AdvX", BAR, "50/C0")).split()[-2:] == ["−", "−"]
 
 
 def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> dict[str, Any]:

@@ -33,7 +33,7 @@ Outline = tuple[tuple[Point, ...], bool]
 
 def misread_signs(document: Any) -> Signs:
     """The signs, and the letter μ, that the document's fonts give as other characters."""
-    found: Signs = {}
+    shown: dict[str, dict[int, set[str]]] = {}
     seen: set[int] = set()
     for number in range(document.page_count):
         try:
@@ -44,13 +44,16 @@ def misread_signs(document: Any) -> Signs:
             if xref in seen or kind not in ("Type1", "MMType1") or extension == "n/a":
                 continue
             seen.add(xref)
-            signs = _of_font(document, xref)
-            if signs:
-                found.setdefault(name.split("+", 1)[-1], {}).update(signs)
-    return found
+            # PyMuPDF gives the text of all subsets of a font under one name.
+            of_name = shown.setdefault(name.split("+", 1)[-1], {})
+            for character, sign in _of_font(document, xref).items():
+                of_name.setdefault(character, set()).add(sign)
+    sure = {name: {c: s for c, (s, *others) in of.items() if s != chr(c) and not others} for name, of in shown.items()}
+    return {name: signs for name, signs in sure.items() if signs}
 
 
 def _of_font(document: Any, xref: int) -> dict[int, str]:
+    """What the font's glyphs show, by the character that PyMuPDF gives: mostly that character, or else another sign."""
     try:
         buffer = document.extract_font(xref)[3]
         if not 0 < len(buffer) <= _LARGEST_FONT:
@@ -67,7 +70,8 @@ def _of_font(document: Any, xref: int) -> dict[int, str]:
             for glyph, name in enumerate(names, 1)
             if (name in codes if known[name] in "\0\ufffd" else not text or name == "m")
         }
-        return _misread(font, asked, known, codes) if asked else {}
+        given = {ord(c): c for name in names if (c := codes.get(name, known[name]))}
+        return given | (_misread(font, asked, known, codes) if asked else {})
     except _BROKEN:
         return {}  # the font is broken; its text stays as the PDF gives it
 
@@ -179,10 +183,8 @@ def sign_of(outlines: Sequence[Outline]) -> str:
         return _straight_sign([points for points, _ in outlines], boxes)
     if len(outlines) == 1 and not outlines[0][1]:
         return _bracket(outlines[0][0], boxes[0]) or _round_cross(outlines[0][0], boxes[0]) or _waves(boxes)
-    if len(outlines) == 2 and not any(straight for _, straight in outlines) and (waves := _waves(boxes)):
-        return waves
     if len(outlines) == 2 and not any(straight for _, straight in outlines):
-        return _ring(boxes)
+        return _waves(boxes) or _ring(boxes)
     return ""
 
 
