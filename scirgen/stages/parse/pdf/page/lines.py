@@ -31,7 +31,7 @@ _SUBSETTED = re.compile(r"ff|fi|fl|ffi|ffl|[–—−\-°′’“”\d.,]{1,3}"
 _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
 _SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
-_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’']|\b(?:19|20)\d\d)\s*$")
+_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d))\s*$")
 
 
 class Style(NamedTuple):
