@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
 
+LAYOUT_VERSION: Final = 11
+"""Of `parse.pdf`. Raise it when a PDF gives another document: stage parse then reads the papers again."""
 FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
 """The kind of a file, according to its content; see `sniff`."""
 

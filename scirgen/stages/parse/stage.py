@@ -13,7 +13,7 @@ from scirgen.core.records import Paper, Rejection
 from scirgen.core.registry import Provided, Registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
-from scirgen.stages.parse.base import FileKind, ParsedPaper, ParserOptions
+from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedPaper, ParserOptions
 from scirgen.stages.parse.choice import better
 from scirgen.stages.parse.process.pool import ParserPool
 
@@ -40,8 +40,8 @@ class ParseStage(Stage):
         self._pool: ParserPool | None = None
 
     def uses(self, config: Config) -> Uses:
-        extra = (f"pymupdf {_version('pymupdf')}", *(["grobid beside"] if _both(config.parse) else []))
-        return Uses(config=("parse",), extra=extra)
+        beside = ["grobid beside"] if _both(config.parse) else []
+        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}+layout.{LAYOUT_VERSION}", *beside))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         seen: set[str] = set()

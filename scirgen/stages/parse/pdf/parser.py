@@ -13,7 +13,7 @@ from typing import Any
 import pymupdf
 
 from scirgen.core.errors import PaperError
-from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
@@ -21,7 +21,6 @@ from scirgen.stages.parse.pdf.page.signs import Signs, misread_signs
 from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left, is_unreadable
 from scirgen.stages.parse.pdf.tables import found_tables
 
-LAYOUT_VERSION = 10
 _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
 _LEAST_CHARS = 10  # of a page with a text layer

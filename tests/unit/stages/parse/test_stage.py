@@ -85,6 +85,12 @@ async def test_no_extract_pdf_when_allowed_by_the_setting_then_it_is_parsed() ->
     assert "WUDAPT" in document(result).text
 
 
+def test_papers_are_parsed_again_when_the_layout_analysis_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = ParseStage().uses(Config())
+    monkeypatch.setattr("scirgen.stages.parse.stage.LAYOUT_VERSION", 0)
+    assert ParseStage().uses(Config()) != before
+
+
 async def test_file_when_its_name_lies_then_its_content_decides(tmp_path: Path) -> None:
     pytest.importorskip("pymupdf")
     pdf = made_pdf(tmp_path / "made.pdf").rename(tmp_path / "paper.txt")
