@@ -13,6 +13,7 @@ from scirgen.core.text.sentences import PROSE, document_sentences
 
 _CITED = PROSE | {BlockKind.CAPTION}
 _TABLE, _LONGEST_TABLE = "| ", 2000
+_UNNAMED = "\ufffd"
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
 _CHARACTERS_A_TOKEN = 3.5
@@ -37,13 +38,14 @@ class Sentence:
 
 def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> list[Sentence]:
     """All sentences of heading runs and their captions, and their Markdown tables, in order and each once; without
-    fragments that have no words."""
+    fragments that have no words, and without tables that have an unnamed sign (U+FFFD)."""
     found: list[Sentence] = []
     for label in sorted(labels, key=lambda x: x.start):
         spans = document_sentences(document, label.start, label.end, _CITED)
         for start, end in sorted([*spans, *_tables(document, label)]):
             text = document.text[start:end]
-            if (is_prose(text) or text.startswith(_TABLE)) and not (found and start < found[-1].end):
+            offered = is_prose(text) or (text.startswith(_TABLE) and _UNNAMED not in text)
+            if offered and not (found and start < found[-1].end):
                 found.append(Sentence(len(found) + 1, start, end, " ".join(text.split()), label))
     return found
 
@@ -63,9 +65,9 @@ def _tables(document: Document, label: SectionLabel) -> list[tuple[int, int]]:
 def is_prose(text: str) -> bool:
     """Whether a piece of text has enough words, and more letters than other signs, to be a sentence.
 
-    One with a sign that the PDF does not name is none: a number in it may have lost its minus.
+    A text with an unnamed sign (U+FFFD) does not count: a number in it may have lost its minus.
     """
-    if "\ufffd" in text:
+    if _UNNAMED in text:
         return False
     chinese = len(re.findall(r"[一-鿿]", text))
     letters = sum(c.isalpha() for c in text)

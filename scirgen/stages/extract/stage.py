@@ -21,7 +21,7 @@ class ExtractStage(Stage):
     """One item is a paper and a section class; its heading runs are read together."""
 
     name = "extract"
-    version = 4
+    version = 5
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the definitions of the aspects, and the model."""

@@ -133,7 +133,7 @@ def _page(page: Any, options: ParserOptions, by_ocr: bool = False, signs: Signs 
     if options.ocr and (by_ocr or not text["blocks"]) and shutil.which("tesseract"):
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
-    tables = found_tables(page, text["blocks"]) if options.tables == "cite" else ()
+    tables = found_tables(page, text["blocks"], signs or {}) if options.tables == "cite" else ()
     box = page.cropbox
     return RawPage(*_upright(text["blocks"], box.width, box.height), tables)
 

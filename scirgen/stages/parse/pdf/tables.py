@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import median
 from typing import Any, Final
 
+import pymupdf
+
 from scirgen.core.records import BlockKind, Box
 from scirgen.stages.parse.pdf.page.accents import composed
-from scirgen.stages.parse.pdf.page.lines import LIGATURES, Line, Run
+from scirgen.stages.parse.pdf.page.lines import LIGATURES, UNKNOWN, Line, Run
+from scirgen.stages.parse.pdf.page.signs import Signs
 from scirgen.stages.parse.pdf.paragraphs import Group
 
 _CAPTION: Final = re.compile(
@@ -18,6 +22,7 @@ _CAPTION: Final = re.compile(
 )
 _LONGEST_CELL: Final = 80
 _LEAST_FILLED: Final = 0.4
+_FLAGS: Final = pymupdf.TEXTFLAGS_WORDS
 
 
 @dataclass(frozen=True)
@@ -28,13 +33,16 @@ class FoundTable:
     markdown: str
 
 
-def found_tables(page: Any, blocks: Sequence[dict[str, Any]]) -> tuple[FoundTable, ...]:
-    """The tables of a PyMuPDF page with at least two rows and columns; none on a page without a table's caption."""
+def found_tables(page: Any, blocks: Sequence[dict[str, Any]], signs: Signs) -> tuple[FoundTable, ...]:
+    """The tables of a PyMuPDF page with at least two rows and columns; none on a page without a table's caption.
+
+    ``signs`` replace what fonts give for them; a sign that no one can name is U+FFFD.
+    """
     lines = (line for block in blocks for line in block.get("lines", ()))
     if not any(_CAPTION.match("".join(span["text"] for span in line["spans"])) for line in lines):
         return ()
     found = []
-    words = page.get_text("words")
+    words = _words(page, signs)
     for table in page.find_tables().tables:
         # The finder's own text loses blanks and moves decimal points.
         rows = _without_empty([[_cell(words, cell) for cell in row.cells] for row in table.rows])
@@ -87,16 +95,29 @@ def _without_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[row[index] for index in columns] for row in rows if any(row)]
 
 
-def _cell(words: Sequence[tuple[Any, ...]], box: Box | None) -> str:
+def _words(page: Any, signs: Signs) -> list[tuple[float, float, str]]:
+    """The words of a page, each with the middle of its box."""
+    found = []
+    for line in (line for b in page.get_text("rawdict", flags=_FLAGS)["blocks"] for line in b.get("lines", ())):
+        characters = [
+            (UNKNOWN.sub("\ufffd", c["c"].translate(signs.get(span["font"], {}))), c["bbox"])
+            for span in line["spans"]
+            for c in span["chars"]
+        ]
+        for blank, group in groupby(characters, key=lambda c: c[0].isspace()):
+            if not blank:
+                texts, boxes = zip(*group, strict=True)
+                x, y = (min(b[i] for b in boxes) + max(b[i + 2] for b in boxes) for i in (0, 1))
+                found.append((x / 2, y / 2, "".join(texts)))
+    return found
+
+
+def _cell(words: Sequence[tuple[float, float, str]], box: Box | None) -> str:
     """The words whose middles are in a cell, in reading order."""
     if box is None:
         return ""
-    inside = [
-        word
-        for word in words
-        if box[0] <= (word[0] + word[2]) / 2 < box[2] and box[1] <= (word[1] + word[3]) / 2 < box[3]
-    ]
-    return composed(" ".join(str(word[4]) for word in inside).translate(LIGATURES)).replace("|", "\\|")
+    inside = (text for x, y, text in words if box[0] <= x < box[2] and box[1] <= y < box[3])
+    return composed(" ".join(inside).translate(LIGATURES)).replace("|", "\\|")
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:

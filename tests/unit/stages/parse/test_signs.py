@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,8 @@ DIGITS = base64.b64decode(
 )
 
 
-def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str]) -> str:
-    """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``."""
+def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str = "") -> str:
+    """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``; ``more`` stands there too."""
     from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
     with pymupdf.open() as document:
@@ -90,11 +91,24 @@ def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str]) -> str:
             shown += f" BT /X{number} 10 Tf 72 {500 - 100 * number} Td ({text}) Tj ET"
         contents = document.get_new_xref()
         document.update_object(contents, "<<>>")
-        document.update_stream(contents, shown.encode())
+        document.update_stream(contents, f"{shown} {more}".encode())
         document.xref_set_key(page.xref, "Contents", f"{contents} 0 R")
         document.xref_set_key(page.xref, "Resources", f"<</Font<<{used}>>>>")
         document.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions())).text
+    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables="cite"))).text
+
+
+def table(*rows: Sequence[str]) -> str:
+    """A ruled table with a caption, as PDF operators; each cell says its text in operators, too."""
+    caption = "BT /H 8 Tf 72 580 Td (Table 1. Heat of the snow at two of the stations.) Tj ET"
+    cells = (
+        f"BT 1 0 0 1 {76 + 100 * x} {560 - 16 * y} Tm /H 8 Tf {cell} ET"
+        for y, row in enumerate(rows)
+        for x, cell in enumerate(row)
+    )
+    across = (f"72 {572 - 16 * y} m 272 {572 - 16 * y} l S" for y in range(4))
+    down = (f"{72 + 100 * x} 572 m {72 + 100 * x} 524 l S" for x in range(3))
+    return " ".join((caption, *cells, *across, *down))
 
 
 def test_a_bar_that_the_font_gives_as_a_digit_is_a_minus(tmp_path: Path) -> None:
@@ -106,6 +120,13 @@ def test_a_digit_of_another_subset_of_that_font_stays_a_digit(tmp_path: Path) ->
     text = parsed_with(tmp_path / "p.pdf", "2", minus, ("BBBBBB+AdvX", DIGITS, "50/two/three"))
     assert text.split()[-2:] == ["2", "2"]
     assert parsed_with(tmp_path / "p.pdf", "2", minus, ("BBBBBB+AdvX", BAR, "50/C0")).split()[-2:] == ["−", "−"]
+
+
+def test_cells_of_tables_have_the_signs_and_a_mark_for_unnamed_ones(tmp_path: Path) -> None:
+    head = ("(Station) Tj", "(Heat) Tj")
+    rows = table(head, ("(Upper) Tj", "/X0 8 Tf (2) Tj /H 8 Tf (5) Tj"), ("(Lower) Tj", "(\\0017) Tj"))
+    text = parsed_with(tmp_path / "p.pdf", "2", ("AAAAAA+AdvX", BAR, "50/C0"), more=rows)
+    assert "| Upper | −5 |\n| Lower | \ufffd7 |" in text
 
 
 def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> dict[str, Any]:

@@ -19,7 +19,8 @@ LIGATURES: Final = str.maketrans({
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]"
 )
-_UNKNOWN = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\ue000-\uf8ff\ufffd]")
+UNKNOWN: Final = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\ue000-\uf8ff\ufffd]")
+"""Signs that a PDF does not name."""
 _BEFORE_A_NUMBER = frozenset("0123456789^ (=<>~≈≤≥±×,;–-")
 _EXPONENT = re.compile(r"[−–‒+-]?(?:\ufffd|\d)|[−–‒-]$")
 _BOLD = re.compile(
@@ -214,7 +215,7 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
     base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
     runs: list[Run] = []
     for span in spans:
-        text = _INVISIBLE.sub("", _UNKNOWN.sub("\ufffd", span["text"].translate(LIGATURES)))
+        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", span["text"].translate(LIGATURES)))
         if not text:
             continue
         raised = _raised(span, base, full)
