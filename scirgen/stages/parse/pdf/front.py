@@ -55,9 +55,9 @@ class Front:
 def read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
     """Find title and abstract among the first two pages' groups and set the kinds of what precedes the body.
 
-    A publisher's or a repository's cover page before them is none of the two.
+    A publisher's or a repository's cover page before them is neither.
     """
-    cover = _cover(groups)
+    cover = _cover(groups, body)
     for group in groups[:cover]:
         group.kind = BlockKind.OTHER
     paper = groups[cover:]
@@ -67,15 +67,22 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
     return front
 
 
-def _cover(groups: Sequence[Group]) -> int:
-    """How many groups stand on a cover page: it says so, has no abstract or introduction, and the next page repeats its title."""
+def _cover(groups: Sequence[Group], body: Style) -> int:
+    """How many groups stand on a cover page: it says so, has no abstract or introduction, and the next page repeats its title.
+
+    A title is larger than the body, or bold; a running head that repeats it is not.
+    """
     first = [g for g in groups if g.page == groups[0].page] if groups else []
     if not any(_COVER.search(g.text) for g in first):
         return 0
     if any(kind_of_heading(g.text) in ("abstract", "main") or _RUN_IN.match(g.text) for g in first):
         return 0
     names = [plain(g.text) for g in first if len(g.text.split()) >= 3]
-    following = [plain(strip_title_label(g.text)) for g in groups[len(first) : len(first) + 12]]
+    following = [
+        plain(strip_title_label(g.text))
+        for g in groups[len(first) : len(first) + 12]
+        if g.style.size > body.size + 0.4 or (g.style.bold and not body.bold and g.style.size >= body.size)
+    ]
     return len(first) if any(fuzz.ratio(a, b) > 85 for a in names for b in following if len(b) > 15) else 0
 
 
@@ -143,9 +150,8 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
 def _continues(title: Group, group: Group) -> bool:
     if group is title or group.page != title.page or len(title.text + group.text) > 400:
         return False
-    same = (
-        group.style == title.style and group.lines[0].y0 > title.lines[-1].y0
-    )  # above it, a word says what the paper is: "Letter"
+    # Above the title, a word says what the paper is: "Letter".
+    same = group.style == title.style and group.lines[0].y0 > title.lines[-1].y0
     if kind_of_heading(group.text) and not (same and kind_of_heading(group.text) == "main"):
         return False
     size = title.style.size

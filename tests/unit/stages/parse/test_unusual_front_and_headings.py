@@ -114,18 +114,33 @@ def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> N
     assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9
 
 
-def test_outline_entries_below_abstract_are_not_the_sections_of_that_name(tmp_path: Path) -> None:
-    plain, told = tmp_path / "p.pdf", tmp_path / "outlined.pdf"
-    bodies = "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in NAMES)
-    set_html(plain, f"<h1>Snow of the upper valley</h1><h2>Abstract</h2><p>{PROSE * 4}</p>{bodies}")
-    below = [[2, name, 1] for name in NAMES[:2]]
-    with pymupdf.open(plain) as pdf:
-        pdf.set_toc([[1, "Abstract", 1], *below, *([1, name, 1] for name in NAMES)])
-        pdf.save(told)
+def outlined(folder: Path, html: str, *outline: tuple[int, str]) -> Document:
+    """The document of a PDF with this outline (level, text); each entry points at the last page that prints its text."""
     from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
-    document = assemble(Paper(id="p"), PyMuPDFParser().parse(told, ParserOptions()))
+    set_html(folder / "p.pdf", html)
+    with pymupdf.open(folder / "p.pdf") as pdf:
+        pages = {text: max(page.number + 1 for page in pdf if page.search_for(text)) for _, text in outline}
+        pdf.set_toc([[level, text, pages[text]] for level, text in outline])
+        pdf.save(folder / "outlined.pdf")
+    return assemble(Paper(id="p"), PyMuPDFParser().parse(folder / "outlined.pdf", ParserOptions()))
+
+
+def test_outline_entries_below_abstract_are_not_the_sections_of_that_name(tmp_path: Path) -> None:
+    bodies = "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in NAMES)
+    made = f"<h1>Snow of the upper valley</h1><h2>Abstract</h2><p>{PROSE * 4}</p>{bodies}"
+    below = [(2, name) for name in NAMES[:2]]
+    document = outlined(tmp_path, made, (1, "Abstract"), *below, *((1, name) for name in NAMES))
     assert [one for one in headings(document) if one[1] in NAMES] == [(1, name) for name in NAMES]
+
+
+def test_outline_entries_below_a_closing_summary_are_its_subsections(tmp_path: Path) -> None:
+    parts = ("Gauges of the valley", "Snow of the slopes", "Ice of the lakes")
+    below = "".join(f"<h2>{part}</h2><p>{PROSE * 3}</p>" for part in parts)
+    front = f"<h1>Snow of the upper valley</h1><h2>Abstract</h2><p>{PROSE * 4}</p>"
+    made = f"{front}{sections()}<h2>5. Summary</h2><p>{PROSE * 2}</p>{below}"
+    outline = [*((1, f"{i}. {name}") for i, name in enumerate(NAMES, 1)), (1, "5. Summary"), *((2, p) for p in parts)]
+    assert headings(outlined(tmp_path, made, *outline))[-4:] == [(1, "5. Summary"), *((2, part) for part in parts)]
 
 
 def test_abstract_without_label_or_title_is_the_prose_before_introduction(tmp_path: Path) -> None:
@@ -146,6 +161,18 @@ def test_roles_below_author_contributions_are_not_headings(tmp_path: Path) -> No
     )
     made = f"<h1>Snow of the upper valley</h1>{sections()}<h2>Author contributions</h2>{roles}"
     assert headings(set_html(tmp_path / "p.pdf", made))[-1] == (1, "Author contributions")
+
+
+def test_run_ins_below_an_appendix_are_headings(tmp_path: Path) -> None:
+    run_ins = "".join(f"<p><b>{lead}</b> {PROSE * 4}</p>" for lead in LEADS)
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the valley</h1>{sections()}<h2>Appendix</h2>{run_ins}"))
+    assert [text for _, text in found[-7:]] == ["Appendix", *LEADS]
+
+
+def test_numbered_bold_items_of_a_list_are_not_headings(tmp_path: Path) -> None:
+    items = "".join(f"<p><b>{i}. {name}:</b> {PROSE * 2}</p>" for i, name in enumerate(("New data", "Open code"), 1))
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections(items)}"))
+    assert [text for _, text in found] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]
 
 
 def test_references_in_the_bodys_own_type_are_a_heading(tmp_path: Path) -> None:
@@ -187,6 +214,16 @@ def test_cover_page_is_neither_title_nor_abstract(tmp_path: Path) -> None:
     document = set_html(tmp_path / "p.pdf", f"{cover}<div style='page-break-before:always'>{paper}</div>")
     assert document.title == "Snow of the upper valley"
     assert document.abstract == (PROSE * 5).strip()
+
+
+def test_letter_that_says_how_to_cite_it_keeps_its_first_page(tmp_path: Path) -> None:
+    title = "Letter on snow in the upper valley"
+    cite = f"<h1>{title}</h1><p>Ann Author</p><p>To cite this article: Author, A. Snow. J. Snow 2010.</p><p>{PROSE * 9}</p>"
+    head = f"<div style='page-break-before:always'><p style='font-size:8pt'>Author: {title}</p><p>{PROSE * 8}</p></div>"
+    document = set_html(tmp_path / "p.pdf", cite + head)
+    assert document.title == title
+    prose = " ".join(document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.PARAGRAPH)
+    assert prose.count(PROSE.strip()) == 17
 
 
 def test_title_with_a_programs_name_stands_apart_from_its_paragraph(tmp_path: Path) -> None:

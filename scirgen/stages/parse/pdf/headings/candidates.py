@@ -141,9 +141,8 @@ def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
 
 
 def _set_off(style: Style, body: Style, least: float) -> bool:
-    least = (
-        0.85 * least if style.bold and style.font != body.font else least - 0.6
-    )  # a sans serif looks larger than it is
+    # A sans serif looks larger than it is.
+    least = 0.85 * least if style.bold and style.font != body.font else least - 0.6
     if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < least:
         return False
     return style.bold != body.bold or (style.italic and not body.italic) or style.font != body.font
@@ -155,9 +154,11 @@ def _match_outline(found: Sequence[Candidate], outline: Outline) -> None:
     abstract = 0
     for level, text, page in outline.entries:
         name = plain(text)
-        if abstract and level > abstract:
+        elsewhere = any(plain(t) == name and n <= abstract for n, t, _ in outline.entries)
+        if abstract and level > abstract and elsewhere:
             continue  # "Methods" below "Abstract" is a label in the abstract, not the section of this name
-        abstract = level if name in ABSTRACT else 0
+        if not abstract or level <= abstract:
+            abstract = level if name in ABSTRACT else 0
         if len(name) < 2:
             continue
         best, score = -1, 0.0

@@ -15,6 +15,7 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.pdf.headings.candidates import Candidate
 from scirgen.stages.parse.pdf.page.lines import Style
 from scirgen.stages.parse.pdf.paragraphs import Group
+from scirgen.stages.parse.terms import plain
 
 _SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
 _LEAST_SCORE: Final = 0.1
@@ -29,6 +30,7 @@ _STATEMENT: Final = re.compile(
 
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _SUPPLEMENT: Final = re.compile(r"^S\d{1,2}[ .](?:fig|table|text|file|data|appendix|video|movie|dataset)\b", re.I)
+_APPENDIX: Final = re.compile(r"append|apendice|annex|anexo|anhang|附录")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
 
 
@@ -57,12 +59,15 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
-    """Indices of what stands below back matter or references, such as the roles below "Author contributions"."""
+    """Indices of what stands below back matter or references, such as the roles below "Author contributions".
+
+    An appendix has headings of its own.
+    """
     behind: set[int] = set()
     inside = False
     for c in found:
         if not c.run_in and (c.score >= threshold or c.name in ("back", "references")):
-            inside = c.name in ("back", "references")
+            inside = c.name in ("back", "references") and not _APPENDIX.match(plain(c.text))
         elif inside:
             behind.add(c.index)
     return behind
@@ -153,7 +158,8 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
 def _is_numbered_run_in(c: Candidate, body: Style) -> bool:
     """Whether a paragraph or item begins like "1) Experiments and results: From ...", slanted or bold up to the colon."""
     set_off = c.style.italic != body.italic or c.style.bold != body.bold
-    numbered = bool(c.numbers) and c.numbers[0].scheme in ("paren", "lower", "arabic")
+    # "1. New data:" opens an item of a list, "4.1. Sampling:" a section.
+    numbered = any(n.scheme in ("paren", "lower") or (n.scheme == "arabic" and n.depth > 1) for n in c.numbers[:1])
     words = len(c.text.split())
     long = len(c.group.text) - len(c.text) > 100
     return c.run_in and c.ended and numbered and set_off and 2 <= words <= 12 and long and not c.name
