@@ -22,7 +22,7 @@ _POINTS = re.compile(
 _LEANS = re.compile(
     r"^(?:then|thus|hence|accordingly|consequently|among them|of these|for this reason|similarly|likewise)\b"
     r"|\b(?:the above|aforementioned|above-mentioned)\b"
-    r"|^(?!during|following)(?:\w+ing|the \w+ of) (?:their|its|them|it)\b"
+    r"|^(?!during|following)(?:\w+ing (?:their|its|them|it)\b[^,]*$|the \w+ of (?:their|its|them|it)\b)"
     r"|^(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) (?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
     re.I,
 )

@@ -16,7 +16,7 @@ class VerifyStage(Stage):
     """One item is a dataset and a paper that it is linked to. Kept and rejected aspects together are the paper's extracted ones."""
 
     name = "verify"
-    version = 4
+    version = 5
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the aspects' definitions and cues, and the model."""

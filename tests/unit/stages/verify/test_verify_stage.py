@@ -127,6 +127,8 @@ async def test_small_pack_when_more_than_wanted_then_surplus() -> None:
         "Streamflow rose in all of the four valleys of the range.12,13",
         "河流径流量在过去十年中显著减少。",
         "During its first winter the gauge of Arvel froze twice.",
+        "Considering its size, the Aral Sea loses much water each summer.",
+        "Using their own radar data, two agencies mapped 4000 lakes.",
     ],
 )
 def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None:
@@ -144,6 +146,7 @@ def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None
         "The mean values of all stations are given in Table 2.",
         "It was also found in the second of the two valleys.",
         "Studying their flow is vital for the villages downstream.",
+        "The depth of their lakes, which freeze in winter, was 5 m.",
     ],
 )
 def test_incomplete_or_pointing_sentence_is_rejected_with_why(text: str) -> None:
