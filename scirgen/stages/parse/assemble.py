@@ -50,7 +50,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
 
 
 def clean(text: str) -> str:
-    """Characters that are removed from every document: control and zero-width characters, lone surrogates, odd spaces."""
+    """The text without control and zero-width characters and lone surrogates, with every kind of space as a blank."""
     kept = (" " if unicodedata.category(c) == "Zs" else c for c in text if c == "\n" or _printable(c))
     return "".join(kept).strip()
 

@@ -60,7 +60,10 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
 
 
 def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
-    """Numbered sentences with their kinds. A sentence on which one depends stands before it, by its number if it is listed too."""
+    """Numbered sentences with their kinds.
+
+    A sentence that depends on an earlier one gets that sentence's text before it, or its number if it is in the list.
+    """
     numbers = {(g[0].span.document_id, g[0].span.start, g[0].span.end): n for n, g in enumerate(batch, 1)}
     lines = []
     for number, group in enumerate(batch, 1):

@@ -183,7 +183,7 @@ def _is_equation(group: Group) -> bool:
 
 
 def _is_scattered(group: Group, body: Style) -> bool:
-    """Mark axis labels, table cells and the like: short pieces in another type than the body's."""
+    """Whether a group is an axis label, a table cell or the like: short pieces in another type than the body's."""
     text = group.text
     if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
         return False
