@@ -282,8 +282,10 @@ def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
         if claimed.unit == "year" and value >= _ROUND and not value % 10 and abs(gap - value) <= 5:
             return True  # "nearly 50 years" of the 1970s to 2022
         share = _CALENDAR["year"] / _CALENDAR.get(claimed.unit, _CALENDAR["year"])
-        # "17 years" of 1998 to 2014, both counted
-        return any(math.isclose(value, round(years * share), rel_tol=1e-9) for years in (gap, gap + 1))
+        spans = [gap, gap + 1]  # "17 years" of 1998 to 2014, both counted
+        if claimed.unit == "year":
+            spans += [a.value + b.value - 1, a.value + b.value]  # "3586 years" of 1580 BC to AD 2006
+        return any(math.isclose(value, round(years * share), rel_tol=1e-9) for years in spans)
     one, other = (abs(q.value) for q in (a, b))
     if a.unit in _CALENDAR and b.unit in _CALENDAR:
         one, other = (abs(q.value) * _CALENDAR[q.unit] / _CALENDAR[claimed.unit] for q in (a, b))

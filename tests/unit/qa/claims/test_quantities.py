@@ -44,6 +44,7 @@ def test_quantities_keeps_places_and_units() -> None:
         ("2 m higher", "at 4.2 m (6.2 m after 19 August)"),
         ("43 years", "from 1979 to 2022"),
         ("17 years", "yearly (1998–2014)"),
+        ("3586 years", "Delingha Area (1580B.C.-2006A.D.)"),
         ("1.2 to 3.45 km", "1200-3450 m a.s.l."),
         ("0.00012 m2/s", "1.2 × 10⁻⁴ m² s⁻¹"),
         ("About 3.4 million reads", "3.4e6 reads"),
