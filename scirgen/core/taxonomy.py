@@ -210,6 +210,7 @@ class LanguageWording(Frozen):
         default=(), description="those of them that turn round what follows in their clause"
     )
     clause_words: tuple[str, ...] = Field(default=(), description="words that begin another clause")
+    irregular: dict[str, tuple[str, ...]] = Field(default={}, description="base form of a verb -> its irregular forms")
     rising: tuple[str, ...] = Field(default=(), description="words for a plus sign")
     falling: tuple[str, ...] = Field(default=(), description="words for a minus sign")
     discourse: tuple[str, ...] = Field(
@@ -235,6 +236,11 @@ class LanguageWording(Frozen):
     def stop(self) -> frozenset[str]:
         """`stop_words` as a set, for lookups."""
         return frozenset(self.stop_words)
+
+    @cached_property
+    def base_forms(self) -> dict[str, str]:
+        """`irregular` the other way: form -> base form."""
+        return {form: base for base, forms in self.irregular.items() for form in forms}
 
     @cached_property
     def unclaiming(self) -> frozenset[str]:

@@ -24,6 +24,9 @@ _FARTHEST = 40
 _FEWEST_COUNTED = 2
 _LETTERS_COUNTED = 4
 _CLAUSE_END = re.compile(r"[.;:,!?()\n]")
+_SHORT_NOT = re.compile(r"n['’]t\b")
+_NO_NEGATOR = re.compile(r"(?i)\b(?:yes[-/])?no-(?=\w)|\byes[-/]no\b")
+"""No-till plots and yes-no questions negate nothing."""
 _NEAR = 4
 """Two neighbouring words of an answer count as linked if they are at most this many words apart in the evidence."""
 
@@ -180,14 +183,15 @@ def _negated(text: str, negators: Collection[str], reach: int, wording: Language
     all content words."""
     inside: set[str] = set()
     every: set[str] = set()
-    for clause in _CLAUSE_END.split(text):
+    for clause in _CLAUSE_END.split(_NO_NEGATOR.sub("", _SHORT_NOT.sub(" not", text))):
         last = -reach - 1
         for at, word in enumerate(words(clause)):
             if word in negators or word in wording.clause_words:
                 last = at if word in negators else -reach - 1
             elif word not in wording.stop and word not in wording.negating:
-                every.add(stem(word))
-                inside |= {stem(word)} if at - last <= reach else set()
+                base = stem(wording.base_forms.get(word, word))
+                every.add(base)
+                inside |= {base} if at - last <= reach else set()
     return inside, every
 
 

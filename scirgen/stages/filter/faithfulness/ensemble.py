@@ -256,7 +256,7 @@ class EnsembleScorer(Faithfulness):
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ContrastScorer.prompts
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     only_cited: ClassVar[bool] = True
 
     def check(self, ctx: StageContext) -> None:

@@ -25,6 +25,23 @@ def test_support_finds_what_an_answer_denies_and_its_evidence_states(answer: str
 
 
 @pytest.mark.parametrize(
+    ("answer", "evidence", "denied"),
+    [
+        ("Pressure did not fall.", "Pressure fell by 6 mmHg.", ("fall", "pressur")),
+        ("Pressure didn't fall.", "Pressure fell by 6 mmHg.", ("fall", "pressur")),
+        ("They do not end in a particle.", "Yes-no questions end in a particle.", ("end", "particl")),
+        ("The plots did not store carbon.", "No-till plots stored carbon.", ("carbon", "stor")),
+        ("The plots did not store carbon.", "No plots stored carbon.", ()),
+    ],
+)
+def test_did_not_fall_denies_fell_and_no_till_negates_nothing(
+    answer: str, evidence: str, denied: tuple[str, ...]
+) -> None:
+    assert set(support(answer, "", [evidence], ENGLISH).denied) <= set(denied)
+    assert bool(support(answer, "", [evidence], ENGLISH).denied) is bool(denied)
+
+
+@pytest.mark.parametrize(
     ("answer", "text", "found"),
     [
         ("Both datasets are filtered.", "Six datasets are filtered.", []),
