@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -27,11 +27,10 @@ _DEFAULT_CONTEXT = 8192
 """Sizes the material if the server reports no window; the number of types in a call is then not limited."""
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
-_CONTEXT_A_TYPE = 1500
-"""Tokens of context that a type needs besides the material, for its instructions and up to five pairs. With a small
-context, more calls are made."""
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
 """Tokens of a reply for each pair."""
+_USABLE = 0.9
+"""The share of a window that a call may fill by this estimate: numbers and signs take more tokens than words."""
 _LARGEST_REPLY = 16_000
 """Tokens; several services refuse calls that ask for more."""
 
@@ -41,7 +40,7 @@ class JointStrategy:
     cannot answer."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     prompts: ClassVar[tuple[str, ...]] = ("joint",)
     writes_together: ClassVar[bool] = True
 
@@ -49,35 +48,42 @@ class JointStrategy:
         """One draft or discard for each wish."""
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
-        wanted = [k for k in task.kinds if any(w.kind is not None and w.kind.id == k.id for w in task.wishes)]
-        calls: list[Coroutine[object, object, list[Draft | Discard]]] = []
-        reported = ctx.chat.capabilities.context_tokens
-        fitting = int(reported * (1 - _MATERIAL_SHARE)) // _CONTEXT_A_TYPE if reported else len(wanted)
-        for kinds in in_groups(wanted, max(1, min(fitting, ctx.config.generate.types_per_call))):
-            wishes = [w for k in kinds for w in task.wishes if w.kind is not None and w.kind.id == k.id]
-            about_data = [w for w in wishes if w.about == "dataset"]
-            others = [w for w in wishes if w.about != "dataset"]
-            calls += [
-                self._ask(task, part, asked, ctx)
-                for part, asked in ((replace(shown, papers=()), about_data), (shown, others))
-                if asked
-            ]
-        return [one for part in await asyncio.gather(*calls) for one in part]
+        about_data = [w for w in task.wishes if w.about == "dataset"]
+        others = [w for w in task.wishes if w.about != "dataset"]
+        halves = ((replace(shown, papers=()), about_data), (shown, others))
+        calls = [(part, call) for part, asked in halves for call in self._calls(part, asked, ctx)]
+        made = await asyncio.gather(*(self._ask(part, *call, task.round, ctx) for part, call in calls))
+        return [one for part in made for one in part]
 
-    async def _ask(self, task: Task, shown: Material, wishes: list[Wish], ctx: StageContext) -> list[Draft | Discard]:
+    def _calls(
+        self, shown: Material, wishes: Sequence[Wish], ctx: StageContext
+    ) -> list[tuple[list[Wish], RenderedPrompt]]:
+        """As few calls as fit the window, each with whole types: a call does not see the questions of another."""
+        kinds = list({_kind(w).id: _kind(w) for w in wishes}.values())
+        window = ctx.chat.capabilities.context_tokens
+        calls: list[tuple[list[Wish], RenderedPrompt]] = []
+        for most in range(min(len(kinds), ctx.config.generate.types_per_call), 0, -1):
+            parts = [[w for w in wishes if w.kind in group] for group in in_groups(kinds, most)]
+            calls = [(part, self._prompt(shown, part, ctx)) for part in parts]
+            if window is None or all(_fits(prompt, len(part), window, ctx) for part, prompt in calls):
+                break
+        return calls
+
+    async def _ask(
+        self, shown: Material, wishes: Sequence[Wish], prompt: RenderedPrompt, turn: int, ctx: StageContext
+    ) -> list[Draft | Discard]:
         quotes = ctx.config.generate.evidence == "quotes"
         kinds = [_kind(w) for w in wishes]
-        prompt = self._prompt(shown, wishes, quotes, ctx)
         reply = pairs_reply(kinds, ctx.taxonomies.wording.of(ctx.config.language), len(shown.lines), quotes=quotes)
         names = ",".join(dict.fromkeys(k.id for k in kinds))
         try:
             room = _room(prompt, len(wishes), ctx)
-            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, task.round), max_tokens=room)
+            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             return [Discard(k, error.error_code, error.message, prompt=prompt) for k in kinds]
         return [_draft(answer.value, n, w, shown, prompt, answer.reply_key) for n, w in enumerate(wishes, 1)]
 
-    def _prompt(self, shown: Material, wishes: Sequence[Wish], quotes: bool, ctx: StageContext) -> RenderedPrompt:
+    def _prompt(self, shown: Material, wishes: Sequence[Wish], ctx: StageContext) -> RenderedPrompt:
         tasks: dict[str, dict[str, object]] = {}
         for number, wish in enumerate(wishes, 1):
             kind = _kind(wish)
@@ -99,18 +105,28 @@ class JointStrategy:
             ],
             tasks=list(tasks.values()),
             levels=[ctx.taxonomies.bloom_level(level) for level in levels],
-            quotes=quotes,
+            quotes=ctx.config.generate.evidence == "quotes",
             language=language_name(ctx.config.language),
         )
 
 
+def _fits(prompt: RenderedPrompt, pairs: int, window: int, ctx: StageContext) -> bool:
+    return _tokens(prompt) + _least(pairs, ctx) <= window * _USABLE
+
+
 def _room(prompt: RenderedPrompt, pairs: int, ctx: StageContext) -> int:
     """The most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
-    least = _PAIR_TOKENS[ctx.config.generate.evidence] * pairs
     window = ctx.chat.capabilities.context_tokens
-    shown = sum(len(text) for _, text in prompt.messages) // _CHARS_PER_TOKEN
-    free = window - shown if window else _LARGEST_REPLY
-    return min(_LARGEST_REPLY, max(least, min(prompt.sampling.max_tokens, free)))
+    free = window - _tokens(prompt) if window else _LARGEST_REPLY
+    return min(_LARGEST_REPLY, max(_least(pairs, ctx), min(prompt.sampling.max_tokens, free)))
+
+
+def _least(pairs: int, ctx: StageContext) -> int:
+    return _PAIR_TOKENS[ctx.config.generate.evidence] * pairs
+
+
+def _tokens(prompt: RenderedPrompt) -> int:
+    return sum(len(text) for _, text in prompt.messages) // _CHARS_PER_TOKEN
 
 
 def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:
