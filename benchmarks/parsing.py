@@ -340,7 +340,7 @@ def _page(table: str, papers: int) -> str:
     return (
         "# Parsing and sections\n\n"
         f"{papers} real papers with known structure. This command made the tables:\n\n"
-        "    python -m benchmarks.parsing --data ../shared/data/papers ../shared/data/papers2 --rules --markdown docs/benchmarks/parsing.md\n\n"
+        "    python -m benchmarks.parsing --data ../shared/data/papers ../shared/data/papers2 --rules --no-baselines --markdown docs/benchmarks/parsing.md\n\n"
         f"on 2 cores, CPU only; Python {platform.python_version()}, PyMuPDF {pymupdf.__version__}.\n\n"
         f"{__doc__.split(chr(10), 1)[1].strip()}\n\n{_CAVEAT}\n\n{table}\n"
     )
