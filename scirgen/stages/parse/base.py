@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
 
-LAYOUT_VERSION: Final = 11
+LAYOUT_VERSION: Final = 12
 """Of `parse.pdf`. Raise it when a PDF gives another document: stage parse then reads the papers again."""
 FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
 """The kind of a file, according to its content; see `sniff`."""

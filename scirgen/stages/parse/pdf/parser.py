@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
+from scirgen.stages.parse.pdf.page.blanks import has_glued_words, with_blanks
 from scirgen.stages.parse.pdf.page.signs import Signs, misread_signs
 from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left, is_unreadable
 from scirgen.stages.parse.pdf.tables import found_tables
@@ -83,6 +84,8 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
             if not (options.ocr and shutil.which("tesseract")):
                 raise _unreadable(options)
             pages = [_page(document[number], options, by_ocr=True) for number in range(document.page_count)]
+        elif any(has_glued_words(_text(page)) for page in pages):
+            pages = [_page(document[number], options, signs=signs, tight=True) for number in range(document.page_count)]
         if is_right_to_left(" ".join(_text(page) for page in pages)):
             raise PaperError(
                 "the PDF's text is in a right-to-left script, which PDFs do not give in the order of reading",
@@ -123,11 +126,18 @@ def _check(document: Any, options: ParserOptions) -> None:
         )
 
 
-def _page(page: Any, options: ParserOptions, by_ocr: bool = False, signs: Signs | None = None) -> RawPage:
-    """A page's text; by OCR if it has none, or if ``by_ocr`` is set. ``signs`` replace what fonts give for them."""
-    text = page.get_text("dict", flags=_FLAGS, sort=False)
+def _page(
+    page: Any, options: ParserOptions, by_ocr: bool = False, signs: Signs | None = None, tight: bool = False
+) -> RawPage:
+    """A page's text; by OCR if it has none, or if ``by_ocr`` is set. ``signs`` replace what fonts give for them.
+
+    ``tight``: narrow blanks are put back.
+    """
+    text = page.get_text("rawdict" if tight else "dict", flags=_FLAGS, sort=False)
+    if tight:
+        with_blanks(text["blocks"])
     if signs:
-        for span in (s for b in text["blocks"] for line in b.get("lines", ()) for s in line["spans"]):
+        for span in _spans(text["blocks"]):
             if span["font"] in signs:
                 span["text"] = span["text"].translate(signs[span["font"]])
     if options.ocr and (by_ocr or not text["blocks"]) and shutil.which("tesseract"):
@@ -174,12 +184,16 @@ def _is_picture(page: Any) -> bool:
     return any((x1 - x0) * (y1 - y0) > 0.5 * area for x0, y0, x1, y1 in boxes)
 
 
+def _spans(blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return (span for block in blocks for line in block.get("lines", ()) for span in line["spans"])
+
+
 def _chars(page: RawPage) -> int:
-    return sum(len(s["text"].strip()) for b in page.blocks for line in b.get("lines", ()) for s in line["spans"])
+    return sum(len(span["text"].strip()) for span in _spans(page.blocks))
 
 
 def _text(page: RawPage) -> str:
-    return " ".join(s["text"] for b in page.blocks for line in b.get("lines", ()) for s in line["spans"])
+    return " ".join(span["text"] for span in _spans(page.blocks))
 
 
 def _unreadable(options: ParserOptions) -> PaperError:

@@ -1,0 +1,37 @@
+"""The text of a page as printed: narrow blanks, TeX's ligatures without names, running heads and printers' black."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.records import Document, Paper
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParserOptions
+
+pymupdf = pytest.importorskip("pymupdf")
+
+FILL = "The snow of the upper valley melted late in the winter of that year and fed the river into July."
+
+
+def parsed(pdf: object, path: Path) -> Document:
+    from scirgen.stages.parse.pdf.parser import PyMuPDFParser
+
+    pdf.save(path)  # type: ignore[attr-defined]
+    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+
+
+def test_words_set_with_narrow_blanks_are_not_glued_together(tmp_path: Path) -> None:
+    font = pymupdf.Font("tiro")
+    with pymupdf.open() as pdf:
+        page = pdf.new_page()
+        writer = pymupdf.TextWriter(page.rect)
+        for row in range(6):
+            x = 60.0
+            for word in FILL.split():
+                writer.append((x, 100 + 12 * row), word, font=font, fontsize=10)
+                x += font.text_length(word, 10) + 1.3  # MuPDF sees a blank from 1.5 on
+        writer.write_text(page)
+        assert "snowoftheuppervalley" in page.get_text()
+        assert parsed(pdf, tmp_path / "p.pdf").text.count(FILL) == 6
