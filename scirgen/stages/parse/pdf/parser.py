@@ -18,6 +18,7 @@ from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
 from scirgen.stages.parse.pdf.page.blanks import has_glued_words, with_blanks
+from scirgen.stages.parse.pdf.page.ligatures import name_ligatures
 from scirgen.stages.parse.pdf.page.signs import Signs, misread_signs
 from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left, is_unreadable
 from scirgen.stages.parse.pdf.tables import found_tables
@@ -86,6 +87,7 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
             pages = [_page(document[number], options, by_ocr=True) for number in range(document.page_count)]
         elif any(has_glued_words(_text(page)) for page in pages):
             pages = [_page(document[number], options, signs=signs, tight=True) for number in range(document.page_count)]
+        name_ligatures(span for page in pages for span in _spans(page.blocks))
         if is_right_to_left(" ".join(_text(page) for page in pages)):
             raise PaperError(
                 "the PDF's text is in a right-to-left script, which PDFs do not give in the order of reading",

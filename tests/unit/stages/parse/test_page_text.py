@@ -35,3 +35,15 @@ def test_words_set_with_narrow_blanks_are_not_glued_together(tmp_path: Path) -> 
         writer.write_text(page)
         assert "snowoftheuppervalley" in page.get_text()
         assert parsed(pdf, tmp_path / "p.pdf").text.count(FILL) == 6
+
+
+@pytest.mark.parametrize("codes", [("\x0c", "\x0d", "\x0e"), ("\x1c", "\x1d", "\x1e")])
+def test_codes_of_ligatures_beside_letters_are_read_as_their_letters(codes: tuple[str, str, str]) -> None:
+    from scirgen.stages.parse.pdf.page.ligatures import name_ligatures
+
+    fi, fl, ffi = codes
+    text = {"font": "F29", "text": f"the {fi}rst {fl}ow was e{ffi}cient and {fi}lled the speci{fi}c {fl}at basin " * 20}
+    maths = {"font": "F30", "text": f"x{fi} y {fl}z"}
+    name_ligatures([text, maths])
+    assert text["text"].startswith("the first flow was efficient and filled the specific flat basin")
+    assert maths["text"] == f"x{fi} y {fl}z"
