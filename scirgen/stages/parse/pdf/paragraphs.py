@@ -256,7 +256,9 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     if _is_centred_title(a, b, shape) or (_is_bit_of_equation(a, shape) and _WORD.search(b.text)):
         return True
     short = a.x1 < right - max(3 * size, 0.12 * (right - left))
-    if _differs(a, b, short) or (short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b))):
+    if (_differs(a, b, short) and (short or not _runs_on(a, b))) or (
+        short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b))
+    ):
         return True
     if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
         return True
@@ -336,6 +338,13 @@ def _stacked(a: Line, b: Line) -> bool:
     return a.share > 0.9 and b.share > 0.9 and a.style == b.style and (a.style.bold or a.style.italic)
 
 
+def _runs_on(a: Line, b: Line) -> bool:
+    """Whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a run-in heading."""
+    last, first = a.runs[-1].style, b.runs[0].style
+    same = (last.font, last.bold, last.italic) == (first.font, first.bold, first.italic)
+    return same and abs(last.size - first.size) <= 0.6 and min(a.share, b.share) < 0.985
+
+
 def _differs(a: Line, b: Line, short: bool) -> bool:
     """Whether a new typography begins: size, weight or (for lines set in one font) the font."""
     if min(len(a.text), len(b.text)) < 3 or (max(a.math, b.math) > 0.3):
@@ -345,6 +354,7 @@ def _differs(a: Line, b: Line, short: bool) -> bool:
     if short and a.share > 0.985 and a.style.font != b.style.font and b.math < 0.2:
         return True
     pure = a.share > 0.9 and b.share > 0.9
-    if a.style.bold != b.style.bold and (pure or (a.share > 0.9 and _END.search(a.text) is None and len(a.text) < 90)):
+    title = a.share > 0.9
+    if a.style.bold != b.style.bold and (pure or (title and _END.search(a.text) is None and len(a.text) < 90)):
         return True
     return pure and (a.style.font != b.style.font or (a.style.italic != b.style.italic))

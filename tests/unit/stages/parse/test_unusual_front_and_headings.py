@@ -238,3 +238,13 @@ def test_numbers_below_a_headings_number_are_headings_in_the_bodys_own_type(tmp_
     made = f"<h1>Snow of the upper valley</h1>{sections('', f'<h3><i>2.1. Field work</i></h3>{parts}')}"
     found = headings(set_html(tmp_path / "p.pdf", made))
     assert [h for h in found if h[1].startswith("2.1.")][1:] == [(3, "2.1.1. Sampling"), (3, "2.1.2. Snow pits")]
+
+
+def test_run_in_that_fills_its_first_line_stays_with_its_paragraph(tmp_path: Path) -> None:
+    leads = (
+        "Laboratory-based measurements of temperature, precipitation and streamflow throughout spring.",
+        *LEADS[1:],
+    )
+    made = "".join(f"<p style='text-align:justify'><b>{lead}</b> {PROSE * 4}</p>" for lead in leads)
+    document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', made)}")
+    assert [(2, lead) for lead in leads] == [h for h in headings(document) if h[1] in leads]
