@@ -256,8 +256,10 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     if _is_centred_title(a, b, shape) or (_is_bit_of_equation(a, shape) and _WORD.search(b.text)):
         return True
     short = a.x1 < right - max(3 * size, 0.12 * (right - left))
-    if (_differs(a, b, short) and (short or not _runs_on(a, b))) or (
-        short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b))
+    if (
+        (_differs(a, b, short) and (short or not _runs_on(a, b)))
+        or (brief and _ends_a_title(a, b))
+        or (short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b)))
     ):
         return True
     if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
@@ -345,6 +347,18 @@ def _runs_on(a: Line, b: Line) -> bool:
     return same and abs(last.size - first.size) <= 0.6 and min(a.share, b.share) < 0.985
 
 
+def _ends_a_title(a: Line, b: Line) -> bool:
+    """Whether two bold lines, of which the second begins in another type than the first ends in, are two headings."""
+    last, first = a.runs[-1].style, b.runs[0].style
+    other = last.font != first.font or last.italic != first.italic
+    return other and _is_bold(a) and _is_bold(b) and b.text[:1].isupper() and _END.search(a.text) is None
+
+
+def _is_bold(line: Line) -> bool:
+    """Whether all words of a line are bold, also those in another slant."""
+    return line.style.bold and all(run.style.bold for run in line.runs if _WORD.search(run.text))
+
+
 def _differs(a: Line, b: Line, short: bool) -> bool:
     """Whether a new typography begins: size, weight or (for lines set in one font) the font."""
     if min(len(a.text), len(b.text)) < 3 or (max(a.math, b.math) > 0.3):
@@ -354,7 +368,7 @@ def _differs(a: Line, b: Line, short: bool) -> bool:
     if short and a.share > 0.985 and a.style.font != b.style.font and b.math < 0.2:
         return True
     pure = a.share > 0.9 and b.share > 0.9
-    title = a.share > 0.9
+    title = a.share > 0.9 or (short and _is_bold(a))
     if a.style.bold != b.style.bold and (pure or (title and _END.search(a.text) is None and len(a.text) < 90)):
         return True
     return pure and (a.style.font != b.style.font or (a.style.italic != b.style.italic))

@@ -248,3 +248,15 @@ def test_run_in_that_fills_its_first_line_stays_with_its_paragraph(tmp_path: Pat
     made = "".join(f"<p style='text-align:justify'><b>{lead}</b> {PROSE * 4}</p>" for lead in leads)
     document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', made)}")
     assert [(2, lead) for lead in leads] == [h for h in headings(document) if h[1] in leads]
+
+
+def test_bold_titles_with_a_name_in_another_slant_are_headings(tmp_path: Path) -> None:
+    names = (
+        "Snow depths with <i>Rcpp</i> and <i>openBUGS</i> of a long winter in the upper valley",
+        "<i>Rcpp</i> in use",
+        "Runs of <i>openBUGS</i>",
+    )
+    made = "".join(f"<h2>{name}</h2><p style='margin-top:0'>{PROSE * 4}</p>" for name in names)  # fmt: skip
+    front = f"<h1>Snow of the upper valley</h1><h2>Introduction</h2><p>{PROSE * 4}</p>"
+    found = headings(set_html(tmp_path / "p.pdf", front + made))
+    assert [text for _, text in found[1:]] == [name.replace("<i>", "").replace("</i>", "") for name in names]

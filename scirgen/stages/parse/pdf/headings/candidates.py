@@ -71,7 +71,7 @@ def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: in
     found: list[Candidate] = []
     for index, group in enumerate(groups[first:], first):
         lead = _lead(index, group, body) if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) else None
-        if lead is not None and (_goes_on(group) or not _stands_alone(group, body)):
+        if lead is not None and ((_goes_on(group) and not _is_bold(group, body)) or not _stands_alone(group, body)):
             found.append(lead)
         elif _stands_alone(group, body):
             found.append(Candidate(index, group, group.text, group.style, group.share))
@@ -88,6 +88,12 @@ def _goes_on(group: Group) -> bool:
     """Whether a group fills its lines like running text, or ends like a sentence."""
     full = group.lines[0].x1 - group.lines[0].x0 > 0.85 * (group.x1 - group.x0)
     return group.share < 0.95 and (full or group.text[-1:] in ".。;；:：")
+
+
+def _is_bold(group: Group, body: Style) -> bool:
+    """Whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
+    words = [run for line in group.lines for run in line.runs if re.search(r"[^\W\d_]{2}", run.text)]
+    return not body.bold and all(run.style.bold for run in words)
 
 
 def _stands_alone(group: Group, body: Style) -> bool:
