@@ -47,3 +47,14 @@ def test_codes_of_ligatures_beside_letters_are_read_as_their_letters(codes: tupl
     name_ligatures([text, maths])
     assert text["text"].startswith("the first flow was efficient and filled the specific flat basin")
     assert maths["text"] == f"x{fi} y {fl}z"
+
+
+def test_run_ins_of_one_type_in_two_blacks_are_all_headings(tmp_path: Path) -> None:
+    from scirgen.stages.parse.pdf.page.lines import page_lines
+
+    parts = {"size": 10.0, "flags": 2, "font": "Serif", "origin": (0.0, 100.0), "bbox": (0.0, 92.0, 50.0, 102.0)}
+    lines = [
+        page_lines([{"lines": [{"spans": [parts | {"text": "Mutation", "color": colour}], "dir": (1.0, 0.0), "bbox": (0.0, 92.0, 50.0, 102.0)}]}], 1)[0]
+        for colour in (0, 0x231F20, 0xA02020)
+    ]  # fmt: skip
+    assert lines[0].style == lines[1].style != lines[2].style

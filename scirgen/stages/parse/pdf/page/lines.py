@@ -30,6 +30,7 @@ _ITALIC = re.compile(r"ital|obliq|[-.](?:it|i|bi|ri)$|cmti|cmmi|slant|sfti", re.
 _MATH = re.compile(r"cmmi|cmsy|cmex|msam|msbm|math|symbol|mtsy|mtmi|mtex|rmtmi|stix.*math|eufm|mt-?extra|mth", re.I)
 _SUBSETTED = re.compile(r"ff|fi|fl|ffi|ffl|[–—−\-°′’“”\d.,]{1,3}")
 _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
+_BLACKEST: Final = 0x30  # printers' black in a PDF's colours is #231f20
 _SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
 _SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
 _CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d))\s*$")
@@ -286,7 +287,8 @@ def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:
 
 def _style(span: dict[str, Any]) -> Style:
     bold, italic = bool(span["flags"] & 16), bool(span["flags"] & 2)
-    return _made_style(span["font"].split("+")[-1], round(span["size"] * 2) / 2, bold, italic, span["color"])
+    colour = span["color"] if max(span["color"].to_bytes(3, "big")) > _BLACKEST else 0
+    return _made_style(span["font"].split("+")[-1], round(span["size"] * 2) / 2, bold, italic, colour)
 
 
 @lru_cache(maxsize=1024)
