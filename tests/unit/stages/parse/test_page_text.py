@@ -58,3 +58,30 @@ def test_run_ins_of_one_type_in_two_blacks_are_all_headings(tmp_path: Path) -> N
         for colour in (0, 0x231F20, 0xA02020)
     ]  # fmt: skip
     assert lines[0].style == lines[1].style != lines[2].style
+
+
+def test_running_head_that_names_the_section_is_not_a_heading(tmp_path: Path) -> None:
+    names = ("Introduction", "Gauges", "Melt", "Floods")
+    with pymupdf.open() as pdf:
+        for number, name in enumerate(names):
+            page = pdf.new_page()
+            page.insert_text((60, 50), name.upper(), fontname="tiit", fontsize=10)
+            page.insert_text((430, 50), "SNOW OF THE VALLEY", fontname="tiit", fontsize=10)
+            page.insert_text((60, 90), name if number else "Snow of the valley", fontname="tibo", fontsize=15)
+            for row in range(40):
+                page.insert_text((60, 120 + 12 * row), FILL, fontname="tiro", fontsize=10)
+        found = parsed(pdf, tmp_path / "p.pdf")
+    assert not [name for name in names[1:] if name.upper() in found.text]
+    assert all(name in found.text for name in names[1:])
+
+
+def test_numbers_in_the_margin_beside_the_text_do_not_hide_its_first_line(tmp_path: Path) -> None:
+    with pymupdf.open() as pdf:
+        for number in range(4):
+            page = pdf.new_page()
+            page.insert_text((570, 80), str(number + 1), fontname="tiro", fontsize=10)
+            for row in range(40):
+                place = f"{'abcdefghijklmnopqrstuvwxyz'[row % 26]}{'hillo'[row // 26]}{'abcd'[number]}t"
+                page.insert_text((60, 80 + 12 * row), f"At {place}, {FILL[4:90]}", fontname="tiro", fontsize=10)
+        text = parsed(pdf, tmp_path / "p.pdf").text
+    assert text.count("At ") == 160
