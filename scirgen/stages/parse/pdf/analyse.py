@@ -70,7 +70,7 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
 def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) -> ParsedPaper:
     """Blocks in reading order with title, abstract and language."""
     front, vocabulary = layout.front, layout.vocabulary
-    found = mark_headings(layout.groups, layout.body, outline, front.body_start, model)
+    found = mark_headings(layout.groups, layout.body, outline.below(front.title), front.body_start, model)
     found = mark_references(found)
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []
     result = blocks(found, vocabulary)

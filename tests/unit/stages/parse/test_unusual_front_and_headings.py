@@ -260,3 +260,10 @@ def test_bold_titles_with_a_name_in_another_slant_are_headings(tmp_path: Path) -
     front = f"<h1>Snow of the upper valley</h1><h2>Introduction</h2><p>{PROSE * 4}</p>"
     found = headings(set_html(tmp_path / "p.pdf", front + made))
     assert [text for _, text in found[1:]] == [name.replace("<i>", "").replace("</i>", "") for name in names]
+
+
+def test_section_of_the_papers_name_below_an_outline_of_it_has_level_one(tmp_path: Path) -> None:
+    title, names = "Snow of the upper valley", ("Introduction", "Snow of the upper valley", "Methods", "Results")
+    made = f"<h1>{title}</h1>" + "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in names)
+    document = outlined(tmp_path, made, (1, title), *((2, name) for name in names))
+    assert headings(document) == [(1, name) for name in names]
