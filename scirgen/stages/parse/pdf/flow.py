@@ -49,24 +49,32 @@ _KEEP = frozenset(
     ]
 )
 
+_SYLLABLES = frozenset(["co", "ex", "pre", "sub", "inter", "anti", "semi", "multi"])
+"""Of these, those that are also plain syllables ("inter-ested"): a hyphen stays only before a word of the paper."""
+
 
 class Vocabulary:
     """The document's words, which distinguish a word that is broken at a line's end from a compound."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._words: Counter[str] = Counter()
+        broken = False
         for line in lines:
-            words = _WORDS.findall(line.text.lower())
-            self._words.update(words[:-1] if line.text.endswith("-") else words)
+            words = _WORDS.findall(line.text.lower())[broken:]
+            broken = line.text.endswith("-")
+            self._words.update(words[:-1] if broken else words)
 
     def glue(self, left: str, right: str) -> str:
         """``left`` (ending in a hyphen) and ``right`` as printed in one line."""
         match, head = _HYPHENATED.search(left), re.match(r"[^\W\d_]+", right)
-        if not match or not head or not right[0].islower():
+        if not match or not head:
             return left + right
         a, b = match.group(1).lower(), head.group().lower()
         solid, compound = self._words[a + b], self._words[f"{a}-{b}"]
-        keep = compound > solid or (solid == 0 and compound == 0 and (a in _KEEP or self._both(a, b)))
+        if not right[0].islower():
+            return left[:-1] + right if solid > compound else left + right  # a name with a capital inside: "openBUGS"
+        prefix = a in _KEEP and (a not in _SYLLABLES or self._words[b] > 0)
+        keep = compound > solid or (solid == 0 and compound == 0 and (prefix or self._both(a, b)))
         return left + right if keep else left[:-1] + right
 
     def _both(self, a: str, b: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.records import Document, Paper
+from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 
@@ -85,3 +85,14 @@ def test_numbers_in_the_margin_beside_the_text_do_not_hide_its_first_line(tmp_pa
                 page.insert_text((60, 80 + 12 * row), f"At {place}, {FILL[4:90]}", fontname="tiro", fontsize=10)
         text = parsed(pdf, tmp_path / "p.pdf").text
     assert text.count("At ") == 160
+
+
+def test_word_broken_at_a_syllable_or_inside_a_name_has_no_hyphen(tmp_path: Path) -> None:
+    lines = ("The package openBUGS was tried by a user who was inter-", "ested in the inter-", "annual change of open-", "BUGS, and annual means were taken of all the many runs.")  # fmt: skip
+    with pymupdf.open() as pdf:
+        page = pdf.new_page()
+        for row, line in enumerate(lines):
+            page.insert_text((60, 100 + 12 * row), line, fontname="tiro", fontsize=10)
+        found = parsed(pdf, tmp_path / "p.pdf")
+    prose = " ".join(found.text[b.start : b.end] for b in found.blocks if b.kind is BlockKind.PARAGRAPH)
+    assert "interested in the inter-annual change of openBUGS" in prose
