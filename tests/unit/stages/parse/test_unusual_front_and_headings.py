@@ -267,3 +267,9 @@ def test_section_of_the_papers_name_below_an_outline_of_it_has_level_one(tmp_pat
     made = f"<h1>{title}</h1>" + "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in names)
     document = outlined(tmp_path, made, (1, title), *((2, name) for name in names))
     assert headings(document) == [(1, name) for name in names]
+
+
+def test_numbered_statements_with_names_are_not_headings(tmp_path: Path) -> None:
+    made = "".join(f"<h3>Definition {i} (Chosen-Target Snow of a Valley)</h3><p>{PROSE * 3}</p>" for i in range(1, 4))
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', made)}"))
+    assert [text for _, text in found] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]

@@ -28,6 +28,11 @@ _STATEMENT: Final = re.compile(
     re.I,
 )
 
+_THEOREM: Final = re.compile(
+    r"^(?:theorem|lemma|proposition|corollary|definition|conjecture|th[ée]or[èe]me|lemme|d[ée]finition|satz|teorema|lema)"
+    r"\s\d{1,2}(?:\.\d{1,2}){0,2}(?=\.?(?:\s\(|\s?$)|\.\s)",
+    re.I,
+)
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _SUPPLEMENT: Final = re.compile(r"^S\d{1,2}[ .](?:fig|table|text|file|data|appendix|video|movie|dataset)\b", re.I)
 _APPENDIX: Final = re.compile(r"append|apendice|annex|anexo|anhang|附录")
@@ -56,6 +61,9 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
     _accept_alike(found, groups, body, threshold)
     _accept_reserved(found, groups, body, threshold)
     _accept_children(found, groups, threshold)
+    for c in found:
+        if _THEOREM.match(c.text):
+            c.score = 0.0
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
