@@ -99,7 +99,7 @@ BACK: Final = frozenset([
     "apendices", "datos biograficos", "biography", "biographies", "about the authors", "conflicts of interests",
     "declaration of interest", "ethics", "ethics approval and consent to participate",
     "availability of data and material", "availability", "data statement", "author details", "authors",
-    "corresponding author", "corresponding authors", "appendixes", "supplemental information", "supplemental material",
+    "corresponding author", "corresponding authors", "affiliation", "affiliations", "about the author", "appendixes", "supplemental information", "supplemental material",
     "online content", "code and data availability statement", "artificial intelligence", "use of ai", "作者简介",
     "基金项目", "感谢",
 ])  # fmt: skip

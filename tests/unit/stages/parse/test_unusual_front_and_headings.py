@@ -273,3 +273,10 @@ def test_numbered_statements_with_names_are_not_headings(tmp_path: Path) -> None
     made = "".join(f"<h3>Definition {i} (Chosen-Target Snow of a Valley)</h3><p>{PROSE * 3}</p>" for i in range(1, 4))
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', made)}"))
     assert [text for _, text in found] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]
+
+
+def test_back_matter_with_a_stop_and_below_numbered_headings_has_level_one(tmp_path: Path) -> None:
+    below = "".join(f"<h3>2.{i} {lead[:-1]}</h3><p>{PROSE * 3}</p>" for i, lead in enumerate(LEADS[:3], 1))
+    back = f"<h3>Acknowledgments.</h3><p>{PROSE * 2}</p><h3>Affiliation:</h3><p>Ann Author, Snow Institute, Valley</p>"
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', below)}{back}"))
+    assert found[-2:] == [(1, "Acknowledgments."), (1, "Affiliation:")]

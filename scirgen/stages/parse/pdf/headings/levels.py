@@ -38,6 +38,8 @@ def set_levels(accepted: Sequence[Candidate]) -> None:
         c.level = known.get(c.index, ranks[c.key])
         if c.index in known:
             above = c.level
+        elif main >= 3 and c.name == "back" and c.index > last_numbered:
+            c.level = 1  # behind numbered headings, back matter stands for itself in any type
         elif c.level == 1 and main >= 3 and not c.name and c.index < last_numbered:
             c.level = above + 1  # if the main headings are numbered, one without a number between them is below them
     _level_run_ins(accepted, known)

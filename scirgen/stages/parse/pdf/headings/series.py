@@ -20,6 +20,8 @@ from scirgen.stages.parse.terms import plain
 _SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
 _LEAST_SCORE: Final = 0.1
 _NEAR_A_TABLE: Final = 0.3
+_HALF_SURE: Final = 0.5
+_ENDS: Final = tuple(".;,:。；，：！？")
 _LEAST_ALIKE: Final = 3
 _LONGEST: Final = 160
 _STATEMENT: Final = re.compile(
@@ -54,7 +56,8 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
         if role or _SUPPLEMENT.match(c.text):
             c.score = 0.0
     for c in found:
-        back = c.run_in and c.ended and c.name == "back"  # "Author contributions. AB planned ..."
+        # "Author contributions. AB planned ..."
+        back = c.run_in and c.name == "back" and (c.ended or c.score >= _HALF_SURE)
         named = c.name == "back" and not c.run_in and c.score >= _LEAST_SCORE and _set_apart(c, body)
         if back or named or _is_numbered_run_in(c, body) or _opens_references(c, groups):
             c.score = max(c.score, threshold)
@@ -200,7 +203,8 @@ def _set_apart(c: Candidate, body: Style) -> bool:
     small_capitals = c.style.font != body.font and bool(re.search(r"csc|caps|smallcap|-sc\b", c.style.font, re.I))
     words = re.findall(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}", c.text)
     brief = len(c.text) + sum("\u4e00" <= char <= "\u9fff" for char in c.text) <= _LONGEST
-    whole = c.text[-1:] not in ".;,:。；，：！？" and brief and max(line.math for line in group.lines) < 0.4
+    end = "" if c.name == "back" else c.text[-1:]  # "Acknowledgments."
+    whole = end not in _ENDS and brief and max(line.math for line in group.lines) < 0.4
     return (
         (centred or distinct or small_capitals or c.key[5])
         and bool(words)
