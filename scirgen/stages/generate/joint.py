@@ -59,12 +59,10 @@ class JointStrategy:
         self, shown: Material, wishes: Sequence[Wish], ctx: StageContext
     ) -> list[tuple[list[Wish], RenderedPrompt]]:
         """As few calls as fit the window, each with whole types: a call does not see the questions of another."""
-        kinds = list({_kind(w).id: _kind(w) for w in wishes}.values())
         window = ctx.chat.capabilities.context_tokens
         calls: list[tuple[list[Wish], RenderedPrompt]] = []
-        for most in range(min(len(kinds), ctx.config.generate.types_per_call), 0, -1):
-            parts = [[w for w in wishes if w.kind in group] for group in in_groups(kinds, most)]
-            calls = [(part, self._prompt(shown, part, ctx)) for part in parts]
+        for most in range(min(len(_kinds(wishes)), ctx.config.generate.types_per_call), 0, -1):
+            calls = [(part, self._prompt(shown, part, ctx)) for part in _parts(wishes, most)]
             if window is None or all(_fits(prompt, len(part), window, ctx) for part, prompt in calls):
                 break
         return calls
@@ -80,8 +78,18 @@ class JointStrategy:
             room = _room(prompt, len(wishes), ctx)
             answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
+            several = len(_kinds(wishes))
+            if isinstance(error, ReplyTruncatedError) and several > 1:
+                return await self._in_halves(shown, _parts(wishes, math.ceil(several / 2)), turn, ctx)
             return [Discard(k, error.error_code, error.message, prompt=prompt) for k in kinds]
         return [_draft(answer.value, n, w, shown, prompt, answer.reply_key) for n, w in enumerate(wishes, 1)]
+
+    async def _in_halves(
+        self, shown: Material, parts: Iterable[Sequence[Wish]], turn: int, ctx: StageContext
+    ) -> list[Draft | Discard]:
+        """The wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
+        asked = [self._ask(shown, part, self._prompt(shown, part, ctx), turn, ctx) for part in parts]
+        return [one for made in await asyncio.gather(*asked) for one in made]
 
     def _prompt(self, shown: Material, wishes: Sequence[Wish], ctx: StageContext) -> RenderedPrompt:
         tasks: dict[str, dict[str, object]] = {}
@@ -127,6 +135,14 @@ def _least(pairs: int, ctx: StageContext) -> int:
 
 def _tokens(prompt: RenderedPrompt) -> int:
     return sum(len(text) for _, text in prompt.messages) // _CHARS_PER_TOKEN
+
+
+def _kinds(wishes: Sequence[Wish]) -> list[QuestionType]:
+    return list({_kind(w).id: _kind(w) for w in wishes}.values())
+
+
+def _parts(wishes: Sequence[Wish], most: int) -> list[list[Wish]]:
+    return [[w for w in wishes if w.kind in group] for group in in_groups(_kinds(wishes), most)]
 
 
 def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from scirgen.core.errors import ReplyTruncatedError
 from scirgen.core.records import Aspect, Dataset, QAPair, Span
 from scirgen.llm.base import Capabilities
 from scirgen.stages.base import WorkItem
@@ -183,6 +184,21 @@ async def test_calls_fit_the_context_and_an_unknown_one_has_all_types(tokens, ca
     assert len(chat.prompts) in calls
     for prompt, room in zip(chat.prompts, chat.rooms, strict=True):
         assert sum(len(text) for _, text in prompt.messages) // 4 + room <= (tokens or 131072)
+
+
+async def test_a_call_whose_reply_is_cut_is_made_again_in_halves():
+    def short_replies(prompt, number):
+        pairs = re.findall(r"^p\d+:", prompt.messages[-1][1], re.MULTILINE)
+        if len(pairs) > 20:
+            raise ReplyTruncatedError("the reply was cut")
+        return declining(prompt, number)
+
+    (item,) = items()
+    ctx, chat = make_context(short_replies, key=item.key)
+    chat.capabilities = Capabilities(structured=True, context_tokens=131072)
+    result = await STAGE.process(item, ctx)
+    assert not result.failures and {r.code for r in result.rejections} == {"declined"}
+    assert len(result.rejections) == 18 * 5 and len(chat.prompts) == (1 + 2) + (1 + 2 + 4)
 
 
 async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
