@@ -36,6 +36,7 @@ class Fact:
         answer: content words of the answer; empty for a Yes or No.
         side: "yes", "no" or None.
         numbers: of the question and the answer.
+        values: numbers of the answer.
         evidence: the spans, and their content words.
     """
 
@@ -43,6 +44,7 @@ class Fact:
     answer: frozenset[str]
     side: str | None
     numbers: frozenset[str]
+    values: frozenset[str]
     evidence: tuple[Span, ...]
     evidence_words: frozenset[str]
 
@@ -92,12 +94,13 @@ class Fact:
 
     def _differs(self, other: Fact) -> bool:
         numbers_differ = self.asked.numbers - other.numbers and other.asked.numbers - self.numbers
+        values_differ = self.values - other.numbers and other.values - self.numbers
         names_differ = self.asked.names - other.words and other.asked.names - self.words
         mine, theirs = self.asked.words - other.words, other.asked.words - self.words
         told = self.evidence_words | other.evidence_words
-        return bool(numbers_differ or names_differ or (mine & told and theirs & told)) or self.asked.reverses(
-            other.asked
-        )
+        return bool(
+            numbers_differ or values_differ or names_differ or (mine & told and theirs & told)
+        ) or self.asked.reverses(other.asked)
 
 
 def fact(pair: QAPair, wording: LanguageWording) -> Fact:
@@ -107,8 +110,9 @@ def fact(pair: QAPair, wording: LanguageWording) -> Fact:
     asked = wordprint(pair.id, pair.question, "", stop, directed=wording.directed)
     answer = frozenset(content_words(pair.answer, stop)) if side is None else frozenset()
     told = content_words("\n".join(s.text for s in pair.evidence), stop)
-    found = frozenset(numbers(pair.question)) | (frozenset(numbers(pair.answer)) if side is None else frozenset())
-    return Fact(asked, answer, side, found, pair.evidence, frozenset(told))
+    values = frozenset(numbers(pair.answer)) if side is None else frozenset()
+    found = frozenset(numbers(pair.question)) | values
+    return Fact(asked, answer, side, found, values, pair.evidence, frozenset(told))
 
 
 def _overlap(first: Sequence[Span], second: Sequence[Span]) -> bool:

@@ -52,7 +52,7 @@ class SameFactGate(Gate):
     )
     order: ClassVar[int] = 101
     after_scores: ClassVar[bool] = True
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     default_threshold: ClassVar[float | None] = 0.55
     needs: ClassVar[tuple[str, ...]] = ("answer", "evidence")
 

@@ -18,7 +18,8 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
 _ASKS = re.compile(r"^asks (?:for )?", re.IGNORECASE)
-_LONG_TITLE = 6
+_LONG_TITLE = 10
+"""Words; a shorter title may be the dataset's name ("Eurasian Modern Pollen Database (EMPD), version 2")."""
 """From this number of words on, a title is more than the name of a thing."""
 
 
@@ -49,11 +50,11 @@ class MetadataEchoGate(PairGate):
 
     code: ClassVar[str] = "metadata_echo"
     explanation: ClassVar[str] = (
-        "The question asks for the title, authors or identifier, or contains the whole title, or the answer repeats the title "
+        "The question asks for the title, authors or identifier, or contains the whole title (of ten words or more), or the answer repeats the title "
         "(threshold: share of the title's content words in the answer, and of the answer's in the title)."
     )
     order: ClassVar[int] = 80
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     default_threshold: ClassVar[float | None] = 0.8
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:

@@ -57,6 +57,13 @@ class VagueGate(PairGate):
         return Verdict(False, f"only {said} says what the question is about", float(worth))
 
 
+_MONTHS = frozenset(
+    stem(month)
+    for month in ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+)  # fmt: skip
+"""A material may write "Mar. 16" or "2008-03-16"."""
+
+
 class UnknownNameGate(PairGate):
     """The question names a place, an instrument or a product that is nowhere in the material.
 
@@ -66,7 +73,7 @@ class UnknownNameGate(PairGate):
     code: ClassVar[str] = "unknown_name"
     explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
     order: ClassVar[int] = 92
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
@@ -76,7 +83,7 @@ class UnknownNameGate(PairGate):
         wording = ctx.taxonomies.wording
         if wording.of(pair.language).capitals == "nouns" or foreign_text(material.context, pair.language, wording):
             return ACCEPT  # capitals do not show names, or names are spelt differently in the material's language
-        asked = names(pair.question)
+        asked = names(pair.question) - _MONTHS
         if not asked:
             return ACCEPT
         title = material.dataset.title if material.dataset else ""

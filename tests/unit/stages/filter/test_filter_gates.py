@@ -91,11 +91,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
             "Why do satellites miss snowfall over mountains?", "They miss snowfall over the mountains, satellites do."
         ),
     ),
-    (
-        MetadataEchoGate,
-        "title in the question",
-        pair("Why was the Third Pole daily gridded precipitation product merged?", "Because satellites miss snowfall."),
-    ),
     (MetadataEchoGate, "title", pair("Which product is it?", "The Third Pole daily gridded precipitation product")),
     (MetadataEchoGate, "asks title", pair("What is the title of the dataset?", "Precipitation", "quantification")),
     (
@@ -147,6 +142,12 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         "list",
         pair(answer="Daily precipitation, daily temperature, daily snowfall and daily wind speed."),
     ),
+    (
+        MetadataEchoGate,
+        "a title that is a name",
+        pair("Why was the Third Pole daily gridded precipitation product merged?", "Because satellites miss snowfall."),
+    ),
+    (UnknownNameGate, "a month", pair(question="Why did satellites miss snowfall on 16 March and in May?")),
     (TypeQuestionGate, "request", pair("Please compare gauge and satellite precipitation.", LONG_ANSWER, "request")),
     (TypeQuestionGate, "quoted", pair('Why is precipitation called "solid"?')),
     (TypeAnswerGate, "yes", pair("Are gauges merged?", "Yes, 2,400 of them.", "verification")),
@@ -202,6 +203,15 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
     (NotSupportedGate, "rounded", pair("How many gauges?", "2,400", "quantification", evidence=(ROUNDED,))),
     (NotSupportedGate, "separators", pair("How many gauges are merged?", "2400", "quantification")),
 ]
+
+
+async def test_a_long_title_is_not_copied_whole_into_a_question(ctx: StageContext) -> None:
+    dataset = DATASET.model_copy(
+        update={"title": "Gridded precipitation of the Third Pole merged from 2,400 gauges (1979-2020)"}
+    )
+    material = Material(dataset, (), MATERIAL.context)
+    asked = pair(question=f"Why were satellites left out of {dataset.title}?")
+    assert "whole title" in (await verdict(MetadataEchoGate, asked, ctx, material)).reason
 
 
 @pytest.mark.parametrize(("gate", "what", "one"), REJECTED, ids=[f"{g.code}-{w}" for g, w, _ in REJECTED])

@@ -38,6 +38,7 @@ TWO_FACTS = [
     (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"), ("When were the plots fenced?", "2014", "quantification")),
     (("Did sedges gain more cover than forbs?", "Yes", "verification"), ("Did forbs gain more cover than sedges?", "Yes", "assertion")),
     (("How do fences affect sedges?", "They gain cover.", "causal_consequence"), ("How do sedges affect fences?", "Plots change.", "comparison")),
+    (("How many months in 100 were extreme in the whole ocean?", "1.8 months", "quantification"), ("How many months in 100 were extreme in the subtropical ocean?", "2.7 months", "concept_completion")),
     (("Were the plots fenced in 2016?", "No", "verification"), ("When were the plots fenced?", "2014", "quantification")),
 ]  # fmt: skip
 
