@@ -199,7 +199,7 @@ def test_everything_that_reads_a_run_reads_a_merged_one(sample: Path, tmp_path: 
 
 
 def test_near_duplicates_and_conflicts_across_parts_are_settled(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in write_records(tmp_path / "r.jsonl", 12).read_text().split("\n")]
+    rows = [json.loads(line) for line in write_records(tmp_path / "r.jsonl", 24).read_text().split("\n")]
     # Every text twice, so that its questions are asked of two datasets that lie in different parts.
     twins = [{**row, "id": f"twin-{row['id']}"} for row in rows]
     for name, records in {"whole": [*rows, *twins], "p0": rows, "p1": twins}.items():

@@ -44,7 +44,7 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
 
 
 async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_path: Path) -> None:
-    write_records(tmp_path / "in.jsonl", 12)
+    write_records(tmp_path / "in.jsonl", 30)
     async with FakeServer() as server:
         run = await run_small(
             server, tmp_path / "in.jsonl", tmp_path / "run", language="it", filter__gates=["schema", "language"],
