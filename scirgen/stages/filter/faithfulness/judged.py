@@ -35,7 +35,7 @@ class EntailmentScorer(Faithfulness):
     only_passed: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 3
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         config = ctx.config
@@ -47,10 +47,7 @@ class EntailmentScorer(Faithfulness):
             [evidence_window(p, material)] if config.filter.window == "evidence" else max_windows(p, material)
             for p in pairs
         ]
-        labelled = scorer is not None
-        texts = [
-            (claim(p.question, p.answer, labelled), *([second_text(p, ctx, labelled)] if twice else [])) for p in pairs
-        ]
+        texts = [(f"{p.question} {p.answer}", *([second_text(p, ctx)] if twice else [])) for p in pairs]
         asked = [(w.text, t) for ws, ts in zip(windows, texts, strict=True) for w in ws for t in ts]
         results = iter(await judge.entail(asked))
         scores: list[Score | Exception] = []
@@ -73,17 +70,12 @@ class EntailmentScorer(Faithfulness):
         return scores
 
 
-def claim(question: str, answer: str, labelled: bool) -> str:
-    """A pair as a text that evidence may entail; ``labelled`` for a model that is asked, not for a classifier of sentences."""
-    return f"Question: {question} Answer: {answer}" if labelled else f"{question} {answer}"
-
-
-def second_text(pair: QAPair, ctx: StageContext, labelled: bool) -> str:
+def second_text(pair: QAPair, ctx: StageContext) -> str:
     """The second text for the entailment model: the answer alone, or, for Yes and No, the question with the other one."""
     wording = ctx.taxonomies.wording.of(pair.language)
     others = alternatives(pair.question, pair.answer, "", wording, kind=type_of(pair, ctx))
     other = next((o.text for o in others if o.kind == "polarity"), "")
-    return claim(pair.question, other, labelled) if other else pair.answer
+    return f"{pair.question} {other}" if other else pair.answer
 
 
 def _support(found: Entailment) -> float:
