@@ -69,7 +69,11 @@ class Runner:
         self._observer = observer
         self._in_flight: dict[tuple[str, str, str], asyncio.Future[StoredResult]] = {}
         self._static = {name: stage_fingerprint(stage, ctx) for name, stage in stages.items()}
-        self._plan_fingerprint = digest([self._static[s.stage] for s in PER_DATASET], ctx.taxonomies.fingerprint)
+        self._plan_fingerprint = digest(
+            [self._static[s.stage] for s in PER_DATASET],
+            [stages[s.stage].definitions(ctx.at(s.stage, "", "")) for s in PER_DATASET],
+            ctx.taxonomies.fingerprint,
+        )
         self._stopping = False
         self._reason: Status = "stopped"
         self._message = ""

@@ -245,6 +245,13 @@ class Stage(ABC):
         """Everything that results depend on, apart from the inputs."""
         return Uses(config=(self.name,))
 
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of what the items' salts hold besides `uses`: gates, scorers, strategies or recipes, with versions and prompts.
+
+        A dataset that is complete is planned again only if this or `uses` changes.
+        """
+        return ""
+
     @abstractmethod
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """The work items of one dataset. Cheap and deterministic; items with the same key in several datasets are done once."""

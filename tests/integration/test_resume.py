@@ -19,6 +19,10 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.resources import builtin_root
+from scirgen.stages.filter.gates.form import LengthGate
+from scirgen.stages.generate.joint import JointStrategy
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import run_small, write_records
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -184,6 +188,17 @@ def test_edited_bloom_prompt_redoes_tag_and_release_alone(
     ended = run(server, out, "--set", f"overrides={_edited_bloom_prompt(tmp_path)}")
     assert ended.returncode == 0, ended.stderr
     assert set(stages_worked(out)[worked:]) == {"tag", "release"}
+
+
+async def test_a_finished_run_follows_what_plugins_define(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 3), tmp_path / "run"
+    async with FakeServer() as fake:
+        await run_small(fake, records, out)
+        for kind, first in ((LengthGate, "filter"), (JointStrategy, "generate")):
+            worked = len(stages_worked(out))
+            monkeypatch.setattr(kind, "version", 99)
+            await run_small(fake, records, out)
+            assert stages_worked(out)[worked:][0] == first, "an item of the stage is made again"
 
 
 def _edited_bloom_prompt(tmp_path: Path) -> Path:

@@ -48,6 +48,23 @@ class FilterStage(Stage):
             roles=tuple(r for r in roles if r in needs),
         )
 
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
+        if ctx.config.query.only:
+            return ""
+        parts: list[object] = []
+        for gate in select_gates(ctx.config, ctx.registry):
+            parts.append((gate.code, gate.version, [ctx.prompt(name).hash for name in gate.prompts]))
+            if "generator" in gate.models():
+                parts.append(str(ctx.chat.identity))
+        if ctx.config.filter.type_tagger:
+            parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))
+        for scorer in select_scorers(scorer_names(ctx), ctx.registry):
+            parts.append((scorer.name, scorer.version, [ctx.prompt(name).hash for name in scorer.prompts]))
+            if scorer.name == "ensemble" and (made := ensemble_for(ctx.config, ctx.scorer.identity)) is not None:
+                parts.append(made.hash)
+        return digest(parts)
+
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item: this round's candidates, with the pairs that earlier rounds accepted."""
         candidates = [p for p in scope.outputs("generate", QAPair) if p.round == scope.round]
@@ -62,7 +79,7 @@ class FilterStage(Stage):
             key=key,
             inputs=(scope.dataset, *documents, *aspects, *accepted, *candidates),
             parameters={"round": scope.round},
-            salt=_definitions(ctx),
+            salt=self.definitions(ctx),
         )
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -221,20 +238,3 @@ def check_filter(ctx: StageContext) -> None:
     check_thresholds(ctx)
     for scorer in select_scorers(scorer_names(ctx), ctx.registry):
         scorer.check(ctx)
-
-
-def _definitions(ctx: StageContext) -> str:
-    """Hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
-    at = ctx.at("filter", "", "")
-    parts: list[object] = []
-    for gate in select_gates(ctx.config, ctx.registry):
-        parts.append((gate.code, gate.version, [at.prompt(name).hash for name in gate.prompts]))
-        if "generator" in gate.models():
-            parts.append(str(ctx.chat.identity))
-    if ctx.config.filter.type_tagger:
-        parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))
-    for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        parts.append((scorer.name, scorer.version, [at.prompt(name).hash for name in scorer.prompts]))
-        if scorer.name == "ensemble" and (made := ensemble_for(ctx.config, ctx.scorer.identity)) is not None:
-            parts.append(made.hash)
-    return digest(parts)

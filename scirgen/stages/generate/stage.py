@@ -46,6 +46,13 @@ class GenerateStage(Stage):
             roles=("generator",),
         )
 
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
+        if ctx.config.query.only:
+            return ""
+        writer = _strategy(ctx, False)
+        return digest([_writer_name(ctx), writer.version, [ctx.prompt(name).hash for name in writer.prompts]])
+
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
         quotas that are not full."""
@@ -66,11 +73,14 @@ class GenerateStage(Stage):
             for group in in_groups(kinds, together):
                 name = group[0].id if len(group) == 1 else f"{group[0].id}..{group[-1].id}"
                 parameters: dict[str, object] = {"types": [k.id for k in group], **counts, **more}
-                yield WorkItem(f"{scope.dataset.id}|{name}", inputs, parameters, _salt(ctx, *(k.hash for k in group)))
+                yield WorkItem(f"{scope.dataset.id}|{name}", inputs, parameters, self._salt(group, ctx))
         else:
             count = min(config.types_without_paper, len(kinds))
             parameters = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
-            yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, _salt(ctx, *(k.hash for k in kinds)))
+            yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, self._salt(kinds, ctx))
+
+    def _salt(self, kinds: Sequence[QuestionType], ctx: StageContext) -> str:
+        return digest([*(k.hash for k in kinds), self.definitions(ctx)])
 
     def _later(
         self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], more: Mapping[str, object], ctx: StageContext
@@ -82,7 +92,7 @@ class GenerateStage(Stage):
             kind = ctx.taxonomies.question_type(id, ctx.config.language)
             key = f"{scope.dataset.id}|{id}#{scope.round}"
             parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **more}
-            yield WorkItem(key, inputs, parameters, _salt(ctx, kind.hash))
+            yield WorkItem(key, inputs, parameters, self._salt((kind,), ctx))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
@@ -149,13 +159,6 @@ def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
         SourcePaper(p, asked.titles.get(p, ""), asked.users.get(p, alone))
         for p in sorted({a.paper_id for a in item.of(Aspect)})
     )
-
-
-def _salt(ctx: StageContext, *definitions: str) -> str:
-    """Hash of the types at hand and of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
-    writer = _strategy(ctx, False)
-    at = ctx.at("generate", "", "")
-    return digest([*definitions, _writer_name(ctx), writer.version, [at.prompt(name).hash for name in writer.prompts]])
 
 
 def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
+from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Document, Link, Paper
 from scirgen.core.registry import Registry
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -27,6 +28,10 @@ class QueryStage(Stage):
         """Recipes come from the registry, so their prompts and taxonomies enter through each item's salt."""
         asks = bool(set(config.query.recipes) - _WITHOUT_MODEL)
         return Uses(config=(STAGE,), roles=("generator",) if asks else ())
+
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of the chosen recipes' versions, prompts and taxonomies."""
+        return digest([r.definitions(ctx) for r in chosen_recipes(ctx.config.query.recipes, ctx.registry)])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each recipe and paper."""
