@@ -51,6 +51,8 @@ _KEEP = frozenset(
 
 _SYLLABLES = frozenset(["co", "ex", "pre", "sub", "inter", "anti", "semi", "multi"])
 """Of these, those that are also plain syllables ("inter-ested"): a hyphen stays only before a word of the paper."""
+_LAST = frozenset(["based", "driven", "wide", "scale", "level", "specific", "free", "dimensional", "year", "step"])
+"""Second halves of compounds ("role-based"), which no syllable precedes."""
 
 
 class Vocabulary:
@@ -73,13 +75,13 @@ class Vocabulary:
         solid, compound = self._words[a + b], self._words[f"{a}-{b}"]
         if not right[0].islower():
             return left[:-1] + right if solid > compound else left + right  # a name with a capital inside: "openBUGS"
-        prefix = a in _KEEP and (a not in _SYLLABLES or self._words[b] > 0)
-        keep = compound > solid or (solid == 0 and compound == 0 and (prefix or self._both(a, b)))
+        halves = self._words[b] > 0 if a in _SYLLABLES else a in _KEEP or b in _LAST
+        keep = compound > solid or (solid == 0 and compound == 0 and (halves or self._both(a, b)))
         return left + right if keep else left[:-1] + right
 
     def _both(self, a: str, b: str) -> bool:
-        """Whether both halves alone are common words of the document."""
-        return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 3
+        """Whether both halves are words that the document often has elsewhere."""
+        return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 2
 
 
 def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]:

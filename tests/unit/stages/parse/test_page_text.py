@@ -88,7 +88,7 @@ def test_numbers_in_the_margin_beside_the_text_do_not_hide_its_first_line(tmp_pa
 
 
 def test_word_broken_at_a_syllable_or_inside_a_name_has_no_hyphen(tmp_path: Path) -> None:
-    lines = ("The package openBUGS was tried by a user who was inter-", "ested in the inter-", "annual change of open-", "BUGS, and annual means were taken of all the many runs.")  # fmt: skip
+    lines = ("The package openBUGS was tried by a user who was inter-", "ested in the inter-", "annual change of open-", "BUGS, and annual means were taken of all the many role-", "based runs of it.")  # fmt: skip
     with pymupdf.open() as pdf:
         page = pdf.new_page()
         for row, line in enumerate(lines):
@@ -96,3 +96,4 @@ def test_word_broken_at_a_syllable_or_inside_a_name_has_no_hyphen(tmp_path: Path
         found = parsed(pdf, tmp_path / "p.pdf")
     prose = " ".join(found.text[b.start : b.end] for b in found.blocks if b.kind is BlockKind.PARAGRAPH)
     assert "interested in the inter-annual change of openBUGS" in prose
+    assert "role-based runs" in prose
