@@ -16,7 +16,7 @@ from scirgen.stages.parse.terms import kind_of_heading
 
 _END = re.compile(r"[.!?:;。？！：；][\"'”’)\]]*$")
 _BULLET = re.compile(r"^(?:[•·▪◦‣●○■□–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|\d{1,2}\.)$")
-_ENTRY = re.compile(r"^\[?\d{1,3}[\].]\s+\S")
+_ENTRY = re.compile(r"^[\[(]?\d{1,3}[\]).]\s+\S")
 _SUBSECTION = re.compile(r"^(?:\d{1,2}|[A-H])(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
 _NUMBERED = re.compile(
     r"^(?:(?:Appendix|Section)\s+)?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z](?:\.?\d{1,2})*|[IVX]{1,5}|[a-z]|[IVX]+-[A-Z]\d?)[.):]?\s+\S"

@@ -22,16 +22,26 @@ def with_blanks(blocks: Sequence[dict[str, Any]]) -> None:
     """Give each span of ``page.get_text("rawdict")["blocks"]`` its text, with a blank at each gap that is as wide as one."""
     for line in (line for block in blocks for line in block.get("lines", ())):
         level = abs(line["dir"][1]) < 0.1
+        last: dict[str, Any] | None = None
         for span in line["spans"]:
-            span["text"] = _text(span["chars"], span["size"] if level else 0.0)
+            characters = span["chars"]
+            text = _text(characters, span["size"] if level else 0.0)
+            if last and characters and level and _apart(last, characters[0], span["size"]):
+                text = f" {text}"
+            last = characters[-1] if characters else last
+            span["text"] = text
 
 
 def _text(characters: Sequence[dict[str, Any]], size: float) -> str:
-    gaps = [b["origin"][0] - a["bbox"][2] for a, b in pairwise(characters)]
-    if size <= 0 or len(gaps) < _LEAST_GAPS or median(gaps) > _MOST_WITHIN * size:
+    pairs = list(pairwise(characters))
+    if size <= 0 or len(pairs) < _LEAST_GAPS or median(_gap(a, b) for a, b in pairs) > _MOST_WITHIN * size:
         return "".join(c["c"] for c in characters)
-    text = characters[0]["c"]
-    for gap, (a, b) in zip(gaps, pairwise(characters), strict=True):
-        apart = gap >= _LEAST_BLANK * size and not (a["c"] + b["c"]).count(" ")
-        text += f" {b['c']}" if apart else b["c"]
-    return str(text)
+    return "".join([characters[0]["c"], *(f" {b['c']}" if _apart(a, b, size) else b["c"] for a, b in pairs)])
+
+
+def _gap(a: dict[str, Any], b: dict[str, Any]) -> float:
+    return float(b["origin"][0] - a["bbox"][2])
+
+
+def _apart(a: dict[str, Any], b: dict[str, Any], size: float) -> bool:
+    return _gap(a, b) >= _LEAST_BLANK * size and " " not in (a["c"], b["c"])
