@@ -38,6 +38,9 @@ _REFERENCE = re.compile(
 
 _ITEM_NUMBER = re.compile(r"^[\[(]?\d{1,3}(?:[\].)]|(?=\s+[A-ZÀ-Þ]))")
 _PARTICLE = re.compile(r"^(?:(?:van|von|de|der|den|di|da|do|dos|del|la|le|el)\s+){1,2}(?=[A-ZÀ-Þ])")
+_INITIALS = re.compile(
+    r"^(?:[A-ZÀ-Þ]\.[ -]?){1,3}(?:(?:van|von|de|der|den|da|di|le|la)\s){0,2}[A-ZÀ-Þ][\w'’-]+(?:[,.]|\sand\s)"
+)
 _CORPORATE = re.compile(r"^[A-ZÀ-Þ][^\d.,:;()]{3,60}\.\s+[A-ZÀ-Þ]")
 _DATED = re.compile(r"^[A-ZÀ-Þ][^.:]{1,90}[.,]?\s\(?(?:18|19|20)\d\d[a-z]?\)?[.,)]")
 _RECEIVED = re.compile(
@@ -209,7 +212,7 @@ def _is_footnote(group: Group, body: Style) -> bool:
 def _mark_tables(groups: list[Group], body: Style) -> None:
     """Mark a table: after a table's caption, everything in small type or short pieces, up to the next body paragraph."""
     inside = 0
-    for group in groups:
+    for index, group in enumerate(groups):
         if group.kind is BlockKind.CAPTION:
             inside = group.page if re.match(r"tab|quadro|cuadro|表", group.text, re.I) else 0
             continue
@@ -219,7 +222,9 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
         chinese = sum("\u4e00" <= c <= "\u9fff" for c in group.text) > 0.4 * len(group.text)
         prose = abs(group.style.size - body.size) < 0.6 and (group.style.font == body.font or chinese)
         wide = median(line.x1 - line.x0 for line in group.lines) > 0.7 * max(1.0, group.x1 - group.x0)
-        if (prose and wide and _printed_width(group.text) > 80) or group.kind is BlockKind.HEADING:
+        below = groups[index + 1].text if index + 1 < len(groups) else ""
+        listed = kind_of_heading(group.text) == "references" and _begins_entry(below)  # not a column of a table
+        if group.kind is BlockKind.HEADING or listed or (prose and wide and _printed_width(group.text) > 80):
             inside = 0
         elif group.kind in (BlockKind.OTHER, BlockKind.PARAGRAPH, BlockKind.EQUATION) and not kind_of_heading(
             group.text
@@ -280,7 +285,7 @@ def _whole_entries(parts: Sequence[Group]) -> list[Group]:
 
 def _begins_entry(text: str) -> bool:
     text = _PARTICLE.sub("", text)
-    return bool(_REFERENCE.match(text) or _DATED.match(text) or _CORPORATE.match(text))
+    return any(pattern.match(text) for pattern in (_REFERENCE, _INITIALS, _DATED, _CORPORATE))
 
 
 def _is_cut_off(entry: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
 
@@ -195,3 +197,24 @@ def test_equations_number_is_not_the_beginning_of_the_prose_below(tmp_path: Path
     prose = "For the other one of the two lakes of the valley we find that it holds more of the water."
     document = set_lines(tmp_path / "p.pdf", *equation, (75, 283, prose, "tiro", 10))
     assert prose in kinds(document, BlockKind.PARAGRAPH)
+
+
+def references(path: Path, *before: Text, texts: Sequence[tuple[float, str]]) -> list[str]:
+    """The reference entries of a paper whose list has lines of these indents and texts."""
+    lines = [(60 + indent, 420 + 11 * row, text, "tiro", 9) for row, (indent, text) in enumerate(texts)]
+    return kinds(set_lines(path, *before, (60, 400, "References", "tibo", 11), *lines), BlockKind.REFERENCE)
+
+
+def test_entries_with_numbers_in_brackets_of_two_widths_stay_apart(tmp_path: Path) -> None:
+    entries = [f"({n}) Abel, N.; Baker, O. Snow of the upper valley. J. Snow 2001, {n}, 3-14." for n in range(1, 13)]
+    broken = [wrap(entry, 50) for entry in entries]
+    texts = [part for first, rest in broken for part in ((0.0 if first[2] != ")" else 4.5, first), (17.0, rest))]
+    assert references(tmp_path / "p.pdf", texts=texts) == entries
+
+
+def test_entries_below_a_table_that_begin_with_initials_are_references(tmp_path: Path) -> None:
+    names = ("R. H. Byrd and J. Nocedal", "F. Gerber", "J. van Dorn, K. Cole", "H. Wickham")
+    entries = [f"{name}. Depth of the snow of the valley. Journal of Snow, 3:5-10, 2011." for name in names]
+    texts = [part for first, rest in (wrap(entry, 55) for entry in entries) for part in ((0.0, first), (10.0, rest))]
+    table = [one for one in TABLE if one[1] < 360]
+    assert references(tmp_path / "p.pdf", *table, texts=texts) == entries
