@@ -7,7 +7,7 @@ document; the model's words are never kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,6 +18,7 @@ from scirgen.stages.extract.sections import Sentence, cut
 
 _REPLY_TOKENS = 1600
 _DATASET_CHARS = 400
+_LONGEST_CHAIN = 2
 _VARIABLES = re.compile(r"variable|parameter|measur|element", re.I)
 
 
@@ -32,7 +33,7 @@ class AspectsReply(BaseModel):
     dataset: list[int]
     findings: list[int]
     needs_previous: list[int] = Field(
-        description="of all these, the sentences that cannot be understood without the one before"
+        description="of all these, the sentences that cannot be understood without the one before; that one too, if the same holds for it"
     )
 
 
@@ -47,7 +48,7 @@ class Picked:
     reason: str = ""
     prompt: str = ""
     replies: tuple[str, ...] = ()
-    context: Sentence | None = None
+    context: tuple[Sentence, ...] = ()
 
 
 async def read_section(
@@ -77,21 +78,29 @@ async def read_section(
                 found = by_number.get(number)
                 code = "" if found else "no_such_sentence"
                 why = "" if found else f"the passage has no sentence {number}"
-                leans = number in reply.value.needs_previous
                 picked.append(
                     Picked(
                         category, found, found.text if found else str(number), code, why, prompt.reference, (reply.reply_key,),
-                        _before(document, found, sentences) if found and leans else None,
+                        _before(document, found, sentences, reply.value.needs_previous) if found else (),
                     )
                 )  # fmt: skip
     return picked
 
 
-def _before(document: Document, sentence: Sentence, sentences: Sequence[Sentence]) -> Sentence | None:
-    """The sentence right before one, in the same block of the document or the one above."""
-    before = next((s for s in sentences if s.number == sentence.number - 1), None)
-    near = before is not None and not document.text[before.end : sentence.start].strip()
-    return before if near else None
+def _before(
+    document: Document, sentence: Sentence, sentences: Sequence[Sentence], leaning: Collection[int]
+) -> tuple[Sentence, ...]:
+    """The sentence right before one that leans on it, in the same block of the document or the one above, and the one
+    before that where it leans, too."""
+    by_number = {s.number: s for s in sentences}
+    found: list[Sentence] = []
+    while sentence.number in leaning and len(found) < _LONGEST_CHAIN:
+        before = by_number.get(sentence.number - 1)
+        if before is None or document.text[before.end : sentence.start].strip():
+            break
+        found.insert(0, before)
+        sentence = before
+    return tuple(found)
 
 
 def _described(dataset: Dataset) -> str:

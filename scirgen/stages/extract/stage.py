@@ -21,7 +21,7 @@ class ExtractStage(Stage):
     """One item is a paper and a section class; its heading runs are read together."""
 
     name = "extract"
-    version = 5
+    version = 6
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the definitions of the aspects, and the model."""
@@ -77,8 +77,7 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
         if choice.sentence is not None:
             where = choice.sentence
             span = document.span(where.start, where.end, where.section)
-            before = choice.context
-            context = (document.span(before.start, before.end, before.section),) if before else ()
+            context = tuple(document.span(s.start, s.end, s.section) for s in choice.context)
             aspect = Aspect(
                 paper_id=document.paper_id, category=choice.category, span=span, context=context, provenance=provenance
             )

@@ -46,6 +46,11 @@ async def test_a_sentence_that_leans_is_kept_with_the_one_before() -> None:
     leaning = {a.span.start: a.context for a in result.outputs if isinstance(a, Aspect)}
     first, second = (leaning[start] for start in sorted(leaning))
     assert first == () and [s.text for s in second] == ["Streamflow was derived from water level by rating curves."]
+    result, _ = await run(lambda p, n: {**EMPTY, "challenges": [3], "needs_previous": [2, 3]})
+    (chained,) = (a.context for a in result.outputs if isinstance(a, Aspect))
+    assert [s.text for s in chained][1:] == ["Streamflow was derived from water level by rating curves."] and len(
+        chained
+    ) == 2
 
 
 async def test_a_number_that_is_not_there_is_rejected_and_nothing_lost() -> None:
