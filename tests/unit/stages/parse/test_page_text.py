@@ -75,6 +75,21 @@ def test_running_head_that_names_the_section_is_not_a_heading(tmp_path: Path) ->
     assert all(name in found.text for name in names[1:])
 
 
+def test_heads_and_numbers_of_pages_with_wide_margins_are_not_text(tmp_path: Path) -> None:
+    with pymupdf.open() as pdf:
+        for number in range(7):
+            page = pdf.new_page()
+            page.insert_text((430, 160), str(number + 1), fontname="tiro", fontsize=10)
+            page.insert_text((120, 160), "Snow" if number % 2 else "Ann Author", fontname="tiit", fontsize=10)
+            for row in range(20):
+                page.insert_text(
+                    (60, 190 + 12 * row), f"At {'abcdefg'[number]}t, {FILL[4:90]}", fontname="tiro", fontsize=10
+                )
+        text = parsed(pdf, tmp_path / "p.pdf").text
+    assert text.count("At ") == 140
+    assert not any(said in text for said in ("Snow", "Ann Author", *"234567"))
+
+
 def test_numbers_in_the_margin_beside_the_text_do_not_hide_its_first_line(tmp_path: Path) -> None:
     with pymupdf.open() as pdf:
         for number in range(4):

@@ -13,36 +13,60 @@ _NUMBER = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _TOP, _BOTTOM = 0.11, 0.88
+_LEAST_TIMES = {"top": 2, "bottom": 2, "first": 3, "last": 3}
 
 
 def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[list[Line]]:
     """The pages' lines, without texts that repeat at the margins and without page numbers."""
+    zones = [_zones(lines, height) for lines, height in zip(pages, heights, strict=True)]
     where: dict[tuple[str, str], set[int]] = defaultdict(set)
     fixed: Counter[tuple[str, int, int]] = Counter()
-    for number, (lines, height) in enumerate(zip(pages, heights, strict=True)):
+    numbered: Counter[str] = Counter()
+    for number, (lines, zone) in enumerate(zip(pages, zones, strict=True)):
         for line in lines:
-            zone = _zone(line, height)
-            if zone:
-                where[(zone, _shape(line.text))].add(number)
+            if id(line) in zone:
+                where[(zone[id(line)], _shape(line.text))].add(number)
             fixed[_place(line)] += 1
+        numbered.update({zone[id(line)] for line in lines if id(line) in zone and _NUMBER.match(line.text)})
     often = max(3, 0.5 * len(pages))
     kept = []
     heads: Counter[int] = Counter()
-    for lines, height in zip(pages, heights, strict=True):
+    for lines, height, zone in zip(pages, heights, zones, strict=True):
         page = []
         rows = set()
         for line in lines:
-            zone = _zone(line, height)
-            repeated = bool(zone) and len(where[(zone, _shape(line.text))]) >= 2
-            outer = line.y1 < 0.13 * height or line.y0 > 0.85 * height
+            at = zone.get(id(line), "")
+            repeated = bool(at) and len(where[(at, _shape(line.text))]) >= _LEAST_TIMES[at]
+            outer = line.y1 < 0.13 * height or line.y0 > 0.85 * height or (bool(at) and numbered[at] >= often)
             if repeated or fixed[_place(line)] >= often or (outer and _NUMBER.match(line.text)):
-                rows |= {_row(line)} if zone == "top" else set()
+                rows |= {_row(line)} if at in ("top", "first") else set()
                 continue
             page.append(line)
         heads.update(rows)
         kept.append(page)
     row, times = max(heads.items(), key=lambda item: item[1], default=(0, 0))
     return _without_heads(kept, row) if times >= often else kept
+
+
+def _zones(lines: Sequence[Line], height: float) -> dict[int, str]:
+    """Where the lines at the edges stand: in the margin of the page, or, with wide margins, in its first or last row."""
+    if not lines:
+        return {}
+    first, last = min(line.middle for line in lines), max(line.middle for line in lines)
+    times = Counter(_shape(line.text) for line in lines)
+    found: dict[int, str] = {}
+    for line in lines:
+        if line.y1 < _TOP * height:
+            found[id(line)] = "top"
+        elif line.y0 > _BOTTOM * height:
+            found[id(line)] = "bottom"
+        elif times[_shape(line.text)] > 1:
+            continue
+        elif line.middle < first + 0.5 * line.size:
+            found[id(line)] = "first"
+        elif line.middle > last - 0.5 * line.size:
+            found[id(line)] = "last"
+    return found
 
 
 def _without_heads(pages: list[list[Line]], row: int) -> list[list[Line]]:
@@ -69,12 +93,6 @@ def _row(line: Line) -> int:
 
 def _place(line: Line) -> tuple[str, int, int]:
     return line.text, round(line.x0 / 4), round(line.y0 / 4)
-
-
-def _zone(line: Line, height: float) -> str:
-    if line.y1 < _TOP * height:
-        return "top"
-    return "bottom" if line.y0 > _BOTTOM * height else ""
 
 
 def _shape(text: str) -> str:
