@@ -280,3 +280,14 @@ def test_back_matter_with_a_stop_and_below_numbered_headings_has_level_one(tmp_p
     back = f"<h3>Acknowledgments.</h3><p>{PROSE * 2}</p><h3>Affiliation:</h3><p>Ann Author, Snow Institute, Valley</p>"
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', below)}{back}"))
     assert found[-2:] == [(1, "Acknowledgments."), (1, "Affiliation:")]
+
+
+def test_slanted_lines_between_paragraphs_are_subheadings_and_lone_ones_not(tmp_path: Path) -> None:
+    slanted = "".join(f"<p><i>{lead[:-1]}</i></p><p>{PROSE * 3}</p>" for lead in LEADS)
+    title = "<h1>Snow of the upper valley</h1>"
+    found = headings(set_html(tmp_path / "p.pdf", f"{title}{sections('', slanted)}"))
+    assert [(2, lead[:-1]) for lead in LEADS] == [h for h in found if f"{h[1]}." in LEADS]
+    lone = headings(
+        set_html(tmp_path / "p.pdf", f"{title}{sections('<p><i>Snow pits</i></p><p>' + PROSE * 3 + '</p>')}")
+    )
+    assert [text for _, text in lone] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]

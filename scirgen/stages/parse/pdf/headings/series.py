@@ -64,6 +64,7 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
     _accept_alike(found, groups, body, threshold)
     _accept_reserved(found, groups, body, threshold)
     _accept_children(found, groups, threshold)
+    _accept_slanted(found, groups, body, threshold)
     for c in found:
         if _THEOREM.match(c.text):
             c.score = 0.0
@@ -151,6 +152,33 @@ def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: 
         if other and alone and style.size >= body.size - 0.3 and len({c.text for c in titles}) >= _LEAST_ALIKE:
             for c in titles:
                 c.score = max(c.score, threshold)
+
+
+def _accept_slanted(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+    """Accept three or more short slanted lines of the body's font size between paragraphs: unnumbered subheadings."""
+    alike: dict[Style, list[Candidate]] = defaultdict(list)
+    for c in found:
+        slanted = c.style.italic and not body.italic and c.style.size >= body.size - 0.3
+        if slanted and not c.run_in and c.share > 0.97 and c.group.kind is BlockKind.PARAGRAPH:
+            alike[c.style].append(c)
+    for members in alike.values():
+        titles = [c for c in members if _is_line_between(c, groups)]
+        if len({c.text for c in titles}) >= _LEAST_ALIKE and len(titles) >= 0.8 * len(members):
+            for c in titles:
+                c.score = max(c.score, threshold)
+
+
+def _is_line_between(c: Candidate, groups: Sequence[Group]) -> bool:
+    """Whether a brief line stands alone between a finished paragraph, or a heading, and a paragraph in the same column."""
+    before, after = groups[c.index - 1] if c.index else None, groups[c.index + 1 : c.index + 2]
+    group = c.group
+    short = len(group.lines) == 1 and group.lines[0].x1 - group.lines[0].x0 < 0.7 * (group.x1 - group.x0)
+    titled = c.text[:1].isupper() and _is_brief(c)
+    ended = before is not None and (
+        before.text[-1:] in ".!?:)" or before.kind is BlockKind.HEADING or len(before.lines) == 1
+    )
+    prose = any(g.kind is BlockKind.PARAGRAPH and len(g.text) > 60 and g.page == group.page for g in after)
+    return short and titled and ended and prose
 
 
 def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], threshold: float) -> None:
