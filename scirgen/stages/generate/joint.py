@@ -61,7 +61,7 @@ class JointStrategy:
         """As few calls as fit the window, each with whole types: a call does not see the questions of another."""
         window = ctx.chat.capabilities.context_tokens
         calls: list[tuple[list[Wish], RenderedPrompt]] = []
-        for most in range(min(len(_kinds(wishes)), ctx.config.generate.types_per_call), 0, -1):
+        for most in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
             calls = [(part, self._prompt(shown, part, ctx)) for part in _parts(wishes, most)]
             if window is None or all(_fits(prompt, len(part), window, ctx) for part, prompt in calls):
                 break
@@ -143,6 +143,12 @@ def _kinds(wishes: Sequence[Wish]) -> list[QuestionType]:
 
 def _parts(wishes: Sequence[Wish], most: int) -> list[list[Wish]]:
     return [[w for w in wishes if w.kind in group] for group in in_groups(_kinds(wishes), most)]
+
+
+def _sizes(count: int, most: int) -> Iterable[int]:
+    """Each size of groups that gives another number of them, from the largest allowed."""
+    fewest = max(1, math.ceil(count / most))
+    return dict.fromkeys(math.ceil(count / groups) for groups in range(fewest, count + 1))
 
 
 def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:
