@@ -287,7 +287,8 @@ def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:
 
 def _style(span: dict[str, Any]) -> Style:
     bold, italic = bool(span["flags"] & 16), bool(span["flags"] & 2)
-    colour = span["color"] if max(span["color"].to_bytes(3, "big")) > _BLACKEST else 0
+    parts = (span["color"] >> shift & 0xFF for shift in (16, 8, 0))
+    colour = span["color"] if max(parts) > _BLACKEST else 0
     return _made_style(span["font"].split("+")[-1], round(span["size"] * 2) / 2, bold, italic, colour)
 
 
@@ -318,9 +319,8 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
             if _is_line_number(last, line) or _is_line_number(line, last):
                 joined.append(line)
                 continue
-            script = (
-                line.runs[0].style.size < 0.8 * size
-            )  # an index below an exponent: MuPDF goes back and begins a line
+            # An index below an exponent: MuPDF goes back and begins a line.
+            script = line.runs[0].style.size < 0.8 * size
             if (-2.5 if script else -0.3) * size < gap < 1.15 * size:
                 joined[-1] = join(last, line, " " if gap > 0.12 * size else "")
                 continue
