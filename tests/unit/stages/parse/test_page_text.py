@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,10 @@ pymupdf = pytest.importorskip("pymupdf")
 FILL = "The snow of the upper valley melted late in the winter of that year and fed the river into July."
 
 
-def parsed(pdf: object, path: Path) -> Document:
+def parsed(pdf: Any, path: Path) -> Document:
     from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
-    pdf.save(path)  # type: ignore[attr-defined]
+    pdf.save(path)
     return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
 
 
