@@ -1,0 +1,40 @@
+"""The release of a run over the invented records with the fake server, pinned file by file: a move or a cut leaves it
+alone.
+
+Regenerate: SCIRGEN_REGENERATE=1 pytest tests/golden. The pages that state versions, hashes or counts in words
+(README.md, datasheet.md, release.json, croissant.json) may change freely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from scirgen.api import resolve_config, run_pipeline
+from scirgen.pipeline.observer import Silent
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import release_bytes
+
+MATERIAL = Path(__file__).parents[1] / "material" / "invented"
+GOLDEN = Path(__file__).with_name("release.sha256")
+FREE = {"README.md", "datasheet.md", "release.json", "croissant.json"}
+
+
+async def test_fake_run_releases_the_pinned_files(tmp_path: Path) -> None:
+    async with FakeServer() as server:
+        flags = {
+            "input": str(MATERIAL),
+            "models.generator": f"openai:fake@{server.url}",
+            "query.recipes": ["recommend", "facets", "aspects"],
+            "seed": 0,
+        }
+        loaded, domain = resolve_config(domain="geo", flags=flags)
+        run = await run_pipeline(tmp_path, loaded.config, domain, observer=Silent())
+    assert run.outcome is not None and run.outcome.status == "success"
+    files = {name: sha for name, sha in release_bytes(tmp_path).items() if name not in FREE}
+    whole = hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in files.items()).encode()).hexdigest()
+    text = "".join(f"{sha}  {name}\n" for name, sha in files.items()) + f"{whole}  (all)\n"
+    if os.environ.get("SCIRGEN_REGENERATE"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
