@@ -2,7 +2,8 @@
 
     python examples/custom_source.py --model openai:NAME@http://localhost:8000/v1 --out runs/tides
 
-`scirgen.Source` has five members; docs/sources.md says what each promises. This one is asynchronous; plain methods work too.
+`scirgen.Source` has five members; docs/sources.md says what each promises. This one is asynchronous; plain methods work
+too.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from scirgen.core.version import __version__
 _EXPORTS = {
     "generate": "scirgen.api", "agenerate": "scirgen.api", "astream": "scirgen.api", "estimate": "scirgen.api",
     "aestimate": "scirgen.api", "inspect": "scirgen.api", "audit": "scirgen.api", "profile": "scirgen.api",
-    "benchmark_retrieval": "scirgen.api", "benchmark_qa": "scirgen.api", "abenchmark_qa": "scirgen.api",
-    "labels": "scirgen.api", "agreement": "scirgen.api", "merge": "scirgen.api", "Run": "scirgen.api",
+    "parse": "scirgen.commands.parts", "score": "scirgen.commands.parts", "tag": "scirgen.commands.parts",
+    "match": "scirgen.commands.parts", "Table": "scirgen.commands.tables", "Observer": "scirgen.pipeline.observer",
+    "merge": "scirgen.api", "Run": "scirgen.api",
     "Domain": "scirgen.core.resources", "Plugin": "scirgen.core.registry", "Provided": "scirgen.core.registry",
     "Source": "scirgen.stages.collect.source", "SourceSetup": "scirgen.stages.collect.source",
     "PaperService": "scirgen.stages.collect.source", "Http": "scirgen.stages.collect.web.http",
@@ -18,41 +19,46 @@ _EXPORTS = {
     "plain_text": "scirgen.core.text.markup", "normalise_licence": "scirgen.stages.collect.licences",
     "Cursor": "scirgen.stages.collect.source", "Candidate": "scirgen.stages.collect.source",
     "Fetched": "scirgen.stages.collect.source", "Dataset": "scirgen.core.records", "Paper": "scirgen.core.records",
-    "Rejection": "scirgen.core.records", "QAPair": "scirgen.core.records", "Query": "scirgen.core.records",
-    "QueryRecipe": "scirgen.stages.query.base", "paper_materials": "scirgen.stages.query.base",
+    "Rejection": "scirgen.core.records", "QAPair": "scirgen.core.records", "Record": "scirgen.core.records",
+    "Query": "scirgen.core.records",
     "ACCEPT": "scirgen.stages.filter.base", "Backend": "scirgen.llm.base", "BlockKind": "scirgen.core.records",
     "Capabilities": "scirgen.llm.base", "ChatReply": "scirgen.llm.base", "ChatRequest": "scirgen.llm.base",
-    "Config": "scirgen.core.config", "Discard": "scirgen.stages.generate.strategy",
+    "Config": "scirgen.core.config", "Section": "scirgen.core.config", "Discard": "scirgen.stages.generate.strategy",
     "Draft": "scirgen.stages.generate.strategy", "Entailment": "scirgen.llm.encoders.entailment",
-    "Faithfulness": "scirgen.stages.filter.base", "Gate": "scirgen.stages.filter.base", "Judgement": "scirgen.stages.match.base",
+    "Faithfulness": "scirgen.stages.filter.base", "Gate": "scirgen.stages.filter.base",
+    "Judgement": "scirgen.stages.match.base",
     "Material": "scirgen.stages.filter.base", "ModelError": "scirgen.core.errors", "ModelIdentity": "scirgen.llm.base",
     "ModelURI": "scirgen.llm.uri", "PairGate": "scirgen.stages.filter.base", "PaperError": "scirgen.core.errors",
     "ParsedBlock": "scirgen.stages.parse.base", "ParsedPaper": "scirgen.stages.parse.base",
     "ParserOptions": "scirgen.stages.parse.base", "Place": "scirgen.stages.match.base",
-    "Ranking": "scirgen.benchmark.retriever", "Release": "scirgen.qa.release", "ReleaseRow": "scirgen.qa.release",
+    "Release": "scirgen.release_files.release", "ReleaseRow": "scirgen.release_files.release",
     "Score": "scirgen.core.records", "ScoreReply": "scirgen.llm.base", "ScoreRequest": "scirgen.llm.base",
-    "Span": "scirgen.core.records", "Stage": "scirgen.stages.base", "StageContext": "scirgen.stages.base",
-    "StageResult": "scirgen.stages.base", "Usage": "scirgen.llm.base", "Verdict": "scirgen.stages.filter.base",
+    "Span": "scirgen.core.records", "Stage": "scirgen.stages.base", "Step": "scirgen.pipeline.plan",
+    "StageContext": "scirgen.stages.base", "StageResult": "scirgen.stages.base", "Scope": "scirgen.stages.base",
+    "Uses": "scirgen.stages.base", "Usage": "scirgen.llm.base", "Verdict": "scirgen.stages.filter.base",
     "WorkItem": "scirgen.stages.base", "GenerationTask": "scirgen.stages.generate.strategy:Task",
     "MatchPair": "scirgen.stages.match.base:Pair", "ScirgenError": "scirgen.core.errors",
     "ConfigError": "scirgen.core.errors", "InputError": "scirgen.core.errors", "SourceError": "scirgen.core.errors",
 }  # fmt: skip
 
 if TYPE_CHECKING:
-    from scirgen.api import abenchmark_qa as abenchmark_qa
+    from scirgen.api import Run as Run
     from scirgen.api import aestimate as aestimate
     from scirgen.api import agenerate as agenerate
-    from scirgen.api import agreement as agreement
     from scirgen.api import astream as astream
     from scirgen.api import audit as audit
-    from scirgen.api import benchmark_qa as benchmark_qa
-    from scirgen.api import benchmark_retrieval as benchmark_retrieval
     from scirgen.api import estimate as estimate
+    from scirgen.api import generate as generate
     from scirgen.api import inspect as inspect
-    from scirgen.api import labels as labels
+    from scirgen.api import merge as merge
     from scirgen.api import profile as profile
-    from scirgen.benchmark.retriever import Ranking as Ranking
+    from scirgen.commands.parts import match as match
+    from scirgen.commands.parts import parse as parse
+    from scirgen.commands.parts import score as score
+    from scirgen.commands.parts import tag as tag
+    from scirgen.commands.tables import Table as Table
     from scirgen.core.config import Config as Config
+    from scirgen.core.config import Section as Section
     from scirgen.core.errors import ConfigError as ConfigError
     from scirgen.core.errors import InputError as InputError
     from scirgen.core.errors import ModelError as ModelError
@@ -64,6 +70,7 @@ if TYPE_CHECKING:
     from scirgen.core.records import Paper as Paper
     from scirgen.core.records import QAPair as QAPair
     from scirgen.core.records import Query as Query
+    from scirgen.core.records import Record as Record
     from scirgen.core.records import Rejection as Rejection
     from scirgen.core.records import Score as Score
     from scirgen.core.records import Span as Span
@@ -81,11 +88,15 @@ if TYPE_CHECKING:
     from scirgen.llm.base import Usage as Usage
     from scirgen.llm.encoders.entailment import Entailment as Entailment
     from scirgen.llm.uri import ModelURI as ModelURI
-    from scirgen.qa.release import Release as Release
-    from scirgen.qa.release import ReleaseRow as ReleaseRow
+    from scirgen.pipeline.observer import Observer as Observer
+    from scirgen.pipeline.plan import Step as Step
+    from scirgen.release_files.release import Release as Release
+    from scirgen.release_files.release import ReleaseRow as ReleaseRow
+    from scirgen.stages.base import Scope as Scope
     from scirgen.stages.base import Stage as Stage
     from scirgen.stages.base import StageContext as StageContext
     from scirgen.stages.base import StageResult as StageResult
+    from scirgen.stages.base import Uses as Uses
     from scirgen.stages.base import WorkItem as WorkItem
     from scirgen.stages.collect.files.folder import FolderSource as FolderSource
     from scirgen.stages.collect.licences import normalise_licence as normalise_licence
@@ -112,13 +123,27 @@ if TYPE_CHECKING:
     from scirgen.stages.parse.base import ParsedBlock as ParsedBlock
     from scirgen.stages.parse.base import ParsedPaper as ParsedPaper
     from scirgen.stages.parse.base import ParserOptions as ParserOptions
-    from scirgen.stages.query.base import QueryRecipe as QueryRecipe
-    from scirgen.stages.query.base import paper_materials as paper_materials
 
     GenerationTask = Task
     MatchPair = Pair
 
 __all__ = [*_EXPORTS, "__version__"]
+
+_MOVED = {
+    "benchmark_retrieval": "scirgen_bench.benchmark_retrieval",
+    "benchmark_qa": "scirgen_bench.benchmark_qa",
+    "abenchmark_qa": "scirgen_bench.abenchmark_qa",
+    "Ranking": "scirgen_bench.Ranking",
+    "labels": "scirgen_label.read_labels",
+    "agreement": "scirgen_label.measure_agreement",
+    "QueryRecipe": "scirgen_tasks.QueryRecipe",
+    "paper_materials": "scirgen_tasks.paper_materials",
+}
+"""Old name -> where it is now."""
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:
@@ -128,4 +153,7 @@ def __getattr__(name: str) -> object:
 
         module, _, attribute = _EXPORTS[name].partition(":")
         return getattr(importlib.import_module(module), attribute or name)
+    if name in _MOVED:
+        module, _, attribute = _MOVED[name].partition(".")
+        raise ImportError(f"scirgen.{name} has moved: from {module} import {attribute}")
     raise AttributeError(f"module 'scirgen' has no attribute {name!r}")

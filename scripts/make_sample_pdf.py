@@ -1,8 +1,8 @@
-"""Make the PDF paper of the invented corpus from its Markdown: two columns, running header, page numbers. Needs scirgen[pdf].
+"""Make the PDF paper of the invented corpus from its Markdown: two columns, running header, page numbers.
 
     python scripts/make_sample_pdf.py
 
-The same source gives the same bytes, so that the file changes only when the text does.
+Needs scirgen[pdf]. The same source gives the same bytes, so that the file changes only when the text does.
 """
 
 from __future__ import annotations

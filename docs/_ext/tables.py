@@ -1,4 +1,5 @@
-"""Reference tables made from the code: ``{gates}``, ``{error-codes}``, ``{settings}``; and links to files of the repository."""
+"""Reference tables made from the code: ``{gates}``, ``{error-codes}``, ``{settings}``; and links to files of the
+repository."""
 
 from __future__ import annotations
 

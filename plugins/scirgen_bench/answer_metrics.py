@@ -19,7 +19,11 @@ _ARTICLES = {"a", "an", "the"}
 
 
 def rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L F1 over lower-cased words (Lin 2004): longest common subsequence over both lengths."""
+    """Compute ROUGE-L F1 over lower-cased words (Lin 2004): longest common subsequence over both lengths.
+
+    Not by Hugging Face's `evaluate`: it fetches the metric's code when used, and its tokenizer drops all letters but a
+    to z.
+    """
     left, right = words_and_numbers(answer), words_and_numbers(reference)
     if not left or not right:
         return 0.0
@@ -33,7 +37,7 @@ def exact_match(answer: str, reference: str) -> float:
 
 
 def number_match(answer: str, reference: str) -> float | None:
-    """Whether the answer has exactly the reference's numbers; None if the reference has no number."""
+    """Check whether the answer has exactly the reference's numbers; None if the reference has no number."""
     wanted = _numbers(reference)
     return float(_numbers(answer) == wanted) if wanted else None
 
@@ -49,7 +53,7 @@ def _words(text: str) -> list[str]:
 async def question_entails(
     asked: Sequence[tuple[str, str, str]], entailment: EntailmentModel
 ) -> list[Entailment | None]:
-    """Whether answers entail references, for (question, answer, reference); None where the model failed.
+    """Judge whether answers entail references, for (question, answer, reference); None where the model failed.
 
     Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
     """

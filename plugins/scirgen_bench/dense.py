@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.benchmark.retriever import OPTIONS, Ranking, Retriever, Tunable, ranked
 from scirgen.core.errors import PluginError
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.llm.encoders.embeddings import CROSS, load, open_embedder
+from scirgen_bench.retriever import OPTIONS, Ranking, Retriever, Tunable, ranked
 
 _RRF_K = 60
 _POOL = 100
@@ -58,7 +58,8 @@ class Dense:
 
 
 class MaxSim:
-    """Best pair of sentences: the largest cosine of a sentence of the query and one of the document (CSFCube, section 5.1)."""
+    """Best pair of sentences: the largest cosine of a sentence of the query and one of the document (CSFCube, section
+    5.1)."""
 
     def __init__(self, model: str, bf16: bool = False) -> None:
         self._embedder = open_embedder(model, bf16)
@@ -105,7 +106,7 @@ class Hybrid:
 
     @property
     def wants_tuning(self) -> bool:
-        """Whether one of the fused retrievers does."""
+        """True if one of the fused retrievers does."""
         return any(_wants_tuning(r) for r in self._retrievers)
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
@@ -177,7 +178,8 @@ def _wants_tuning(retriever: Retriever) -> bool:
 
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
-    """``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` compares sentences, ``,bf16`` is faster."""
+    """``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` compares sentences, ``,bf16`` is
+    faster."""
     model, *options = _needed("st", argument).split(",")
     unknown = next((o for o in options if o not in OPTIONS), "")
     asking, two, answering = model.partition("|")

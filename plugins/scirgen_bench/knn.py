@@ -1,4 +1,5 @@
-"""``knn:tfidf`` and ``knn:st:MODEL``: the datasets of the nearest training queries (DataFinder, ACL 2023, section 5.2)."""
+"""``knn:tfidf`` and ``knn:st:MODEL``: the datasets of the nearest training queries (DataFinder, ACL 2023, section
+5.2)."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from scirgen.benchmark.retriever import Ranking, Retriever, top
 from scirgen.core.errors import PluginError
+from scirgen_bench.retriever import Ranking, Retriever, top
 
 _NEIGHBOURS = 50
 
@@ -15,7 +16,8 @@ _NEIGHBOURS = 50
 class NearestQueries:
     """Ranks documents by the training queries that they answer: the nearest query's documents first.
 
-    A document's score is the similarity of the nearest training query that it answers. A document that answers none is not found.
+    A document's score is the similarity of the nearest training query that it answers. A document that answers none is
+    not found.
     """
 
     def __init__(self, similar: Retriever, name: str) -> None:

@@ -5,7 +5,6 @@ Only results on the same questions share a table. `retrieval` and `qa` do the me
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,12 +13,12 @@ from pathlib import Path
 import jinja2
 from pydantic import ValidationError
 
-from scirgen.benchmark.metrics import POOL_NDCG
-from scirgen.benchmark.qa import QAReport
-from scirgen.benchmark.retrieval import RetrievalReport
-from scirgen.benchmark.tables import SHOWN, markdown, shown_spec
 from scirgen.core.errors import InputError, StoreError
-from scirgen.core.files.jsonl import first_problem
+from scirgen.core.files.jsonl import first_problem, read_json
+from scirgen_bench.metrics import POOL_NDCG
+from scirgen_bench.qa import QAReport
+from scirgen_bench.retrieval import RetrievalReport
+from scirgen_bench.tables import SHOWN, markdown, shown_spec
 
 _HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
 _QA = {"accuracy": "entailed", "rouge_l": "ROUGE-L (long)", "exact": "exact (short)", "number": "number (short)"}
@@ -28,7 +27,8 @@ _RANKED_BY = {"retrieval": "MRR@100", "qa": "entailed"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One line: the system, the runs (files) it is in, and its values in the order of the table's metrics; None: not measured."""
+    """One line: the system, the runs (files) it is in, and its values in the order of the table's metrics; None: not
+    measured."""
 
     system: str
     runs: tuple[str, ...]
@@ -82,7 +82,7 @@ def write_leaderboard(results: Sequence[Path], out: Path) -> tuple[Path, Path]:
         StoreError: the folder cannot be written.
     """
     found = boards(results)
-    page = (files("scirgen.benchmark") / "page" / "leaderboard.html.j2").read_text("utf-8")
+    page = (files("scirgen_bench") / "page" / "leaderboard.html.j2").read_text("utf-8")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -101,9 +101,14 @@ def as_markdown(found: Sequence[Board]) -> str:
     parts = ["# Leaderboard\n"]
     for board in found:
         rows = [
-            [_plain(e.system), _plain(", ".join(e.runs)), *("-" if v is None else v for v in e.values), *_failed(board, e)]
+            [
+                _plain(e.system),
+                _plain(", ".join(e.runs)),
+                *("-" if v is None else v for v in e.values),
+                *_failed(board, e),
+            ]
             for e in board.entries
-        ]  # fmt: skip
+        ]
         header = ["system", "run", *board.metrics, *(["failed"] if board.kind == "qa" else [])]
         parts.append(f"## {_plain(board.title)}\n\n{markdown(header, rows)}\n")
     return "\n".join(parts)
@@ -118,12 +123,7 @@ def _plain(text: str) -> str:
 
 
 def _read(file: Path) -> RetrievalReport | QAReport:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}", hint=_HINT) from error
-    except ValueError as error:
-        raise InputError(f"{file}: not valid JSON: {error}", hint=_HINT) from error
+    value = read_json(file, hint=_HINT)
     kind = QAReport if isinstance(value, dict) and "answers" in value else RetrievalReport
     try:
         return kind.model_validate(value)

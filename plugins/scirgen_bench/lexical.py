@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.benchmark.retriever import Ranking, Retriever, ranked
 from scirgen.core.errors import PluginError
 from scirgen.core.extras import require
+from scirgen_bench.retriever import Ranking, Retriever, ranked
 
 _GRID_K1 = (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0)
 _GRID_B = (0.2, 0.4, 0.6, 0.75, 0.9, 1.0)
@@ -42,7 +42,7 @@ class BM25:
 
     @property
     def wants_tuning(self) -> bool:
-        """Whether the user gave ``bm25:tuned``."""
+        """True for ``bm25:tuned``."""
         return self._tuned
 
     def index(self, documents: Sequence[str]) -> None:
@@ -130,7 +130,8 @@ def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
 
 
 def byte_length(length: int) -> int:
-    """A document's length as Lucene stores it in one byte: exact below 40, then four significant bits of what exceeds 24.
+    """A document's length as Lucene stores it in one byte: exact below 40, then four significant bits of what exceeds
+    24.
 
     ``SmallFloat.intToByte4`` and back (Lucene 7 and later).
     """
@@ -182,7 +183,8 @@ STOP_WORDS: frozenset[str] = frozenset([
 ])  # fmt: skip
 """``EnglishAnalyzer.ENGLISH_STOP_WORDS_SET`` of Lucene."""
 
-# Word boundaries of UAX #29, as in Lucene's StandardTokenizer. A mark or format character belongs to the character before it.
+# Word boundaries of UAX #29, as in Lucene's StandardTokenizer. A mark or format character belongs to the character
+# before it.
 # Each ideograph, Hiragana sign and pictograph is a term. A colon between letters does not end a word.
 _WITH = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
 _LETTER = r"[\p{WB=ALetter}\p{WB=Hebrew_Letter}]" + _WITH
@@ -245,7 +247,8 @@ class EnglishAnalyzer:
         return word if len(word) <= 2 else self._porter(word)
 
     def _porter(self, word: str) -> str:
-        """Porter's stem with the two departures of his own Java and C code, which Lucene uses: -logi -> -log, -bli -> -ble."""
+        """Porter's stem with the two departures of his own Java and C code, which Lucene uses: -logi -> -log, -bli ->
+        -ble."""
         stem = str(self._stem(word))
         if stem.endswith("logi") and _MEASURED.search(stem[:-4]):
             return stem[:-1]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.benchmark.retriever import Ranking
 from scirgen.core.extras import require
-from scirgen.qa.intervals import drawn_clusters, percentile_interval
+from scirgen.release_files.intervals import drawn_clusters, percentile_interval
+from scirgen_bench.retriever import Ranking
 
 # Name in our tables -> ir-measures' notation.
 MEASURES: dict[str, str] = {
@@ -147,13 +147,25 @@ class Clusters:
         return round(low, 6), round(high, 6)
 
     def paired_p(self, left: Values, right: Values) -> float:
-        """Two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007), which flips signs by cluster."""
+        """Two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007), which flips signs by
+        cluster."""
         random = np.random.default_rng(self._seed)
         sums = self._sums(left - right)
         observed = abs(sums.sum())
         signs = random.integers(0, 2, (self._draws, self._n)) * 2 - 1
         extreme = int((np.abs(signs @ sums) >= observed - 1e-12).sum())
         return (extreme + 1) / (self._draws + 1)
+
+
+FEW = 10
+"""Fewer clusters than this make intervals and tests meaningless."""
+
+
+def too_few(queries: int, clusters: int, of: str = "dataset(s)") -> list[str]:
+    """Warn where a table's intervals rest on few clusters; at most one sentence."""
+    if clusters >= FEW:
+        return []
+    return [f"The {queries} question(s) are about {clusters} {of}: too few for intervals and tests to mean anything."]
 
 
 def holm(p: Mapping[str, float]) -> dict[str, float]:

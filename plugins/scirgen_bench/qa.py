@@ -1,7 +1,8 @@
-"""Question answering on a release: closed-book (k = 0) and with the k best passages, together with two trivial baselines.
+"""Question answering on a release: closed-book (k = 0) and with the k best passages, together with two trivial
+baselines.
 
-Accuracy is entailment between answer and reference (ScIRGen, section 4.2); ROUGE-L for long types, exact and number match for
-short ones.
+Accuracy is entailment between answer and reference (ScIRGen, section 4.2); ROUGE-L for long types, exact and number
+match for short ones.
 """
 
 from __future__ import annotations
@@ -15,10 +16,6 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.answer_metrics import THRESHOLD, question_entails
-from scirgen.benchmark.metrics import Clusters
-from scirgen.benchmark.questions import questions_of_split
-from scirgen.benchmark.retriever import make_retriever
 from scirgen.core.config import Config
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
@@ -30,7 +27,11 @@ from scirgen.llm.cache import ReplyCache
 from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
-from scirgen.qa.release import Release, ReleaseRow
+from scirgen.release_files.release import Release, ReleaseRow
+from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen_bench.metrics import Clusters, too_few
+from scirgen_bench.questions import questions_of_split
+from scirgen_bench.retriever import make_retriever
 
 
 class Answered(BaseModel):
@@ -84,7 +85,7 @@ class Cell(BaseModel):
 
 
 class QAReport(BaseModel):
-    """What ``scirgen benchmark qa --json`` writes."""
+    """The output of ``scirgen benchmark qa --json``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -94,6 +95,7 @@ class QAReport(BaseModel):
     threshold: float = THRESHOLD
     rows: list[SystemRow]
     cells: list[Cell] = []
+    notes: list[str] = []
     answers: list[Answered]
 
 
@@ -167,7 +169,7 @@ async def score(
 ) -> tuple[SystemRow, list[Answered]]:
     """Measure a system's answers with the metrics for Hugging Face `evaluate`; an answer is right if it entails the
     reference with more than 0.5."""
-    from scirgen.benchmark.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL, pair_values
+    from scirgen_bench.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL, pair_values
 
     usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
     replies, references = [a for _, a in usable], [q.row.answer for q, _ in usable]
@@ -221,7 +223,7 @@ BREAKDOWNS: Mapping[str, Callable[[Question], str]] = {
     "bloom": lambda q: q.row.bloom or "not tagged",
     "question_type": lambda q: q.row.question_type,
 }
-"""The breakdowns of ScIRGen's tables 5 (short and long answers), 6 (levels) and 7 (types)."""
+"""The breakdowns of ScIRGen's tables 5 (levels), 6 (short and long answers) and 7 (types)."""
 
 
 def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> list[Cell]:
@@ -256,7 +258,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True)
 class QASettings:
-    """What ``scirgen benchmark qa`` measures.
+    """The settings of ``scirgen benchmark qa``.
 
     Attributes:
         model: URI of the model that answers.
@@ -340,5 +342,6 @@ async def run_qa(
         entailment=judge.identity,
         rows=rows,
         cells=broken_down,
+        notes=too_few(len(questions), len({q.row.dataset_id for q in questions})),
         answers=given,
     )

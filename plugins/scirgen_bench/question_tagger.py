@@ -1,5 +1,5 @@
 """A fast local classifier of questions: n-grams and a linear model, loaded and applied with numpy alone.
-`scirgen.commands.tagger` trains it.
+`scirgen_bench.tagger` trains it.
 
 A folder holds ``tagger.json`` (labels, version, measured accuracy), ``terms.txt.gz`` (one feature per line) and
 ``weights.npz`` (inverse document frequencies, coefficients, intercepts). Nothing is pickled, so loading a folder cannot
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.inflate import open_gzip
+from scirgen.core.files.jsonl import read_json
 from scirgen.core.fingerprint import digest, file_sha256
 
 FEATURES_VERSION: Final = 1
@@ -44,8 +45,9 @@ class Labelled:
 def blocks(item: Labelled) -> tuple[list[str], list[str], list[str]]:
     """The features of a question, in three blocks, each weighted and normalised separately.
 
-    Word n-grams up to three; the type with n-grams up to three, since the same words mean another level in another type; the
-    question's opening with each of its words, since "How do ... compare" and "in terms of accuracy" decide together.
+    Word n-grams up to three; the type with n-grams up to three, since the same words mean another level in another
+    type; the question's opening with each of its words, since "How do ... compare" and "in terms of accuracy" decide
+    together.
     """
     tokens = _TOKEN.findall(item.question.lower().replace("’", "'"))
     framed = ["<s>", *tokens, "</s>"]
@@ -70,7 +72,8 @@ class QuestionTagger:
         intercepts: NDArray[np.float32],
         meta: dict[str, Any],
     ) -> None:
-        """Arrays: ``idf`` (terms,), ``coefficients`` (terms, labels), ``intercepts`` (labels,). ``meta`` holds at least ``labels``."""
+        """Arrays: ``idf`` (terms,), ``coefficients`` (terms, labels), ``intercepts`` (labels,). ``meta`` holds at
+        least ``labels``."""
         self._index: tuple[dict[str, int], ...] = tuple({} for _ in range(_BLOCKS))
         for i, term in enumerate(terms):
             self._index[int(term[0])][term[1:]] = i
@@ -135,7 +138,7 @@ class QuestionTagger:
             InputError: the folder holds no tagger, or it is damaged or of another version.
         """
         try:
-            meta = json.loads((folder / "tagger.json").read_text(encoding="utf-8"))
+            meta = read_json(folder / "tagger.json", hint="Train it again.")
             if meta["features_version"] != FEATURES_VERSION:
                 raise InputError(
                     f"{folder}: made by another version of scirgen", hint="Train it again: scirgen tagger train."

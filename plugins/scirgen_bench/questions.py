@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scirgen.core.errors import InputError
-from scirgen.qa.release import Release, ReleaseRow
+from scirgen.release_files.release import Release, ReleaseRow
 
 
 def questions_of_split(

@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.metrics import RELEVANT, Clusters, PerQuery, holm, means, per_query
-from scirgen.benchmark.questions import questions_of_split
-from scirgen.benchmark.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
-from scirgen.qa.release import CorpusDocument, Release, ReleaseRow
+from scirgen.release_files.release import CorpusDocument, Release, ReleaseRow
+from scirgen_bench.metrics import RELEVANT, Clusters, PerQuery, holm, means, per_query, too_few
+from scirgen_bench.own_paper import OWN_PAPER, own_paper
+from scirgen_bench.questions import questions_of_split
+from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
 
 DEPTH = 100
 TESTED = ("R@20", "MRR@100")
-_FEW = 10
 _WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
 _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda r: r.question_type,
@@ -64,7 +64,8 @@ class TestRow(BaseModel):
 
 
 class RetrievalReport(BaseModel):
-    """What ``scirgen benchmark retrieval --json`` writes. ``rows`` holds one flat mapping per retriever and setting."""
+    """The output of ``scirgen benchmark retrieval --json``. ``rows`` holds one flat mapping per retriever and
+    setting."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -111,7 +112,7 @@ def evaluate(
         release: an opened release.
         retrievers: ``name`` or ``name:argument``; see `complete_specs` for what ``hybrid`` alone means.
         registry: where the names are looked up.
-        settings: ``without-paper``, ``with-paper``, ``with-paper-json``.
+        settings: ``without-paper``, ``with-paper``, ``without-own-paper``, ``with-paper-json``.
         split: ``train``, ``dev`` or ``test``.
         runs: a folder for TREC run files, one for each retriever and setting.
         qrels: pooled judgements with grades 0 to 3, instead of the one gold dataset; only judged questions are asked.
@@ -119,7 +120,8 @@ def evaluate(
         progress: called with a line for each step.
 
     Returns:
-        Metrics as fractions of 1, with 95 % bootstrap intervals over datasets, Holm-corrected paired tests of R@20 and MRR@100, and breakdowns.
+        Metrics as fractions of 1, with 95 % bootstrap intervals over datasets, Holm-corrected paired tests of R@20 and
+        MRR@100, and breakdowns.
 
     Raises:
         InputError: the split has no questions, or the setting is unknown.
@@ -135,14 +137,20 @@ def evaluate(
     breakdown: list[BreakdownRow] = []
     ids: list[str] = []
     for setting in settings:
-        documents = indexed(release, setting)
-        ids = [d.id for d in documents]
+        own = own_paper(release, questions.rows) if setting == OWN_PAPER else None
+        if own and not own.further:
+            progress(f"{OWN_PAPER}: no question's evidence is from a paper, so it would be with-paper again")
+            continue
+        documents = own.documents if own else indexed(release, setting)
+        ids = [d.id for d in documents][: len(documents) - (own.further if own else 0)]
         texts = [f"{d.title} {d.text}" for d in documents]
         with_paper = {d.id for d in documents if d.papers}
         measured: dict[str, PerQuery] = {}
         for spec, retriever in made.items():
             started = time.perf_counter()
             ranking, parameters = _rank(release, spec, retriever, texts, ids, questions, split, progress)
+            if own:
+                ranking = own.ranked(ranking, questions.ids, DEPTH)
             seconds = time.perf_counter() - started
             table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels, graded=qrels is not None)
             rows.append(
@@ -175,6 +183,7 @@ def evaluate(
     )
 
 
+DEFAULT_SETTINGS = f"without-paper,with-paper,{OWN_PAPER}"
 JSON_SETTING = "with-paper-json"
 """The with-paper corpus, with the extracts as JSON, as in ScIRGen-Geo's records. Brackets, commas and the names of the
 six aspects are then part of the text, and so count in BM25's lengths."""
@@ -234,7 +243,7 @@ def _rank(
         retriever.tune(known.texts, [place[r.dataset_id] for r in known.rows])
         parameters = {**retriever.parameters, "tuned_on": on}
     progress(f"{spec}: asking {len(questions.rows)} questions")
-    return retriever.search(questions.texts, DEPTH), parameters
+    return retriever.search(questions.texts, DEPTH + len(texts) - len(ids)), parameters
 
 
 def _known(release: Release, on: str, spec: str) -> _Questions:
@@ -298,24 +307,22 @@ def paired_tests(
 def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: int, *, graded: bool) -> list[str]:
     judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
     notes = []
-    about = len({r.dataset_id for r in questions.rows})
-    if about < _FEW:
-        notes.append(
-            f"The {len(questions.rows)} question(s) are about {about} dataset(s): too few for intervals and tests to mean anything."
-        )
+    notes += too_few(len(questions.rows), len({r.dataset_id for r in questions.rows}))
     if documents <= DEPTH:
         notes.append(f"The corpus has {documents} documents: recall at {documents} and beyond is meaningless.")
     if judged and max(judged) < 1:
         low, high = f"{min(judged):.1%}", f"{max(judged):.1%}"
         notes.append(
-            f"Only {low if low == high else f'{low} to {high}'} of the first ten documents are judged; an unjudged one counts as "
+            f"Only {low if low == high else f'{low} to {high}'} of the first ten documents are judged; an "
+            "unjudged one counts as "
             "wrong though it may answer the question. Pool and judge with: scirgen benchmark pool"
         )
     if graded:
         without = sum(max(questions.qrels[q].values(), default=0) < RELEVANT for q in questions.ids)
         if without:
             notes.append(
-                f"For {without} of {len(questions.ids)} questions no dataset is graded {RELEVANT} or higher: recall, MRR, MAP and "
+                f"For {without} of {len(questions.ids)} questions no dataset is graded {RELEVANT} or higher: "
+                "recall, MRR, MAP and "
                 "precision are 0 for them, whatever is found."
             )
     asked: dict[str, set[str]] = {}

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from scirgen.core.errors import PluginError
 from scirgen.core.registry import Registry
 
+CONTRACT = ("parameters", "index(documents)", "search(queries, depth)")
+"""The members that a plugin of kind ``retriever`` must have."""
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -19,8 +22,8 @@ class Ranking:
 
     Attributes:
         documents: int array (queries, depth) of positions in the corpus; -1 if fewer documents were found.
-        scores: float array of the same shape, descending along a row; 0 if no document was found. Only their order counts, since
-            scales differ between retrievers.
+        scores: float array of the same shape, descending along a row; 0 if no document was found. Only their order
+            counts, since scales differ between retrievers.
     """
 
     documents: NDArray[np.int32]
@@ -34,14 +37,16 @@ class Ranking:
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Ranks documents for queries. Of documents with equal scores, the first in the corpus comes first (the corpus is sorted by id)."""
+    """Ranks documents for queries. Of documents with equal scores, the first in the corpus comes first (the corpus is
+    sorted by id)."""
 
     def index(self, documents: Sequence[str]) -> None:
         """Index the corpus; a document's place in ``documents`` is its position in rankings."""
         ...
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """Rank documents for each query: arrays of shape (queries, depth). A document that shares nothing with a query may be left out."""
+        """Rank documents for each query: arrays of shape (queries, depth). A document that shares nothing with a query
+        may be left out."""
         ...
 
     @property
@@ -52,7 +57,8 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A retriever that chooses its parameters on questions with known answers, never on those that it is measured on."""
+    """A retriever that chooses its parameters on questions with known answers, never on those that it is measured
+    on."""
 
     @property
     def wants_tuning(self) -> bool: ...

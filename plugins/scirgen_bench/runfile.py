@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from scirgen.benchmark.retriever import Ranking, Retriever
 from scirgen.core.errors import InputError, PluginError
-from scirgen.qa.release import trec_id
+from scirgen.release_files.release import trec_id
+from scirgen_bench.retriever import Ranking, Retriever
 
 
 class RunFile:
-    """The documents of a run file (query Q0 document rank score name), by descending score; equal scores keep the file's order."""
+    """The documents of a run file (query Q0 document rank score name), by descending score; equal scores keep the
+    file's order."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

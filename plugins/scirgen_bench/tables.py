@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from scirgen.benchmark.metrics import POOL_NDCG
+from scirgen_bench.metrics import POOL_NDCG
 
 if TYPE_CHECKING:
-    from scirgen.benchmark.qa import Cell, SystemRow
-    from scirgen.benchmark.retrieval import BreakdownRow
-    from scirgen.benchmark.tasks.evaluate import TaskRow
+    from scirgen_bench.qa import Cell, SystemRow
+    from scirgen_bench.retrieval import BreakdownRow
+    from scirgen_bench.tasks.evaluate import TaskRow
 
 _PATH = re.compile(r"(?<![^:+])/(?:[^/+]+/){2,}[^/+]+/?")
 SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
@@ -65,13 +65,14 @@ def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
 
 
 def task_table(rows: Sequence[TaskRow]) -> str:
-    """One line for each retriever and group of queries; percent with four decimals, as in published tables."""
+    """Print one line for each retriever and group of queries; percent with four decimals, as in published tables. A
+    dash stands where a metric applies to no query."""
     if not rows:
         return ""
-    body = [
-        [shown_spec(r.retriever), r.group, r.queries, *(f"{100 * v:.4f}" for v in r.metrics.values())] for r in rows
-    ]
-    return markdown(["retriever", "group", "queries", *rows[0].metrics], body)
+    names = list(dict.fromkeys(name for r in rows for name in r.metrics))
+    shown = ([f"{100 * r.metrics[m]:.4f}" if m in r.metrics else "-" for m in names] for r in rows)
+    body = [[shown_spec(r.retriever), r.group, r.queries, *cells] for r, cells in zip(rows, shown, strict=True)]
+    return markdown(["retriever", "group", "queries", *names], body)
 
 
 def shown_spec(spec: str) -> str:

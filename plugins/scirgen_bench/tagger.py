@@ -17,7 +17,7 @@ from scirgen.core.extras import require
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import digest
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.question_tagger import Labelled, QuestionTagger, blocks
+from scirgen_bench.question_tagger import Labelled, QuestionTagger, blocks
 
 Target = Literal["level", "question_type"]
 
@@ -49,7 +49,8 @@ class Disagreement:
 
 
 def read_labels(path: Path, target: Target, taxonomies: Taxonomies) -> tuple[list[Example], int]:
-    """Labelled questions from a JSONL file: ``question``, ``question_type``, ``level`` ("C4", "C4(Analyzing)" or "Analyzing").
+    """Labelled questions from a JSONL file: ``question``, ``question_type``, ``level`` ("C4", "C4(Analyzing)" or
+    "Analyzing").
 
     Returns:
         The examples, and the number of lines without a usable label.

@@ -1,13 +1,14 @@
-"""Release format ``triples``: a query, the documents that answer it and seven hard negatives, as DataFinder trains on."""
+"""Release format ``triples``: a query, the documents that answer it and seven hard negatives, as DataFinder trains
+on."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from scirgen.benchmark.lexical import BM25
 from scirgen.core.files.jsonl import write_rows
-from scirgen.qa.release import SPLITS, Release
-from scirgen.qa.tasks import Task
+from scirgen.release_files.release import SPLITS, Release
+from scirgen_bench.lexical import BM25
+from scirgen_bench.tasks.task_files import Task
 
 _NEGATIVES = 7
 _HITS = 500

@@ -13,17 +13,20 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
+from scirgen_bench.settings import ClassifierConfig
 
 if TYPE_CHECKING:  # numpy is loaded only if a classifier is configured
-    from scirgen.qa.question_tagger import QuestionTagger
+    from scirgen_bench.question_tagger import QuestionTagger
 
 
 class TypeOpinionGate(Gate):
-    """The classifier is sure that the question is of another type. Without ``filter.type_tagger`` it accepts everything."""
+    """The classifier is sure that the question is of another type. It runs if the settings have a section
+    ``type_opinion``."""
 
     code: ClassVar[str] = "type_opinion"
     explanation: ClassVar[str] = (
-        "A trained classifier (filter.type_tagger) prefers another type by more than the threshold, in the unit of its "
+        "A trained classifier (type_opinion.tagger) prefers another type by more than the threshold, in the "
+        "unit of its "
         "decision values; off without one."
     )
     order: ClassVar[int] = 65
@@ -32,13 +35,18 @@ class TypeOpinionGate(Gate):
 
     def in_force(self, config: Config) -> bool:
         """Only with a classifier."""
-        return bool(config.filter.type_tagger)
+        return _folder(config) is not None
+
+    def identity(self, ctx: StageContext) -> str:
+        """The classifier's content."""
+        folder = _folder(ctx.config)
+        return type_tagger(folder).revision if folder else ""
 
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-        folder = ctx.config.filter.type_tagger
+        folder = _folder(ctx.config)
         if not folder or not pairs:
             return [ACCEPT] * len(pairs)
-        from scirgen.qa.question_tagger import Labelled
+        from scirgen_bench.question_tagger import Labelled
 
         tagger = type_tagger(folder)
         limit, column = self.threshold(ctx.config), {label: i for i, label in enumerate(tagger.labels)}
@@ -57,6 +65,11 @@ class TypeOpinionGate(Gate):
         return verdicts
 
 
+def _folder(config: Config) -> str | None:
+    section = config.section_of(TypeOpinionGate.code)
+    return section.tagger if isinstance(section, ClassifierConfig) else None
+
+
 @cache
 def type_tagger(folder: str) -> QuestionTagger:
     """The classifier in a folder, loaded once.
@@ -65,12 +78,12 @@ def type_tagger(folder: str) -> QuestionTagger:
         InputError: the folder holds no usable tagger.
         ConfigError: it tags levels.
     """
-    from scirgen.qa.question_tagger import QuestionTagger
+    from scirgen_bench.question_tagger import QuestionTagger
 
     made = QuestionTagger.load(Path(folder).expanduser())
     if made.target != "question_type":
         raise ConfigError(
-            f"filter.type_tagger: {folder} has a tagger of {made.target}, not of types",
+            f"type_opinion.tagger: {folder} has a tagger of {made.target}, not of types",
             hint="Train one: scirgen tagger train --target question_type.",
         )
     return made

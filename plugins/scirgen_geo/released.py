@@ -1,4 +1,5 @@
-"""The source ``scirgen-geo``: dataset records as ScIRGen-Geo released them (one JSON object a dataset, or JSON Lines)."""
+"""The source ``scirgen-geo``: dataset records as ScIRGen-Geo released them (one JSON object a dataset, or JSON
+Lines)."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ _OTHERS = {"others", "other"}
 
 
 class ReleasedGeoSource(FolderSource):
-    """Reads the released format; the questions and extracts in it are not read, only the records and their literature."""
+    """Reads the released format; the questions and extracts in it are not read, only the records and their
+    literature."""
 
     name = "scirgen-geo"
 
     @classmethod
     def claims(cls, path: Path) -> bool:
-        """Whether the first record has the released format's ``context.metadata``."""
+        """Tells whether the first record has the released format's ``context.metadata``."""
         record = cls.first_record(path)
         return record is not None and "metadata" in _mapping(record.get("context"))
 
@@ -41,13 +43,19 @@ class ReleasedGeoSource(FolderSource):
             doi=doi if doi.startswith("10.") else None,
             url=f"https://doi.org/{doi}" if doi.startswith("10.") else None,
             authors=tuple(_names(context, "authorList", "nameEn")),
-            keywords=tuple(dict.fromkeys((*_names(context, "themeList", "nameEn"), *_names(context, "keywordStandList", "nameEn")))),
+            keywords=tuple(
+                dict.fromkeys((*_names(context, "themeList", "nameEn"), *_names(context, "keywordStandList", "nameEn")))
+            ),
             fields=tuple((label, value) for label, value in _fields(context, metadata) if value),
             related=tuple(dict.fromkeys(_related(context))),
             licence=_licence(_text(metadata.get("license"))),
             translations=tuple(
                 ("zh", field, text)
-                for field, key in (("title", "titleCn"), ("description", "descriptionCn"), ("instructions", "instructionsCn"))
+                for field, key in (
+                    ("title", "titleCn"),
+                    ("description", "descriptionCn"),
+                    ("instructions", "instructionsCn"),
+                )
                 if (text := _text(metadata.get(key)))
             ),
         )  # fmt: skip

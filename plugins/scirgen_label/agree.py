@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from scirgen.commands.label.judge import Judged
 from scirgen.core.errors import InputError
-from scirgen.qa.agreement import (
+from scirgen.core.files.jsonl import read_json
+from scirgen.release_files.intervals import wilson
+from scirgen.release_files.labels import Item, LabelSet, Part, write_text
+from scirgen_label.agreement import (
     FEW_CLUSTERS,
     agreement,
     anno_gpt,
@@ -18,8 +20,7 @@ from scirgen.qa.agreement import (
     mean_known,
     non_inferiority,
 )
-from scirgen.qa.intervals import wilson
-from scirgen.qa.labels import Item, LabelSet, Part, write_text
+from scirgen_label.judge import Judged
 
 FILE: Final = "agreement.json"
 OPENED: Final = "opened.json"
@@ -44,9 +45,12 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
         columns = {a: labels.column(a, items) for a in people}
         if sum(all(c[n] is not None for c in columns.values()) for n in range(len(items))) > 1:
             found = agreement(
-                columns, [i.cluster for i in items], order=labels.task.scale, weights=[i.weight for i in items],
+                columns,
+                [i.cluster for i in items],
+                order=labels.task.scale,
+                weights=[i.weight for i in items],
                 resamples=resamples,
-            )  # fmt: skip
+            )
             parts[part or "all"] = found.as_json()
     settled: dict[str, int] = {}
     for item in labels.items:
@@ -54,12 +58,21 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
         settled[how] = settled.get(how, 0) + 1
     seconds = [x.seconds for a in people for x in labels.labels[a].values() if x.seconds]
     return {
-        "sample": labels.sample.id, "task": labels.sample.task, "guideline": labels.sample.guideline, "labels": labels.content_hash(),
-        "annotators": {a: len(labels.labels[a]) for a in people}, "items": len(labels.items), "margin": labels.sample.margin,
-        "settled": dict(sorted(settled.items())), "agreement": parts, "further": _further(labels),
+        "sample": labels.sample.id,
+        "task": labels.sample.task,
+        "guideline": labels.sample.guideline,
+        "labels": labels.content_hash(),
+        "annotators": {a: len(labels.labels[a]) for a in people},
+        "language_models": [a for a in people if a in labels.sample.language_models],
+        "items": len(labels.items),
+        "margin": labels.sample.margin,
+        "settled": dict(sorted(settled.items())),
+        "agreement": parts,
+        "further": _further(labels),
         "seconds_median": round(sorted(seconds)[len(seconds) // 2], 1) if seconds else None,
-        "faithful": _faithful(labels) if labels.sample.task == "faithful" else {}, "judges": [],
-    }  # fmt: skip
+        "faithful": _faithful(labels) if labels.sample.task == "faithful" else {},
+        "judges": [],
+    }
 
 
 def _further(labels: LabelSet) -> dict[str, Any]:
@@ -95,8 +108,11 @@ def _faithful(labels: LabelSet) -> dict[str, Any]:
         effective = max(1, round(total**2 / sum(w * w for _, w in rows)))
         low, high = wilson(min(effective, round(share * effective)), effective)
         table[verdict] = {
-            "items": len(rows), "effective": effective, "share": round(share, 6), "interval": [round(low, 6), round(high, 6)]
-        }  # fmt: skip
+            "items": len(rows),
+            "effective": effective,
+            "share": round(share, 6),
+            "interval": [round(low, 6), round(high, 6)],
+        }
     return table
 
 
@@ -120,33 +136,47 @@ def verdicts(
     for judge in judged:
         column = [judge.labels.get(i.id) for i in items]
         result = non_inferiority(
-            humans, column, [i.cluster for i in items], margin=margin or labels.sample.margin, weights=[i.weight for i in items]
-        )  # fmt: skip
+            humans,
+            column,
+            [i.cluster for i in items],
+            margin=margin or labels.sample.margin,
+            weights=[i.weight for i in items],
+        )
         against = {
             "exact": exact(settled, column),
             "kappa": kappa(settled, column),
             "macro_f1": macro_f1(settled, column),
         }
         table = anno_gpt(humans, settled, column, [i.cluster for i in items], order=labels.task.scale)
-        found.append({
-            "judge": judge.judge, "identity": judge.identity, "hash": judge.hash, "part": part, "guideline": labels.sample.guideline,
-            "validated": part == "test" and result.passed, "result": result.as_json(), "failed": dict(judge.failed),
-            "against_settled": {k: None if v is None else round(v, 6) for k, v in against.items()}, "anno_gpt": table,
-        })  # fmt: skip
+        found.append(
+            {
+                "judge": judge.judge,
+                "identity": judge.identity,
+                "hash": judge.hash,
+                "part": part,
+                "guideline": labels.sample.guideline,
+                "validated": part == "test" and result.passed,
+                "result": result.as_json(),
+                "failed": dict(judge.failed),
+                "against_settled": {k: None if v is None else round(v, 6) for k, v in against.items()},
+                "anno_gpt": table,
+            }
+        )
     return found
 
 
 def _open_once(labels: LabelSet, judged: Sequence[Judged]) -> None:
     path = labels.folder / OPENED
     now = {j.judge: j.identity for j in judged}
-    before: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else now
+    before: dict[str, str] = read_json(path, hint="Restore the file.") if path.is_file() else now
     if strange := {k: v for k, v in now.items() if before.get(k) != v}:
         name, identity = next(iter(strange.items()))
         known = before.get(name)
         what = f"{name} was {known!r} then and is {identity!r} now" if known else f"{name} was not among them"
         raise InputError(
             f"the test part was already opened for {', '.join(sorted(before))}: {what}",
-            hint="A changed judge needs a new test part: scirgen label draw SOURCE --follow L/ --out L2/ (the old one joins dev).",
+            hint="A changed judge needs a new test part: scirgen label draw SOURCE --follow L/ --out L2/ (the "
+            "old one joins dev).",
         )
     if not path.is_file():
         write_text(path, json.dumps(before, indent=2, sort_keys=True) + "\n")
@@ -156,7 +186,7 @@ def keep_earlier(labels: LabelSet, found: dict[str, Any]) -> None:
     """Add the verdicts of an earlier ``agreement.json`` on the same labels; a judge that is tested again replaces its
     earlier verdict."""
     path = labels.folder / FILE
-    earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    earlier = read_json(path, hint="Remove the file, and measure again.") if path.is_file() else {}
     if earlier.get("labels") != found["labels"]:
         return
     now = {(j["hash"], j["part"]) for j in found["judges"]}
@@ -170,7 +200,8 @@ def write(labels: LabelSet, found: Mapping[str, Any]) -> None:
 
 def as_text(found: Mapping[str, Any]) -> str:
     """The findings as tables and sentences."""
-    people = ", ".join(f"{a} {n}" for a, n in found["annotators"].items())
+    models = found.get("language_models", ())
+    people = ", ".join(f"{a}{' (a language model)' if a in models else ''} {n}" for a, n in found["annotators"].items())
     settled = ", ".join(f"{n} {how}" for how, n in found["settled"].items())
     lines = [f"{found['task']}: {found['items']} items; labels: {people}; {settled}"]
     if found["seconds_median"] is not None:
@@ -206,7 +237,8 @@ def _judge_lines(judge: Mapping[str, Any]) -> list[str]:
     r = judge["result"]
     lines = [f"Judge {judge['judge']} on {judge['part']}: {judge['identity']}"]
     lines.append(
-        f"  people agree with each other on {r['human_human']:.3f}, with the judge on {r['human_judge']:.3f} of {r['items']} items: "
+        f"  people agree with each other on {r['human_human']:.3f}, with the judge on {r['human_judge']:.3f} of "
+        f"{r['items']} items: "
         f"gap {r['gap']:+.3f}, one-sided 95 % bound {r['bound']:+.3f}, margin {r['margin']:g}"
     )
     if judge["failed"]:

@@ -2,7 +2,7 @@
 test, sample sizes.
 
 The statistics themselves come from scikit-learn, krippendorff and scipy (extra ``labels``); this module handles missing
-labels, clusters and strata. Who labelled what is `scirgen.qa.labels`.
+labels, clusters and strata. Who labelled what is `scirgen.release_files.labels`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, SupportsFloat
 
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
-from scirgen.qa.intervals import Interval, percentile_interval, redrawn
+from scirgen.release_files.intervals import Interval, percentile_interval, redrawn
 
 Value = str | int
 """A label: a word ("yes"), or a grade."""
@@ -29,7 +29,8 @@ Z_ONE_SIDED: Final = 1.645
 Z_POWER: Final = 0.842
 """Normal quantile of a power of 80 %."""
 SD_DORIS_MAE: Final = 0.395
-"""Standard deviation of the per-item difference (human-human less human-judge agreement): DORIS-MAE (NeurIPS 2023), table 1."""
+"""Standard deviation of the per-item difference (human-human less human-judge agreement): DORIS-MAE (NeurIPS 2023),
+table 1."""
 FEW_CLUSTERS: Final = 10
 """Below this many clusters, intervals by cluster are not reliable."""
 
@@ -58,8 +59,11 @@ def kappa(a: Column, b: Column, order: Sequence[Value] = (), *, quadratic: bool 
         return None
     ranks = _ranks((x, y), order)
     value = _sklearn().cohen_kappa_score(
-        [ranks[v] for v in x], [ranks[v] for v in y], labels=sorted(set(ranks.values())), weights="quadratic" if quadratic else None
-    )  # fmt: skip
+        [ranks[v] for v in x],
+        [ranks[v] for v in y],
+        labels=sorted(set(ranks.values())),
+        weights="quadratic" if quadratic else None,
+    )
     return _number(value)
 
 
@@ -112,7 +116,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well annotators agree: alpha over all columns, the other statistics over pairs of columns.
+    """Measure how well annotators agree: alpha over all columns, the other statistics over pairs of columns.
 
     Attributes:
         items: items with at least two labels.
@@ -210,7 +214,7 @@ def mean_known(values: Any) -> float | None:
 
 @dataclass(frozen=True)
 class NonInferiority:
-    """Whether a judge agrees with people almost as well as people agree with each other.
+    """Test whether a judge agrees with people almost as well as people agree with each other.
 
     Attributes:
         items: items that people and the judge labelled.
@@ -249,11 +253,11 @@ def non_inferiority(
 ) -> NonInferiority:
     """Test that a judge is not worse than a person by more than a margin.
 
-    For every item that at least two people and the judge labelled, the difference is the share of equal labels among the
-    pairs of people, less the share of people whom the judge agrees with. The test passes when the one-sided 95 % upper
-    bound of its mean, mean + t(0.95, clusters - 1) x SE, is below ``margin``. The standard error is that of a weighted mean
-    with whole clusters as sampling units (Taylor linearisation; W. G. Cochran, Sampling Techniques, 1977, section 6.3).
-    It ignores what stratification gains, so it is a little too large rather than too small.
+    For every item that at least two people and the judge labelled, the difference is the share of equal labels among
+    the pairs of people, less the share of people whom the judge agrees with. The test passes when the one-sided 95 %
+    upper bound of its mean, mean + t(0.95, clusters - 1) x SE, is below ``margin``. The standard error is that of a
+    weighted mean with whole clusters as sampling units (Taylor linearisation; W. G. Cochran, Sampling Techniques,
+    1977, section 6.3). It ignores what stratification gains, so it is a little too large rather than too small.
 
     Args:
         humans: one column of labels for each person.
@@ -275,7 +279,8 @@ def non_inferiority(
     units = len({c for *_, c in rows})
     if units < 2:
         raise InputError(
-            f"the test needs items of two datasets or queries that two people and the judge labelled; there are {units}",
+            "the test needs items of two datasets or queries that two people and the judge labelled; there are "
+            f"{units}",
             hint="Draw a larger sample, or wait for more labels.",
         )
     total = sum(w for *_, w, _ in rows)
@@ -301,7 +306,8 @@ def anno_gpt(
     resamples: int = 500,
     seed: int = 0,
 ) -> dict[str, dict[str, Any]]:
-    """The comparison of Anno-GPT (DORIS-MAE, NeurIPS 2023, table 1): rows macro F1, accuracy and, for ordered labels, Spearman.
+    """The comparison of Anno-GPT (DORIS-MAE, NeurIPS 2023, table 1): rows macro F1, accuracy and, for ordered labels,
+    Spearman.
 
     Columns: ``G&A`` judge and settled labels, ``H&H`` mean over pairs of people, ``G&H`` mean over judge and each
     person, 95 % intervals of the last two, and ``p``: the two-sided p-value for no difference between them. Whole
@@ -328,14 +334,19 @@ def anno_gpt(
         p = min(1.0, 2 * (min(low, high) + 1) / (len(differences) + 1)) if differences else None
         people, judged = both(range(len(judge)))
         table[name] = {
-            "G&A": measure(settled, judge), "H&H": people, "G&H": judged,
-            "H&H_ci95": percentile_interval(a for a, _ in drawn), "G&H_ci95": percentile_interval(b for _, b in drawn), "p": p,
-        }  # fmt: skip
+            "G&A": measure(settled, judge),
+            "H&H": people,
+            "G&H": judged,
+            "H&H_ci95": percentile_interval(a for a, _ in drawn),
+            "G&H_ci95": percentile_interval(b for _, b in drawn),
+            "p": p,
+        }
     return {name: {k: _rounded(v) for k, v in row.items()} for name, row in table.items()}
 
 
 def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> int:
-    """Number of items with which a judge with this true gap passes with a power of 80 %: ((1.645 + 0.842) SD / (margin - gap))^2.
+    """Number of items with which a judge with this true gap passes with a power of 80 %: ((1.645 + 0.842) SD / (margin
+    - gap))^2.
 
     Raises:
         InputError: the gap is not below the margin: no sample is large enough.
@@ -349,9 +360,11 @@ def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> in
 
 
 def precision_items(claimed: float, true: float) -> int:
-    """Number of kept items that show a precision above ``claimed`` if it is ``true``: a one-sided test at 5 % with a power of 80 %.
+    """Number of kept items that show a precision above ``claimed`` if it is ``true``: a one-sided test at 5 % with a
+    power of 80 %.
 
-    The normal approximation of a test of one proportion (J. L. Fleiss, Statistical Methods for Rates and Proportions, 2.4).
+    The normal approximation of a test of one proportion (J. L. Fleiss, Statistical Methods for Rates and Proportions,
+    2.4).
     """
     if not 0 < claimed < true < 1:
         raise InputError(f"expected 0 < {claimed:g} < {true:g} < 1")

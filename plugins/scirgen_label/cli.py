@@ -8,21 +8,29 @@ from pathlib import Path
 
 import click
 
-from scirgen.benchmark.retriever import split_specs
 from scirgen.cli.options import PATH, SPLIT, names_in, parse_settings, settings_option
-from scirgen.commands.label.agree import as_text, keep_earlier, measure, verdicts, write
-from scirgen.commands.label.draw import Request
-from scirgen.commands.label.draw import draw as draw_sample
-from scirgen.commands.label.exchange import FILES, Form, import_labelled, import_studio
-from scirgen.commands.label.exchange import export as export_labels
-from scirgen.commands.label.judge import ask_judges
-from scirgen.commands.label.merge import merge as merge_files
-from scirgen.commands.label.merge import merge_collected
-from scirgen.commands.label.pages import MAILABLE, write_pages
-from scirgen.commands.label.plan import pilot_figures, plan_text
-from scirgen.commands.label.serve import Desk, addresses, collected
-from scirgen.commands.label.serve import serve as serve_pages
-from scirgen.commands.label.sources import (
+from scirgen.core.domains import resolve_config
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline.views.view import open_view
+from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
+from scirgen_bench.retriever import split_specs
+from scirgen_label.agree import as_text, keep_earlier, measure, verdicts, write
+from scirgen_label.draw import Request
+from scirgen_label.draw import draw as draw_sample
+from scirgen_label.exchange import FILES, Form, import_labelled, import_studio
+from scirgen_label.exchange import export as export_labels
+from scirgen_label.judge import ask_judges
+from scirgen_label.links import LinkSource
+from scirgen_label.merge import merge as merge_files
+from scirgen_label.merge import merge_collected
+from scirgen_label.pages import MAILABLE, write_pages
+from scirgen_label.plan import pilot_figures, plan_text
+from scirgen_label.serve import Desk, addresses, collected
+from scirgen_label.serve import serve as serve_pages
+from scirgen_label.sources import (
     FileSource,
     Pooling,
     PoolSource,
@@ -32,13 +40,6 @@ from scirgen.commands.label.sources import (
     TaskSource,
     counted,
 )
-from scirgen.core.domains import resolve_config
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.views.opening import open_view
-from scirgen.qa.labels import TASKS, LabelSet, Part, TaskName
 
 _TASK = click.Choice(list(TASKS))
 
@@ -52,8 +53,14 @@ def label() -> None:
 
 
 def _source(
-    closing: ExitStack, path: Path, task: TaskName, resources: Resources, pooling: Pooling, of: str | None, split: str | None
-) -> Source:  # fmt: skip
+    closing: ExitStack,
+    path: Path,
+    task: TaskName,
+    resources: Resources,
+    pooling: Pooling,
+    of: str | None,
+    split: str | None,
+) -> Source:
     taxonomies = Taxonomies(resources)
     if of and task != "relevance":
         raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")
@@ -61,6 +68,10 @@ def _source(
         if of:
             return TaskSource(path, of, taxonomies.facets, pooling, split)
         return PoolSource(path, taxonomies, pooling, split)
+    if task == "link":
+        if not (path / "run.db").is_file():
+            raise click.UsageError("--task link needs a run, whose links are labelled")
+        return LinkSource(closing.enter_context(open_view(path)))
     if task == "query" and path.is_file():
         return QueryFile(path)
     if (path / "run.db").is_file() and split is None:
@@ -86,11 +97,19 @@ _domain = click.option("--domain", help="Domain whose guidelines and taxonomies 
 _overrides = click.option("--overrides", type=PATH, help="Folder with your own prompts and taxonomies.")
 _split = click.option("--split", type=SPLIT, help="Use only this split of a release or file.")
 _POOLING = (
-    click.option("--of", help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is the release."),
-    click.option("--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."),
+    click.option(
+        "--of",
+        help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is "
+        "the release.",
+    ),
+    click.option(
+        "--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."
+    ),
     click.option("--depth", default=10, show_default=True, help="relevance: documents of each retriever for a query."),
-    click.option("--limit", default=50, show_default=True, help="relevance, --of: number of queries, spread over the split."),
-)  # fmt: skip
+    click.option(
+        "--limit", default=50, show_default=True, help="relevance, --of: number of queries, spread over the split."
+    ),
+)
 
 
 def _pooling_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -112,9 +131,17 @@ def _pooling(pool_with: str, depth: int, limit: int) -> Pooling:
 @_split
 @_domain
 def plan(
-    source: Path, task: TaskName, margin: float, pilot: Path | None, of: str | None, pool_with: str, depth: int, limit: int,
-    split: str | None, domain: str | None,
-) -> None:  # fmt: skip
+    source: Path,
+    task: TaskName,
+    margin: float,
+    pilot: Path | None,
+    of: str | None,
+    pool_with: str,
+    depth: int,
+    limit: int,
+    split: str | None,
+    domain: str | None,
+) -> None:
     """Say how many labels are needed, and why. SOURCE is a run, or any file that `scirgen audit` reads."""
     figures = pilot_figures(pilot) if pilot else None
     with ExitStack() as closing:
@@ -140,6 +167,7 @@ def plan(
 @click.option(
     "--annotators", default="A,B", show_default=True, help="Names of the annotators; each one labels all items."
 )
+@click.option("--language-models", default="", help="Those of the annotators that are language models, not people.")
 @click.option("--out", required=True, type=PATH, help="New folder L/.")
 @click.option("--seed", default=0, show_default=True, help="Random seed for the sample.")
 @click.option(
@@ -160,7 +188,8 @@ def plan(
 @_domain
 @_overrides
 def draw(
-    source: Path, task: TaskName, test: int, dev: int, strata: str, annotators: str, out: Path, seed: int, power: float,
+    source: Path, task: TaskName, test: int, dev: int, strata: str, annotators: str, language_models: str, out: Path,
+    seed: int, power: float,
     margin: float, follow: Path | None, of: str | None, pool_with: str, depth: int, limit: int, split: str | None,
     domain: str | None, overrides: Path | None,
 ) -> None:  # fmt: skip
@@ -176,6 +205,7 @@ def draw(
         power,
         margin,
         LabelSet(follow) if follow else None,
+        tuple(names_in(language_models)),
     )
     with ExitStack() as closing:
         opened = _source(closing, source, task, resources, _pooling(pool_with, depth, limit), of, split)
@@ -215,6 +245,8 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     """
     labels = LabelSet(folder)
     result = merge_files(labels, files) if files else merge_collected(labels, collected(labels))
+    for bad in result.aside:
+        click.echo(f"set aside: {bad}", err=True)
     for annotator, count in sorted(result.taken.items()):
         more = f", {n} not finished" if (n := result.unfinished.get(annotator)) else ""
         click.echo(f"{annotator}: {count} labels of {len(labels.items)} items{more}")
@@ -231,7 +263,8 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     "--judge",
     "judges",
     multiple=True,
-    help="Judge to test: a model's URI, a score (shift), labels:FILE, or grades:POOL (the judges of a graded pool). May be repeated.",
+    help="Judge to test: a model's URI, a score (shift), labels:FILE, or grades:POOL (the judges of a graded "
+    "pool). May be repeated.",
 )
 @click.option(
     "--test",
@@ -244,13 +277,18 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     type=click.FloatRange(0, 1, min_open=True),
     help="Largest acceptable gap.  [default: that of the sample]",
 )
-@settings_option("filter.threshold=0.1")
+@settings_option("filter.thresholds.shift.*=0.1")
 @_domain
 @_overrides
 def agree(
-    folder: Path, judges: tuple[str, ...], open_test: bool, margin: float | None, settings: tuple[str, ...], domain: str | None,
+    folder: Path,
+    judges: tuple[str, ...],
+    open_test: bool,
+    margin: float | None,
+    settings: tuple[str, ...],
+    domain: str | None,
     overrides: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Measure how well the annotators agree, and whether a judge agrees with them as well as they do with each other.
 
     Writes L/agreement.json, which `release.labels` and the dataset card read.
@@ -301,12 +339,14 @@ def export(folder: Path, form: Form, out: Path | None) -> None:
 @click.argument("folder", metavar="L/", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("file", type=click.Path(path_type=Path, exists=True))
 @click.option("--annotator", help="Name of the annotator. [Label Studio: the name in each e-mail]")
+@click.option("--language-model", is_flag=True, help="The annotator is a language model, not a person.")
 @click.option("--contexts", type=PATH, help="JSON file that maps context_id to text.")
 @_domain
 @_overrides
 def import_(
-    folder: Path, file: Path, annotator: str | None, contexts: Path | None, domain: str | None, overrides: Path | None
-) -> None:
+    folder: Path, file: Path, annotator: str | None, language_model: bool, contexts: Path | None, domain: str | None,
+    overrides: Path | None,
+) -> None:  # fmt: skip
     """Import labels made elsewhere.
 
     If L/ holds a sample, FILE is the JSON that Label Studio exports. If it does not, FILE is JSON Lines of labelled
@@ -320,6 +360,6 @@ def import_(
     if not annotator:
         raise click.UsageError("--annotator is needed: whose labels are in the file?")
     guideline = PromptLibrary(_resources(domain, overrides)).get("label/faithful")
-    made = import_labelled(folder, file, annotator, guideline, contexts)
+    made = import_labelled(folder, file, annotator, guideline, contexts, language_model=language_model)
     click.echo(f"{folder}: {len(made.items)} items labelled by {annotator}; guideline {made.sample.guideline}")
     click.echo(f"Next: scirgen calibrate --labels {folder}")

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.commands.label.sources import STRATA, Candidate, Material, Source
 from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.prompts import Prompt
 from scirgen.core.registry import suggest
-from scirgen.qa.labels import (
+from scirgen.release_files.labels import (
     ADJUDICATOR,
     TASKS,
     Item,
@@ -25,6 +24,7 @@ from scirgen.qa.labels import (
     write_lines,
     write_text,
 )
+from scirgen_label.sources import STRATA, Candidate, Material, Source
 
 _OTHER = "other"
 
@@ -39,11 +39,13 @@ class Request:
         dev: number of items in the dev part, in addition.
         strata: keys to stratify by, most important first.
         annotators: names of the annotators.
+        language_models: those of them that are language models.
         seed: random seed.
         power: the number of items of a stratum is proportional to its size raised to this (M. D. Bankier, 1988): 1
             proportional, 0 equal.
         margin: margin of the planned non-inferiority test.
-        follow: an earlier folder of labels: all its items become the dev part, with their labels, and the test part is new.
+        follow: an earlier folder of labels: all its items become the dev part, with their labels, and the test part is
+            new.
     """
 
     task: TaskName
@@ -55,6 +57,7 @@ class Request:
     power: float = 0.5
     margin: float = 0.075
     follow: LabelSet | None = None
+    language_models: tuple[str, ...] = ()
 
 
 def draw(source: Source, name: str, request: Request, guideline: Prompt, folder: Path) -> LabelSet:
@@ -122,6 +125,7 @@ def freeze(
     sample = Sample(
         id=sample_id(request.task, items), task=request.task, source=name, kind=kind, guideline=reference,
         text=guideline.file.system.strip(), choices=guideline.file.choices, annotators=request.annotators,
+        language_models=request.language_models,
         strata_by=request.strata, strata=tuple(strata), seed=request.seed, margin=request.margin,
     )  # fmt: skip
     write_lines(folder / "items.jsonl", items)
@@ -273,6 +277,8 @@ def _check(request: Request, folder: Path) -> None:
     for key in request.strata:
         if key not in STRATA:
             raise InputError(f"cannot stratify by {key!r}", hint=suggest(key, STRATA) or f"Known: {', '.join(STRATA)}.")
+    if strange := set(request.language_models) - set(request.annotators):
+        raise InputError(f"{', '.join(sorted(strange))} is not an annotator", hint="Name it in --annotators too.")
     names = [a.casefold() for a in request.annotators]
     if not names or len(set(names)) < len(names) or ADJUDICATOR in names:
         raise InputError(

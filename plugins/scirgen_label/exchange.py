@@ -7,17 +7,17 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
-from scirgen.commands.label.draw import Request, freeze
-from scirgen.commands.label.merge import Merged, merge_collected, take
-from scirgen.commands.label.sources import Material
 from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import read_objects
+from scirgen.core.files.jsonl import read_json, read_objects, write_rows
 from scirgen.core.fingerprint import content_id
 from scirgen.core.prompts import Prompt
-from scirgen.qa.labels import UNSURE, Hidden, Item, Label, LabelSet, Marked, Shown, Stratum, write_text
-from scirgen.qa.qafiles import type_key
+from scirgen.release_files.labels import UNSURE, Hidden, Item, Label, LabelSet, Marked, Shown, Stratum, write_text
+from scirgen.release_files.qafiles import type_key
+from scirgen_label.draw import Request, freeze
+from scirgen_label.merge import Merged, merge_collected, take
+from scirgen_label.sources import Material
 
 Form = Literal["calibrate", "labelstudio", "csv"]
 FILES: Final[Mapping[Form, str]] = {
@@ -25,7 +25,17 @@ FILES: Final[Mapping[Form, str]] = {
     "labelstudio": "labelstudio.json",
     "csv": "labels.csv",
 }
-_FAITHFUL: Final = {"faithful": "yes", "yes": "yes", "true": "yes", "1": "yes", "unfaithful": "no", "no": "no", "false": "no", "0": "no", "unsure": UNSURE}  # fmt: skip
+_FAITHFUL: Final = {
+    "faithful": "yes",
+    "yes": "yes",
+    "true": "yes",
+    "1": "yes",
+    "unfaithful": "no",
+    "no": "no",
+    "false": "no",
+    "0": "no",
+    "unsure": UNSURE,
+}
 
 
 def export(labels: LabelSet, form: Form, out: Path | None = None) -> tuple[Path, int]:
@@ -46,7 +56,9 @@ def export(labels: LabelSet, form: Form, out: Path | None = None) -> tuple[Path,
     path = out or labels.folder / FILES[form]
     if form == "calibrate":
         rows = list(calibration_rows(labels))
-        text = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows)
+        made = io.StringIO()
+        write_rows(made, rows)
+        text = made.getvalue()
     elif form == "labelstudio":
         rows = [_studio_task(labels, item) for item in labels.items]
         text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
@@ -76,11 +88,17 @@ def calibration_rows(labels: LabelSet) -> Iterator[dict[str, Any]]:
             continue
         count += 1
         yield {
-            "id": item.record, "question": item.shown.question, "answer": item.shown.answer,
-            "context": contexts.get(item.shown.context, ""), "label": "faithful" if label == "yes" else "unfaithful",
-            "question_type": item.hidden.question_type, "dataset": item.cluster, "evidence": [e.text for e in item.shown.evidence],
-            "weight": item.weight, "part": item.part,
-        }  # fmt: skip
+            "id": item.record,
+            "question": item.shown.question,
+            "answer": item.shown.answer,
+            "context": contexts.get(item.shown.context, ""),
+            "label": "faithful" if label == "yes" else "unfaithful",
+            "question_type": item.hidden.question_type,
+            "dataset": item.cluster,
+            "evidence": [e.text for e in item.shown.evidence],
+            "weight": item.weight,
+            "part": item.part,
+        }
     if not count:
         raise InputError(
             f"{labels.folder} has no settled label", hint="Merge labels first: scirgen label merge L/ A.jsonl"
@@ -92,11 +110,20 @@ def _csv_rows(labels: LabelSet) -> Iterator[dict[str, Any]]:
         for annotator in sorted(labels.labels):
             if label := labels.labels[annotator].get(item.id):
                 row = {
-                    "item": item.id, "record": item.record, "part": item.part, "stratum": item.stratum, "weight": item.weight,
-                    "annotator": annotator, "label": label.label, "reason": label.reason, "seconds": label.seconds,
-                    "settled": labels.settled(item.id).label or "", "fields": json.dumps(label.fields, ensure_ascii=False, sort_keys=True),
-                    "question": item.shown.question, "answer": item.shown.answer,
-                }  # fmt: skip
+                    "item": item.id,
+                    "record": item.record,
+                    "part": item.part,
+                    "stratum": item.stratum,
+                    "weight": item.weight,
+                    "annotator": annotator,
+                    "label": label.label,
+                    "reason": label.reason,
+                    "seconds": label.seconds,
+                    "settled": labels.settled(item.id).label or "",
+                    "fields": json.dumps(label.fields, ensure_ascii=False, sort_keys=True),
+                    "question": item.shown.question,
+                    "answer": item.shown.answer,
+                }
                 yield {k: _plain(v) for k, v in row.items()}
 
 
@@ -110,10 +137,17 @@ def _plain(value: object) -> object:
 
 def _studio_task(labels: LabelSet, item: Item) -> dict[str, Any]:
     data = {
-        "item": item.id, "sample": labels.sample.id, "guideline": labels.sample.guideline, "question": item.shown.question,
-        "answer": item.shown.answer, "evidence": "\n\n".join(e.text for e in item.shown.evidence), "title": item.shown.title,
-        "text": item.shown.text, "aspects": "\n".join(item.shown.aspects), "question_type": item.shown.question_type,
-    }  # fmt: skip
+        "item": item.id,
+        "sample": labels.sample.id,
+        "guideline": labels.sample.guideline,
+        "question": item.shown.question,
+        "answer": item.shown.answer,
+        "evidence": "\n\n".join(e.text for e in item.shown.evidence),
+        "title": item.shown.title,
+        "text": item.shown.text,
+        "aspects": "\n".join(item.shown.aspects),
+        "question_type": item.shown.question_type,
+    }
     annotations = [
         {"completed_by": {"email": annotator}, "lead_time": x.seconds, "result": list(_studio_results(x))}
         for annotator in sorted(labels.labels)
@@ -148,10 +182,7 @@ def import_studio(labels: LabelSet, file: Path, annotator: str | None = None) ->
         InputError: the file is not such an export, or a label is refused (the message names task and annotation).
     """
     hint = "Give Label Studio's export in the format JSON, of the project that the exported tasks were imported into."
-    try:
-        tasks = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}", hint=hint) from error
+    tasks = read_json(file, hint=hint)
     if not isinstance(tasks, list):
         raise InputError(f"{file} has no list of tasks", hint=hint)
     lines: list[tuple[str, Label]] = []
@@ -176,28 +207,42 @@ def _studio_label(labels: LabelSet, data: Any, annotation: Any, annotator: str |
     by = annotation.get("completed_by")
     email = str(by.get("email", "")) if isinstance(by, dict) else str(by or "")
     return Label(
-        sample=str(data["sample"]), item=str(data["item"]), task=labels.sample.task, annotator=annotator or email.partition("@")[0],
-        label=values.pop("label", ""), reason=values.pop("reason", ""), fields=values,
-        seconds=float(annotation.get("lead_time") or 0), guideline=str(data["guideline"]),
-    )  # fmt: skip
+        sample=str(data["sample"]),
+        item=str(data["item"]),
+        task=labels.sample.task,
+        annotator=annotator or email.partition("@")[0],
+        label=values.pop("label", ""),
+        reason=values.pop("reason", ""),
+        fields=values,
+        seconds=float(annotation.get("lead_time") or 0),
+        guideline=str(data["guideline"]),
+    )
 
 
 # --- files that already have labels ----------------------------------------------------------------------------------
 
 
 def import_labelled(
-    folder: Path, file: Path, annotator: str, guideline: Prompt, contexts: Path | None = None
+    folder: Path,
+    file: Path,
+    annotator: str,
+    guideline: Prompt,
+    contexts: Path | None = None,
+    *,
+    language_model: bool = False,
 ) -> LabelSet:
     """Make a folder from a labelled file: its rows become the sample, and its labels those of one annotator.
 
     Args:
         folder: the folder to make.
         file: JSON Lines with ``question``, ``answer`` and ``label`` (faithful, unfaithful or unsure); ``context`` or
-            ``context_id``, ``evidence`` (a list of quotes), ``question_type``, ``dataset``, ``reason`` or ``reader_note``,
+            ``context_id``, ``evidence`` (a list of quotes), ``question_type``, ``dataset``, ``reason`` or
+            ``reader_note``,
             ``stands_alone`` and ``fits_type`` (true, false) are read if they are there.
         annotator: name of the annotator.
         guideline: ``label/faithful``; the labels count as made with it.
         contexts: JSON object ``context_id`` -> text.
+        language_model: whether the annotator is a language model, not a person.
 
     Raises:
         InputError: the folder already has a sample, or a line is wrong (the message names it).
@@ -216,8 +261,18 @@ def import_labelled(
             f"{file}: an id, or a question with its answer, occurs twice", hint="Give every line a unique id."
         )
     items.sort(key=lambda i: i.id)
-    request = Request("faithful", len(items), 0, ("verdict",), (annotator,))
-    freeze(folder, items, material, guideline, file.name, "labelled file", request, [Stratum(name="labelled", population=len(items), dev=0, test=len(items))])  # fmt: skip
+    models = (annotator,) if language_model else ()
+    request = Request("faithful", len(items), 0, ("verdict",), (annotator,), language_models=models)
+    freeze(
+        folder,
+        items,
+        material,
+        guideline,
+        file.name,
+        "labelled file",
+        request,
+        [Stratum(name="labelled", population=len(items), dev=0, test=len(items))],
+    )
     made = LabelSet(folder)
     mine = {x.item: x.model_copy(update={"sample": made.sample.id}) for x in given}
     take(made, {annotator: mine}, {})
@@ -239,12 +294,11 @@ def _labelled_rows(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _contexts(file: Path | None) -> dict[str, str]:
     if file is None:
         return {}
-    try:
-        return cast("dict[str, str]", dict(json.loads(file.read_text(encoding="utf-8"))))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{file} cannot be read: {error}", hint="Give a JSON object that maps context_id to text."
-        ) from error
+    hint = "Give a JSON object that maps context_id to text."
+    found = read_json(file, hint=hint, most=2**30)
+    if not isinstance(found, dict):
+        raise InputError(f"{file} is not a JSON object", hint=hint)
+    return {str(key): str(text) for key, text in found.items()}
 
 
 def _labelled(
@@ -269,16 +323,32 @@ def _labelled(
     record = str(row.get("id") or content_id("row", question, answer))
     quotes = row.get("evidence") or ()
     item = Item(
-        id=content_id("i", 0, record), record=record, part="test", stratum="labelled", weight=1.0, cluster=dataset or record,
+        id=content_id("i", 0, record),
+        record=record,
+        part="test",
+        stratum="labelled",
+        weight=1.0,
+        cluster=dataset or record,
         shown=Shown(
-            question=question, answer=answer, question_type=str(row.get("question_type") or ""),
-            evidence=tuple(Marked(text=str(q)) for q in quotes), title=dataset, context=key if context else "",
+            question=question,
+            answer=answer,
+            question_type=str(row.get("question_type") or ""),
+            evidence=tuple(Marked(text=str(q)) for q in quotes),
+            title=dataset,
+            context=key if context else "",
         ),
         hidden=Hidden(verdict="labelled", question_type=kind, dataset_id=dataset),
-    )  # fmt: skip
+    )
     fields = {k: "yes" if row[k] else "no" for k in ("stands_alone", "fits_type") if isinstance(row.get(k), bool)}
     reason = str(row.get("reason") or row.get("reader_note") or "")
     reference = guideline.reference
     return item, Label(
-        sample="", item=item.id, task="faithful", annotator=annotator, label=label, reason=reason, fields=fields, guideline=reference
-    )  # fmt: skip
+        sample="",
+        item=item.id,
+        task="faithful",
+        annotator=annotator,
+        label=label,
+        reason=reason,
+        fields=fields,
+        guideline=reference,
+    )

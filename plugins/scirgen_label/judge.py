@@ -1,5 +1,5 @@
-"""Asking a judge: a language model that reads the annotators' guideline, a faithfulness score with its threshold, a file of
-labels, or the judges of a graded pool, whose grades come from the prompts that grade pools.
+"""Asking a judge: a language model that reads the annotators' guideline, a faithfulness score with its threshold, a
+file of labels, or the judges of a graded pool, whose grades come from the prompts that grade pools.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.commands.calibrate.calibrate import Labelled, measure_score
-from scirgen.commands.label.merge import check
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ModelError
 from scirgen.core.fingerprint import derived_seed, digest, file_sha256
@@ -25,8 +24,10 @@ from scirgen.core.taxonomy import Facets, Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
-from scirgen.qa.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
-from scirgen.qa.tasks import ADJUDICATED, read_pool
+from scirgen.release_files.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
+from scirgen.stages.filter.deciding import select_scorers
+from scirgen_bench.tasks.task_files import ADJUDICATED, read_pool
+from scirgen_label.merge import check
 
 _FILE: Final = "labels:"
 _GRADES: Final = "grades:"
@@ -57,8 +58,13 @@ class Judged:
 
 
 def ask_judges(
-    labels: LabelSet, judges: Sequence[str], items: Sequence[Item], config: Config, resources: Resources, registry: Registry
-) -> list[Judged]:  # fmt: skip
+    labels: LabelSet,
+    judges: Sequence[str],
+    items: Sequence[Item],
+    config: Config,
+    resources: Resources,
+    registry: Registry,
+) -> list[Judged]:
     """Judges' labels of some items.
 
     Args:
@@ -71,7 +77,7 @@ def ask_judges(
         registry: registry of scorers and models.
 
     Raises:
-        InputError: the guideline changed since the sample was drawn, a score has no threshold, or a pool holds none of the items.
+        InputError: the guideline changed since the sample was drawn, or a pool holds none of the items.
     """
     found: list[Judged] = []
     for judge in judges:
@@ -127,7 +133,8 @@ def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Fa
     if not any(given.values()):
         raise InputError(
             f"{folder} has no grades of the items of {labels.folder}",
-            hint=f"Grade them: scirgen benchmark pool RELEASE --task T --judges URI --sample {labels.folder} --out {folder}",
+            hint=f"Grade them: scirgen benchmark pool RELEASE --task T --judges URI --sample {labels.folder} "
+            f"--out {folder}",
         )
     missing = {judge: len(items) - len(found) for judge, found in given.items()}
     return [
@@ -145,13 +152,10 @@ async def _by_score(
         raise InputError(
             f"the score {name} judges faithfulness, not {labels.sample.task}", hint="Name a model instead."
         )
-    thresholds = config.filter.thresholds.get(name, {})
-    common = thresholds.get("*", config.filter.threshold)
-    if common is None and not thresholds:
-        raise InputError(
-            f"the score {name} cannot judge: its threshold is not given",
-            hint=f"Give it with --set filter.threshold=NUMBER, or find one with: scirgen calibrate --labels {labels.folder}",
-        )
+    (scorer,) = select_scorers([name], registry)
+    usual = scorer.edges(config)
+    given = {"*": usual, **config.filter.thresholds.get(name, {})}
+    thresholds = {kind: edge[0] if isinstance(edge, tuple) else edge for kind, edge in given.items()}
     scores = {i.id: i.hidden.scores[name] for i in items if name in i.hidden.scores}
     missing = [i for i in items if i.id not in scores]
     identity = f"score {name} of {labels.sample.source}"
@@ -165,16 +169,16 @@ async def _by_score(
             )
             for i in missing
         ]  # fmt: skip
-        values, failed, scorer = await measure_score(name, rows, config, resources, registry)
+        values, failed, asked = await measure_score(name, rows, config, resources, registry)
         scores |= {i.id: v for i, v in zip(missing, values, strict=True) if v is not None}
-        identity += f", {len(missing)} measured by {scorer}"
-    given: dict[str, str] = {}
-    for item in items:
-        threshold = thresholds.get(item.hidden.question_type, common)
-        if item.id in scores and threshold is not None:
-            given[item.id] = "yes" if scores[item.id] > threshold else "no"
-    shown = json.dumps({"*": common, **thresholds}, sort_keys=True)
-    return Judged(name, f"{identity}, thresholds {shown}", given, failed)
+        identity += f", {len(missing)} measured by {asked}"
+    labelled = {
+        item.id: "yes" if scores[item.id] > thresholds.get(item.hidden.question_type, thresholds["*"]) else "no"
+        for item in items
+        if item.id in scores
+    }
+    shown = json.dumps(thresholds, sort_keys=True)
+    return Judged(name, f"{identity}, thresholds {shown}", labelled, failed)
 
 
 async def _by_model(
@@ -193,7 +197,8 @@ async def _by_model(
 async def judge_with(
     labels: LabelSet, judge: str, items: Sequence[Item], chat: ChatSession, guideline: Prompt, concurrency: int = 8
 ) -> Judged:
-    """Have a model label items by the annotators' guideline. An item without a usable reply gets no label, never a default."""
+    """Have a model label items by the annotators' guideline. An item without a usable reply gets no label, never a
+    default."""
     reply = _reply_model([c.id for c in guideline.file.choices if c.id != UNSURE])
     variables = _variables(labels, guideline)
     gate = asyncio.Semaphore(concurrency)
@@ -235,10 +240,16 @@ def _variables(labels: LabelSet, guideline: Prompt) -> Callable[[Item], dict[str
         context = " ".join(contexts.get(shown.context, "").split(" ")[:_WORDS])
         text = " ".join(shown.text.split(" ")[:_WORDS])
         every: dict[str, object] = {
-            "question": shown.question, "answer": shown.answer, "question_type": shown.question_type,
-            "type_definition": shown.type_definition, "evidence": [f"{e.before}{e.text}{e.after}" for e in shown.evidence],
-            "context": context, "title": shown.title, "text": text, "aspects": list(shown.aspects),
-        }  # fmt: skip
+            "question": shown.question,
+            "answer": shown.answer,
+            "question_type": shown.question_type,
+            "type_definition": shown.type_definition,
+            "evidence": [f"{e.before}{e.text}{e.after}" for e in shown.evidence],
+            "context": context,
+            "title": shown.title,
+            "text": text,
+            "aspects": list(shown.aspects),
+        }
         return {k: v for k, v in every.items() if k in declared}
 
     return of

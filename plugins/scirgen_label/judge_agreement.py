@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean, median
 
+import click
+
+from scirgen.cli.options import PATH
+from scirgen.core.errors import InputError
 from scirgen.core.records import Grade
-from scirgen.qa.agreement import alpha, exact, kappa, spearman
-from scirgen.qa.tasks import ADJUDICATED, TaskQuery
+from scirgen.release_files.release import Release
+from scirgen_bench.tables import markdown
+from scirgen_bench.tasks.task_files import ADJUDICATED, TaskQuery, open_task, read_pools
+from scirgen_label.agreement import alpha, exact, kappa, spearman
 
 Column = list[int | None]
 STATISTICS: Mapping[str, Callable[[Column, Column], float | None]] = {
@@ -56,8 +63,8 @@ class _Query:
 
 
 def judge_agreement(grades: Iterable[Grade], queries: Iterable[TaskQuery]) -> list[AgreementRow]:
-    """A row for each facet (for each form, if the queries have no facets), then one for all queries. Queries with fewer than two
-    judges do not count."""
+    """A row for each facet (for each form, if the queries have no facets), then one for all queries. Queries with
+    fewer than two judges do not count."""
     group_of = {q.id: q.facet or q.form for q in queries}
     by_query: dict[str, list[Grade]] = defaultdict(list)
     for grade in grades:
@@ -111,3 +118,31 @@ def _row(group: str, measured: Sequence[_Query]) -> AgreementRow:
         exact_pooled=sum(m.equal for m in measured) / pairs if pairs else 0.0,
         overruled=fmean(m.overruled for m in measured) if measured else 0.0,
     )
+
+
+@click.command(short_help="Measure how well the judges of a task agree.")
+@click.argument("release", type=PATH)
+@click.option("--task", required=True, help="A retrieval task of the release.")
+@click.option("--grades", type=PATH, help="Folder of: benchmark pool --task.  [default: the release's grades]")
+def agreement(release: Path, task: str, grades: Path | None) -> None:
+    """Measure agreement: Spearman, Krippendorff's alpha, Cohen's kappa and exact agreement, as medians over queries,
+    before and after adjudication."""
+    opened = open_task(Release(release), task)
+    queries = list(opened.queries())
+    found = read_pools([grades], {q.id for q in queries})[0] if grades else list(opened.grades())
+    rows = judge_agreement(found, queries)
+    if not rows:
+        raise InputError(
+            f"no query of {task} has grades by two judges",
+            hint="Grade with two: scirgen benchmark pool --judges URI,URI",
+        )
+    header = ["group", "queries", *STATISTICS, *(f"{s} after" for s in STATISTICS), "exact, pooled", "overruled"]
+    body = [
+        [
+            r.group, r.queries, *(r.before.get(s, "-") for s in STATISTICS), *(r.after.get(s, "-") for s in STATISTICS),
+            r.exact_pooled, r.overruled,
+        ]
+        for r in rows
+    ]  # fmt: skip
+    click.echo("Medians over queries: rho (Spearman), alpha (Krippendorff, ordinal), kappa (Cohen), exact\n")
+    click.echo(markdown(header, body))

@@ -9,18 +9,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from scirgen.commands.label.pictures import Picture, page_pictures
 from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import digest
-from scirgen.qa.labels import ADJUDICATOR, Item, Label, LabelSet, write_text
+from scirgen.release_files.labels import ADJUDICATOR, Item, Label, LabelSet, write_text
 from scirgen.report.html import fill_page
+from scirgen_label.pictures import Picture, page_pictures
 
-_PARTS = files("scirgen.commands.label") / "page"
+_PARTS = files("scirgen_label") / "page"
 _TITLES: Final = {
     "faithful": ("Is the answer faithful to its source?", "Question"),
     "relevance": ("How well does the document meet the requirement?", "Requirement"),
     "query": ("Would a researcher send this query?", "Query"),
     "level": ("Which level of the revised Bloom taxonomy?", "Question"),
+    "link": ("Does the paper use the dataset?", "Paper"),
 }
 _RESERVED: Final = frozenset("jkfzrecpg?")
 MAILABLE: Final = 20_000_000
@@ -115,8 +116,7 @@ def _given(item: Item, labels: LabelSet) -> list[dict[str, object]]:
 
 def pictures_of(labels: LabelSet) -> dict[str, Picture]:
     """Pictures of all PDF pages with evidence of the sample."""
-    path = labels.folder / "papers.json"
-    papers: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    papers = labels.texts("papers.json") if (labels.folder / "papers.json").is_file() else {}
     wanted: dict[str, set[int]] = {}
     for item in labels.items:
         for piece in item.shown.evidence:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from scirgen.core.errors import InputError
-from scirgen.qa.agreement import (
+from scirgen.core.files.jsonl import read_json
+from scirgen.release_files.intervals import wilson
+from scirgen.release_files.labels import TaskName
+from scirgen_label.agreement import (
     SD_DORIS_MAE,
     interval_items,
     judge_items,
     precision_items,
 )
-from scirgen.qa.intervals import wilson
-from scirgen.qa.labels import TaskName
 
 _DEV = 90
 
@@ -27,10 +27,10 @@ def pilot_figures(file: Path) -> tuple[float, float]:
     """
     hint = "Give the agreement.json of: scirgen label agree L/ --judge MODEL"
     try:
-        judges = json.loads(file.read_text(encoding="utf-8"))["judges"]
+        judges = read_json(file, hint=hint)["judges"]
         newest = judges[-1]
         return float(newest["result"]["sd"]), max(0.0, float(newest["result"]["gap"]))
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(f"{file} has no figures of a judge", hint=hint) from error
 
 
@@ -72,12 +72,14 @@ def plan_text(
     lines.append("")
     if test < needed:
         lines.append(
-            f"There are only {total:,} candidates: the test would have {test:,} items and pass a good judge less often than in 80 of 100 cases."
+            f"There are only {total:,} candidates: the test would have {test:,} items and pass a good judge "
+            "less often than in 80 of 100 cases."
         )
     strata = "verdict,question_type" if task in ("faithful", "level") else "verdict"
     lines.append("Draw them with:")
     lines.append(
-        f"  scirgen label draw {source} --task {task} --n {test} --dev {dev} --strata {strata} --annotators A,B --out L/"
+        f"  scirgen label draw {source} --task {task} --n {test} --dev {dev} --strata {strata} --annotators A,B "
+        "--out L/"
     )
     lines.append("The dev items are for writing the guideline and the judge's prompt; the test items are opened once.")
     return "\n".join(lines)

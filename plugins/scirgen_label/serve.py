@@ -1,7 +1,8 @@
 """`scirgen label serve`: serves the labelling page to a few people who share a machine or a tunnel, with one token per
 person.
 
-Listens on 127.0.0.1 only. Labels go into one SQLite file, ``L/labels.db``; `scirgen label merge L/` takes them from there.
+Listens on 127.0.0.1 only. Labels go into one SQLite file, ``L/labels.db``; `scirgen label merge L/` takes them from
+there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from scirgen.commands.label.merge import check
-from scirgen.commands.label.pages import page, pictures_of
 from scirgen.core.errors import InputError, StoreError
 from scirgen.core.extras import require
 from scirgen.core.files.jsonl import first_problem
-from scirgen.qa.labels import ADJUDICATOR, Label, LabelSet
+from scirgen.core.safety.files import private_file
+from scirgen.release_files.labels import ADJUDICATOR, Label, LabelSet
+from scirgen_label.merge import check
+from scirgen_label.pages import page, pictures_of
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -46,16 +48,21 @@ class Desk:
         self._lock = threading.Lock()
         path = labels.folder / DATABASE
         try:
+            for made in (path, *(path.with_name(f"{DATABASE}{end}") for end in ("-wal", "-shm"))):
+                if made.is_symlink():
+                    raise StoreError(f"{made} is a link, and links are not followed", hint="Remove it.")
+            private_file(path)
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute("CREATE TABLE IF NOT EXISTS people (annotator TEXT PRIMARY KEY, token TEXT NOT NULL)")
             self._db.execute(
-                "CREATE TABLE IF NOT EXISTS labels (annotator TEXT, item TEXT, line TEXT NOT NULL, PRIMARY KEY (annotator, item))"
+                "CREATE TABLE IF NOT EXISTS labels (annotator TEXT, item TEXT, line TEXT NOT NULL, PRIMARY KEY "
+                "(annotator, item))"
             )
             for annotator in (*labels.sample.annotators, ADJUDICATOR):
                 self._db.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (annotator, secrets.token_urlsafe(24)))
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{path}: {error}", hint="Check the folder's permissions, or remove the file.") from error
 
     def tokens(self) -> dict[str, str]:
@@ -99,8 +106,8 @@ class Desk:
         self._db.close()
 
 
-def collected(labels: LabelSet) -> Iterator[tuple[str, Label]]:
-    """The labels that a server collected, with their places.
+def collected(labels: LabelSet) -> Iterator[tuple[str, str]]:
+    """Yield the labels that a server collected as JSON, with their places.
 
     Raises:
         InputError: nothing was collected.
@@ -113,7 +120,7 @@ def collected(labels: LabelSet) -> Iterator[tuple[str, Label]]:
         )
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
         for annotator, item, line in db.execute("SELECT annotator, item, line FROM labels ORDER BY annotator, item"):
-            yield f"{path}, {annotator} {item}", Label.model_validate_json(line)
+            yield f"{path}, {annotator} {item}", line
 
 
 def app(desk: Desk) -> Starlette:

@@ -9,19 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol
 
-from scirgen.benchmark.retriever import make_retriever
-from scirgen.benchmark.tasks.judging import to_grade
-from scirgen.benchmark.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
 from scirgen.core.registry import Registry
 from scirgen.core.taxonomy import Facets, Taxonomies
 from scirgen.pipeline.views.view import StoreView
-from scirgen.qa.labels import Hidden, Marked, Shown
-from scirgen.qa.qafiles import QAGroup, QARow, open_qa, type_key
-from scirgen.qa.release import Release
-from scirgen.qa.tasks import open_task
+from scirgen.release_files.labels import Hidden, Marked, Shown
+from scirgen.release_files.qafiles import QAGroup, QARow, open_qa, type_key
+from scirgen.release_files.release import Release
+from scirgen_bench.retriever import make_retriever
+from scirgen_bench.tasks.judging import to_grade
+from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
+from scirgen_bench.tasks.task_files import open_task
 
 AROUND: Final = 400
 """Characters shown on each side of a piece of evidence."""
@@ -57,7 +57,8 @@ class Material:
 
 @dataclass(frozen=True)
 class Pooling:
-    """How documents are pooled for the task ``relevance``: the retrievers, and new documents that each of them adds."""
+    """The way documents are pooled for the task ``relevance``: the retrievers, and new documents that each of them
+    adds."""
 
     registry: Registry
     pool_with: Sequence[str] = ("bm25", "tfidf")
@@ -85,7 +86,8 @@ class RunSource:
     kind = "run"
 
     def __init__(self, view: StoreView, taxonomies: Taxonomies, scorers: Collection[str]) -> None:
-        """Read from a view; ``scorers``: names of faithfulness scorers, by which a rejection is one by score or by gate."""
+        """Read from a view; ``scorers``: names of faithfulness scorers, by which a rejection is one by score or by
+        gate."""
         self._view = view
         self._taxonomies = taxonomies
         self._scorers = frozenset(scorers)
@@ -115,16 +117,16 @@ class RunSource:
         names = _names(self._taxonomies)
         for record in sorted(pairs):
             pair = pairs[record]
-            marked = []
+            evidence = []
             for span in pair.evidence:
                 text, where, paper = self._text(span.document_id)
-                marked.append(_marked(span, text, where))
+                evidence.append(marked(span, text, where))
                 if paper in files:
                     found.papers[span.document_id] = files[paper]
             name, definition = names.get(pair.question_type, (pair.question_type, ""))
             found.shown[record] = Shown(
                 question=pair.question, answer=pair.answer, question_type=name, type_definition=definition,
-                evidence=tuple(marked), title=titles.get(pair.dataset_id, ""), context=pair.dataset_id,
+                evidence=tuple(evidence), title=titles.get(pair.dataset_id, ""), context=pair.dataset_id,
             )  # fmt: skip
         return found
 
@@ -146,9 +148,14 @@ class RunSource:
             verdict=verdict, code=code, question_type=pair.question_type, dataset_id=pair.dataset_id, scores=scores
         )
         keys = {
-            "verdict": verdict, "code": code or "kept", "question_type": pair.question_type, "level": pair.bloom or "none",
-            "dataset": pair.dataset_id, "split": "none", "language": pair.language,
-        }  # fmt: skip
+            "verdict": verdict,
+            "code": code or "kept",
+            "question_type": pair.question_type,
+            "level": pair.bloom or "none",
+            "dataset": pair.dataset_id,
+            "split": "none",
+            "language": pair.language,
+        }
         return Candidate(pair.id, pair.dataset_id, keys, hidden)
 
     @lru_cache(maxsize=64)  # noqa: B019 - lives as long as one draw
@@ -197,7 +204,8 @@ class FileSource:
 
 
 class QueryFile:
-    """Drafted queries with their aspects: JSON Lines with ``query`` and ``aspects`` (texts, or objects with ``text``)."""
+    """Drafted queries with their aspects: JSON Lines with ``query`` and ``aspects`` (texts, or objects with
+    ``text``)."""
 
     kind = "queries"
 
@@ -231,7 +239,8 @@ class QueryFile:
 
 
 class PoolSource:
-    """Questions of a set with documents of the same set: the gold ones, and what retrievers find first for each question."""
+    """Questions of a set with documents of the same set: the gold ones, and what retrievers find first for each
+    question."""
 
     def __init__(self, path: Path, taxonomies: Taxonomies, pooling: Pooling, split: str | None = None) -> None:
         """Read the set and pool its documents; the documents' texts are held in memory.
@@ -260,7 +269,12 @@ class PoolSource:
             gold = [d for d in row.dataset_ids if d in self._documents]
             for document in dict.fromkeys([*gold, *(ids[i] for i in found)]):
                 kind = type_key(row.question_type)
-                keys = {"question_type": kind, "level": row.level or "none", "split": row.split or "none", "language": row.language}  # fmt: skip
+                keys = {
+                    "question_type": kind,
+                    "level": row.level or "none",
+                    "split": row.split or "none",
+                    "language": row.language,
+                }
                 yield _graded_pair(row.id, row.id, document, document in gold, kind, keys)
 
     def material(self, records: Collection[str]) -> Material:
@@ -285,7 +299,8 @@ class PoolSource:
 
 
 class TaskSource:
-    """The pool of a release's task, as ``scirgen benchmark pool`` makes it: queries, facets or requirements with documents."""
+    """The pool of a release's task, as ``scirgen benchmark pool`` makes it: queries, facets or requirements with
+    documents."""
 
     def __init__(self, release: Path, task: str, facets: Facets, pooling: Pooling, split: str | None = None) -> None:
         """Open the task and pool it.
@@ -312,7 +327,12 @@ class TaskSource:
             need = query.id
             while need in self._need:
                 need = self._need[need]
-            keys = {"question_type": query.facet or query.form, "level": "none", "split": query.split, "language": "none"}  # fmt: skip
+            keys = {
+                "question_type": query.facet or query.form,
+                "level": "none",
+                "split": query.split,
+                "language": "none",
+            }
             gold = GOLD in asked.found_by
             yield _graded_pair(query.id, need, asked.document, gold, query.facet or query.form, keys)
 
@@ -352,15 +372,20 @@ def _names(taxonomies: Taxonomies) -> dict[str, tuple[str, str]]:
 
 def _shown_row(row: QARow, group: QAGroup, names: Mapping[str, tuple[str, str]]) -> Shown:
     name, definition = names.get(type_key(row.question_type), (row.question_type, ""))
-    marked = tuple(_marked(s, group.sources.get(s.document_id, ""), s.document_id) for s in row.evidence)
+    evidence = tuple(marked(s, group.sources.get(s.document_id, ""), s.document_id) for s in row.evidence)
     return Shown(
-        question=row.question, answer=row.answer or "", question_type=name, type_definition=definition, evidence=marked,
-        title=group.title, context=group.dataset_id,
-    )  # fmt: skip
+        question=row.question,
+        answer=row.answer or "",
+        question_type=name,
+        type_definition=definition,
+        evidence=evidence,
+        title=group.title,
+        context=group.dataset_id,
+    )
 
 
-def _marked(span: Span, text: str, where: str) -> Marked:
-    """A span with the text around it, cut between words."""
+def marked(span: Span, text: str, where: str) -> Marked:
+    """Show a span with the text around it, cut between words."""
     where += f", page {span.page}" if span.page else ""
     if text[span.start : span.end] != span.text:
         return Marked(text=span.text, where=where, document=span.document_id, page=span.page, bbox=span.bbox)
@@ -382,7 +407,7 @@ def _marked(span: Span, text: str, where: str) -> Marked:
 
 
 def counted(candidates: Iterable[Candidate], by: str) -> dict[str, int]:
-    """How many candidates each value of a stratification key has."""
+    """Count the candidates that each value of a stratification key has."""
     table: dict[str, int] = {}
     for candidate in candidates:
         value = candidate.keys.get(by, "none")

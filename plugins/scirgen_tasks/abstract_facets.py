@@ -13,12 +13,13 @@ from scirgen.core.text.textmatch import normalise
 _USUAL = {"background": 0.0, "method": 0.55, "result": 1.0}
 """Where in an abstract a facet usually stands: 0 is its first sentence, 1 its last."""
 _PULL, _FREE = 3.0, 0.1
-"""How many cues the distance of a whole abstract outweighs, and the distance from the usual place that costs nothing."""
+"""The number of cues that the distance of a whole abstract outweighs, and the distance from the usual place that costs
+nothing."""
 _MOST_CUES = 2
 _CERTAIN = 100.0
 """Weight of a heading, more than all cues together."""
 _FORWARD, _BACK, _UNSAID = 0.2, 1.5, 1.0
-"""What a change of facet costs: to a later one, to an earlier one, and what is added if the sentence has no cue of the
+"""The cost of a change of facet: to a later one, to an earlier one, and what is added if the sentence has no cue of the
 new facet."""
 
 
@@ -31,8 +32,8 @@ def sentence_facets(
 ) -> list[tuple[str, ...]]:
     """The facets of each sentence of an abstract.
 
-    If a model chose all of the abstract's aspects, they decide. Extraction by rules sorts only a section's clearest sentences, each for
-    itself; then `FacetLabels` reads the whole abstract, if it is in English.
+    If a model chose all of the abstract's aspects, they decide. Extraction by rules sorts only a section's clearest
+    sentences, each for itself; then `FacetLabels` reads the whole abstract, if it is in English.
 
     Args:
         sentences: of the abstract, in order.
@@ -54,8 +55,9 @@ def sentence_facets(
 class FacetLabels:
     """Labels the sentences of an abstract with facets.
 
-    Abstracts go from background over method to result (Hirohata et al., IJCNLP 2008), so a sentence is labelled together with
-    its neighbours: the labels are those with the best sum of cues, minus a cost for each change of facet (Viterbi).
+    Abstracts go from background over method to result (Hirohata et al., IJCNLP 2008), so a sentence is labelled
+    together with its neighbours: the labels are those with the best sum of cues, minus a cost for each change of facet
+    (Viterbi).
 
     Args:
         facets: with their cues and headings, in the order in which an abstract has them.
@@ -94,7 +96,8 @@ class FacetLabels:
         return [min(_MOST_CUES, sum(bool(c.search(sentence)) for c in cues)) for cues in self._cues]
 
     def _headed(self, sentences: Sequence[str]) -> list[int | None]:
-        """The facet whose heading stands before each sentence. Headings count only if the abstract has those of two facets."""
+        """The facet whose heading stands before each sentence. Headings count only if the abstract has those of two
+        facets."""
         found: list[int | None] = []
         for sentence in sentences:
             before = found[-1] if found else None
@@ -102,7 +105,7 @@ class FacetLabels:
         return found if len({f for f in found if f is not None}) > 1 else [None] * len(sentences)
 
     def _misplaced(self, facet: int, number: int, of: int) -> float:
-        """How unusual the facet is at this place."""
+        """Measure how unusual the facet is at this place."""
         place = number / (of - 1) if of > 1 else 0.0
         return _PULL * max(0.0, abs(place - _USUAL.get(self._ids[facet], place)) - _FREE)
 

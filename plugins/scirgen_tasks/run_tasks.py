@@ -4,20 +4,36 @@ abstracts that are searched."""
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
+from scirgen.core.config import Config
+from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Grade, Paper, Query, Rejection
-from scirgen.core.taxonomy import Facets
-from scirgen.core.text.abstract_facets import sentence_facets
+from scirgen.core.taxonomy import Facets, TaxonomyName
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.qa.release import TaskInfo
-from scirgen.qa.tasks import AbstractRow, AbstractSentence, added_up, requirements, settled
-from scirgen.stages.base import RunView
-from scirgen.stages.release.tasks import TaskContent
+from scirgen.release_files.labels import LabelSet
+from scirgen.release_files.release import Release, TaskInfo
+from scirgen.release_files.reviews import reviewed_drafts, reviewed_needs
+from scirgen.stages.base import RunView, StageContext
+from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial, ReleasePart
+from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
+from scirgen_bench.tasks.task_files import (
+    CITATIONS,
+    AbstractRow,
+    AbstractSentence,
+    added_up,
+    read_pools,
+    requirements,
+    settled,
+)
+from scirgen_tasks.abstract_facets import sentence_facets
+from scirgen_tasks.settings import settings
 
 NEEDS_DATA = ("sentence", "keyphrases")
 """Forms that ask for datasets; the paper's datasets are their gold. Other forms ask for papers."""
@@ -29,14 +45,14 @@ _LONG_TITLE = 32
 
 
 @dataclass(frozen=True)
-class RunQueries:
+class RunQueries(PartContent):
     """A run's material for its tasks.
 
     Attributes:
         queries: the queries by id.
         abstracts: papers with a parsed abstract, as documents.
         withheld: papers whose licence does not permit passing on their abstract.
-        grades: grades of earlier pools of the same run, from ``release.judgements``.
+        grades: grades of earlier pools of the same run, from ``query.judgements``.
         unvalidated: judges among them that have not passed the labels test.
         require_review: whether a person must keep a need of many parts before it is graded.
         dropped: needs that people dropped.
@@ -49,6 +65,66 @@ class RunQueries:
     unvalidated: tuple[str, ...] = ()
     require_review: bool = True
     dropped: tuple[Query, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for the card on what a licence kept out."""
+        if not self.withheld:
+            return ()
+        return (f"The abstracts of {self.withheld} paper(s) are left out: their licence does not admit it.",)
+
+    def weights(self, uses: Mapping[str, tuple[str, ...]]) -> Counter[str]:
+        """Dataset id -> number of queries of its papers."""
+        of_paper = Counter(q.paper_id for q in self.queries)
+        return Counter({d: sum(of_paper[p] for p in papers) for d, papers in uses.items()})
+
+    def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:
+        """Make the tasks, now that the splits are known, and write them."""
+        tasks, rejections = run_tasks(self, content.uses, content.datasets, split_of)
+        return TaskSet(tuple(tasks), self.abstracts, tuple(rejections)).write(folder, content, split_of)
+
+    def export(self, form: str, release: Release, folder: Path) -> None:
+        """Write the tasks for BEIR and TREC."""
+        TaskSet().export(form, release, folder)
+
+
+class QueryPart(ReleasePart):
+    """A run's queries as tasks of its release."""
+
+    name: ClassVar[str] = "query"
+    taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ("facets",)
+
+    def fingerprint(self, config: Config) -> str:
+        """The grades, and their conditions, on which a release depends."""
+        files = [f / name for f in _judgements(config) for name in ("grades.jsonl", "pool.json")]
+        return digest(
+            settings(config).require_review, settings(config).abstracts, [file_sha256(f) for f in files if f.is_file()]
+        )
+
+    def material(self, run: RunView, ctx: StageContext) -> RunQueries:
+        """The run's queries and abstracts, with the grades of earlier pools.
+
+        Raises:
+            InputError: a folder of ``query.judgements`` is not a folder of grades, or belongs to another release.
+        """
+        chosen = settings(ctx.config)
+        found = queries_of_run(run, ctx.taxonomies.facets, every_licence=chosen.abstracts == "all")
+        labels = [Path(f).expanduser() for f in ctx.config.release.labels]
+        reviewed = reviewed_drafts([f for f in labels if LabelSet(f).sample.task == "query"])
+        queries = reviewed_needs(found.queries, reviewed, drafts=True)
+        grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in queries})
+        return replace(
+            found,
+            queries=tuple(queries),
+            dropped=tuple(q for q in found.queries if q.id in reviewed and reviewed[q.id] is None),
+            grades=tuple(grades),
+            unvalidated=tuple(sorted(unvalidated)),
+            require_review=chosen.require_review,
+        )
+
+
+def _judgements(config: Config) -> list[Path]:
+    return [Path(f).expanduser() for f in settings(config).judgements]
 
 
 def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQueries:
@@ -95,7 +171,8 @@ def run_tasks(
         split_of: dataset id -> split; a paper's split is that of its datasets, which are in one component.
 
     Returns:
-        The tasks, and the queries that are left out because they name a dataset that answers them, or because people dropped them.
+        The tasks, and the queries that are left out because they name a dataset that answers them, or because people
+        dropped them.
     """
     users: dict[str, list[str]] = defaultdict(list)
     for dataset_id in sorted(uses):
@@ -121,7 +198,8 @@ def run_tasks(
 
 
 def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str | None:
-    """The text, if it names none of the datasets (title, coined name in it, DOI); else the text without the names, or None.
+    """The text, if it names none of the datasets (title, coined name in it, DOI); else the text without the names, or
+    None.
 
     Args:
         text: the text of a query.
@@ -165,6 +243,7 @@ def _task(
         name=name,
         info=TaskInfo(
             recipe=name,
+            follows=CITATIONS.get(name, ""),
             corpus="datasets" if all(q.form in NEEDS_DATA for q in queries) else "abstracts",
             profile=_PROFILES.get(name, "trec"),
             needs_review=found.require_review and any(q.form == "complex" for q in queries),

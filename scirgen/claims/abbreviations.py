@@ -1,7 +1,9 @@
 """Finds the abbreviations that a text defines, and those that a question or an answer does not explain. Pure functions.
 
-Definitions are found as Schwartz & Hearst do (2003, "A simple algorithm for identifying abbreviation definitions in biomedical
-text"): "long form (SHORT)", where the letters of SHORT occur in order in the words before it, the first one at a word's beginning.
+Definitions are found as Schwartz & Hearst do (2003, "A simple algorithm for identifying abbreviation definitions in
+biomedical
+text"): "long form (SHORT)", where the letters of SHORT occur in order in the words before it, the first one at a
+word's beginning.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ _USED = re.compile(r"(?<![\w-])[A-Z][A-Za-z]?[A-Z](?=s?(?![\w-]))")
 """Two or three letters; longer abbreviations are mostly names of products, which readers know."""
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = 4
-"""Words of fewer letters ("of", "the") say nothing about whether a long form is a name or a term, nor whether it is spelled out."""
+"""Words of fewer letters ("of", "the") say nothing about whether a long form is a name or a term, nor whether it is
+spelled out."""
 
 
 @lru_cache(maxsize=32)
@@ -32,12 +35,14 @@ def definitions(text: str) -> dict[str, str]:
 
 
 def unexplained(text: str, sources: Collection[str], names: str, known: Collection[str]) -> tuple[str, str] | None:
-    """The first abbreviation of a term ("FL" for fork length) that a text uses and does not spell out, with its long form.
+    """The first abbreviation of a term ("FL" for fork length) that a text uses and does not spell out, with its long
+    form.
 
     Args:
         text: a question with its answer.
         sources: the texts that may define abbreviations.
-        names: a text whose abbreviations are names, such as the dataset's title; abbreviations of long forms in it are names too.
+        names: a text whose abbreviations are names, such as the dataset's title; abbreviations of long forms in it
+            are names too.
         known: abbreviations that need no explanation. Those of proper names ("Weather Research and Forecasting") need
             none either, since the abbreviation is the name.
     """

@@ -17,7 +17,8 @@ _CLOSERS = "\"')]”’»"
 
 @lru_cache(maxsize=4096)
 def _pattern(pattern: str, normalised: bool = False) -> re.Pattern[str]:
-    # In lower-case text a pattern without capitals finds the same whether case counts or not, and up to three times as fast when it does.
+    # In lower-case text a pattern without capitals finds the same whether case counts or not, and up to three times
+    # as fast when it does.
     plain = normalised and not any(c.isupper() for c in _ESCAPED.sub("", pattern))
     return re.compile(pattern, 0 if plain else re.IGNORECASE)
 
@@ -52,7 +53,8 @@ def _any_found(patterns: tuple[str, ...], text: str, normalised: bool) -> bool:
 
 @lru_cache(maxsize=512)
 def _screens(patterns: tuple[str, ...], normalised: bool) -> tuple[re.Pattern[str], ...]:
-    """A few expressions of which one is found exactly where one of the patterns is; four times as fast where none is, as mostly.
+    """A few expressions of which one is found exactly where one of the patterns is; four times as fast where none is,
+    as mostly.
 
     Patterns that begin at a word's edge are joined, for that edge is then looked for once.
     """
@@ -111,7 +113,8 @@ _SPAN_ASKED = re.compile(r"how many (year|month|day|hour)s\b", re.IGNORECASE)
 
 
 def other_measure(question: str, answer: str) -> str | None:
-    """The unit of an answer that cannot be to its question: millimetres for a percentage, square kilometres for "How many years".
+    """The unit of an answer that cannot be to its question: millimetres for a percentage, square kilometres for "How
+    many years".
 
     Of ScIRGen-Geo's 4,300 Quantification pairs one is such, and deserves it ("How many days ...?", "19 years").
     """
@@ -166,7 +169,7 @@ def polarity(answer: str, wording: LanguageWording) -> str | None:
 
 
 def names_option(question: str, answer: str, wording: LanguageWording) -> bool:
-    """Whether most of the answer's content words are in the question, as those of a chosen option are."""
+    """Tells whether most of the answer's content words are in the question, as those of a chosen option are."""
     stop = wording.stop
     said = {stem(w) for w in words(answer) if w not in stop} or {stem(w) for w in words(answer)}
     return coverage(said, {stem(w) for w in words(question)}) >= 0.5

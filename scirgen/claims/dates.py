@@ -1,4 +1,5 @@
-"""Computes the lengths of time between the dates of a text, since an answer may state a period as its length. Pure functions."""
+"""Computes the lengths of time between the dates of a text, since an answer may state a period as its length. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _DAYS_OF_A_MONTH = 365.25 / 12
 
 
 def periods(text: str) -> Iterator[tuple[int, str]]:
-    """How many days ("d", with and without the last one) and whole months ("month") lie between neighbouring dates.
+    """Counts the days ("d", with and without the last one) and whole months ("month") between neighbouring dates.
 
     "From 1 May to 31 December" gives 244 and 245 days and 8 months. A date without a year has the year
     that makes it the nearest one to the date that has one: "1 November to 31 March 2010" begins in 2009.

@@ -1,4 +1,5 @@
-"""Abbreviations and product names of an answer that a text does not have, in another spelling either. Pure functions."""
+"""Abbreviations and product names of an answer that a text does not have, in another spelling either. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _ALIKE = 80
 def unnamed(answer: str, text: str) -> list[str]:
     """The answer's abbreviations and product names that a text does not have.
 
-    It has "Sentinel-2" as "sentinel 2", "GAN-based" as "GAN", "WPL" as "Webb-Pearman-Leuning", "ZY-3" as "ziyuan-3", and "ArArCALC" as "arcalc".
+    It has "Sentinel-2" as "sentinel 2", "GAN-based" as "GAN", "WPL" as "Webb-Pearman-Leuning", "ZY-3" as "ziyuan-3",
+    and "ArArCALC" as "arcalc".
     """
     names = dict.fromkeys(_NAME.findall(answer))
     return [n for n in names if not _stands(n, text) and not _respelt(n, text)]
@@ -31,8 +33,9 @@ def unnamed(answer: str, text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _stands(name: str, text: str) -> bool:
-    """Whether a text has a name with other signs between its parts; a short one or one with a number as a word of its own, or
-    in capitals beside small letters ("NDVImax"), since "organic" holds GAN and "Landsat 80" holds "Landsat 8"."""
+    """Tells whether a text has a name with other signs between its parts; a short one or one with a number as a word
+    of its own, or in capitals beside small letters ("NDVImax"), since "organic" holds GAN and "Landsat 80" holds
+    "Landsat 8"."""
     plain = _NO_LETTER.sub("", name).removesuffix("s")
     if len(plain) > _SPELT and not plain[-1].isdecimal():
         return _run(plain) in _run(text)
@@ -60,7 +63,8 @@ def _respelt(name: str, text: str) -> bool:
 
 
 def _numbered(letters: str, number: str, text: str) -> bool:
-    """Whether a word that begins alike stands before the number, and one has all letters of the other in order: "gaofen-1" and "GF-1"."""
+    """Tells whether a word that begins alike stands before the number, and one has all letters of the other in order:
+    "gaofen-1" and "GF-1"."""
     pattern = rf"(?<![a-z])({re.escape(letters[0])}[a-z]+?)(?:[\s_-]|v|version )*0*{number}(?!\d)"
     return any(
         _in_order(letters, m[1]) or (m[1].isupper() and _in_order(m[1], letters))
@@ -75,7 +79,8 @@ def _in_order(letters: str, word: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _initials(acronym: str, text: str) -> bool:
-    """Whether words in a row begin with its letters: capitalised ones ("Webb-Pearman-Leuning"); any of a short text, or for four letters."""
+    """Tells whether words in a row begin with its letters: capitalised ones ("Webb-Pearman-Leuning"); any of a short
+    text, or for four letters."""
     every = [w for w in _WORD.findall(text) if w not in _SMALL]
     if acronym in "".join(w[0] if w[0].isupper() else " " for w in every):
         return True

@@ -15,16 +15,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from scirgen.claims.dates import periods
 from scirgen.core.text.textmatch import normalise
-from scirgen.qa.claims.dates import periods
 
 _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
 """One character for one character, so that offsets do not change."""
 
 _UNIT = (
-    r"m\.\s?y\.|Myr\b|Ma\b|kyr\b|ka\b|%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
+    r"m\.\s?y\.|Myr\b|Ma\b|kyr\b|ka\b|%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|"
+    r"[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
     r"|ppmv?|ppbv?|DU|[mkμµn]?g|t|ha|mu|[kcmdμµn]?m(?:[23²³]|\^[23])?|[mμµ]?mol|[mμµ]?[lL]|K|s|h|d)(?![A-Za-z0-9_°])"
-    r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|hour|day|week|month|year|decade|degree"
+    r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|"
+    r"hour|day|week|month|year|decade|degree"
     r"|gram|kilogram|hectare|litre|liter)s?\b|min\b"
 )
 _WORDS_OF_SIZE: Final = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "万": 4, "亿": 8}
@@ -47,8 +49,10 @@ _DECADE = re.compile(r"(?<![\w.])(?:\d\d)?\d0(?=s\b)")
 _GLUED = re.compile(r"(?<=[A-Za-z_])\d+(?:\.\d+)?")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]*\d)")
 _STEPS: Final = {
-    "half-hour": (30, "min"), "half an hour": (30, "min"), "half-hourly": (30, "min"), "hourly": (1, "h"), "daily": (1, "d"),
-    "weekly": (1, "week"), "monthly": (1, "month"), "yearly": (1, "year"), "annual": (1, "year"), "annually": (1, "year"),
+    "half-hour": (30, "min"), "half an hour": (30, "min"), "half-hourly": (30, "min"),
+    "hourly": (1, "h"), "daily": (1, "d"),
+    "weekly": (1, "week"), "monthly": (1, "month"), "yearly": (1, "year"), "annual": (1, "year"),
+    "annually": (1, "year"),
 }  # fmt: skip
 """Steps of time in words."""
 _STEP = re.compile(rf"\b(?:{'|'.join(sorted(_STEPS, key=len, reverse=True)).replace('-', '[ -]')})\b", re.IGNORECASE)
@@ -75,7 +79,9 @@ _LONG: Final = {
     "millimeter": "mm", "millimetre": "mm", "centimeter": "cm", "centimetre": "cm", "meter": "m", "metre": "m",
     "kilometer": "km", "kilometre": "km", "second": "s", "minute": "min", "hour": "h", "day": "d", "percent": "%",
     "squaremeter": "m2", "squaremetre": "m2", "squarekilometer": "km2", "squarekilometre": "km2", "cubicmeter": "m3",
-    "cubicmetre": "m3", "cubickilometer": "km3", "cubickilometre": "km3", "m.y.": "Ma", "myr": "Ma", "kyr": "ka", "ml": "mL", "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L", "litre": "L", "l": "L",
+    "cubicmetre": "m3", "cubickilometer": "km3", "cubickilometre": "km3", "m.y.": "Ma", "myr": "Ma", "kyr": "ka",
+    "ml": "mL", "gram": "g", "kilogram": "kg", "℃": "°C", "degree": "°", "hectare": "ha", "liter": "L",
+    "litre": "L", "l": "L",
 }  # fmt: skip
 
 
@@ -105,7 +111,7 @@ class Quantity:
 
     @property
     def year(self) -> bool:
-        """Whether it looks like a year."""
+        """Tells whether it looks like a year."""
         return (
             not self.unit
             and not self.decimals
@@ -116,7 +122,8 @@ class Quantity:
 
     @property
     def count(self) -> bool:
-        """Whether it may be a count of things that the text lists: a whole number up to 20 without sign or unit."""
+        """Tells whether it may be a count of things that the text lists: a whole number up to 20 without sign or
+        unit."""
         return (
             not self.unit
             and not self.decimals
@@ -211,8 +218,14 @@ class Stated:
     steps: tuple[Quantity, ...]
     decades: frozenset[float]
 
+    def joined(self, other: Stated) -> Stated:
+        """Join the numbers of two texts."""
+        return Stated(
+            self.found + other.found, self.values | other.values, self.steps + other.steps, self.decades | other.decades
+        )
+
     def holds(self, claimed: Quantity) -> bool:
-        """Whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
+        """Tells whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
 
         A sign said in words ("lowered by 1.55 %" for -1.55 %) counts; an opposite written sign does not.
         """
@@ -229,8 +242,8 @@ class Stated:
         )
 
     def _in_parts(self, claimed: Quantity) -> bool:
-        """Whether it is a decade ("1940s") of a stated year or said short ("the 40s"), or two stated numbers and no
-        fraction ("60/80 cm")."""
+        """Tells whether it is a decade ("1940s") of a stated year or said short ("the 40s"), or two stated numbers and
+        no fraction ("60/80 cm")."""
         if _DECADE.match(claimed.text):
             decade = claimed.value
             return any(q.year and decade <= q.value < decade + 10 for q in self.found) or any(
@@ -241,9 +254,11 @@ class Stated:
         return parts is not None and {float(parts[1]), float(parts[2])} <= known
 
     def _derives(self, claimed: Quantity) -> bool:
-        """Whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and 6.2 m.
+        """Tells whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and
+        6.2 m.
 
-        The two must be near each other. Without a unit, only numbers of four digits count, since smaller ones occur by chance.
+        The two must be near each other. Without a unit, only numbers of four digits count, since smaller ones occur
+        by chance.
         """
         if claimed.signed or claimed.year or not (claimed.unit or claimed.value >= _LARGE):
             return False
@@ -255,7 +270,7 @@ class Stated:
         return any(_follows(claimed, a, b) for a, b in near)
 
     def _a_day(self, claimed: Quantity) -> bool:
-        """Whether it counts the steps of a day: 144 of 10 minutes, 48 of 30."""
+        """Tells whether it counts the steps of a day: 144 of 10 minutes, 48 of 30."""
         steps = (
             q.value * _TIMES[q.unit] for q in (*self.found, *self.steps) if q.unit in ("s", "min", "h") and q.value
         )
@@ -274,8 +289,8 @@ def _sums(values: Sequence[float]) -> Iterator[float]:
 
 
 def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
-    """Whether a number is the sum or the difference of two others; of many things, their product; of years, also with
-    both ends or in round tens."""
+    """Tells whether a number is the sum or the difference of two others; of many things, their product; of years, also
+    with both ends or in round tens."""
     value, places = abs(claimed.value), max(a.decimals, b.decimals)
     if a.year and b.year:
         gap = abs(a.value - b.value)
@@ -318,7 +333,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
 
 
 def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
-    """How many numbers each list of them has: "days 170, 173 and 176" are three."""
+    """The number of entries that each list of them has: "days 170, 173 and 176" are three."""
     length = 1
     for one, other in itertools.zip_longest(found, found[1:]):
         if other is not None and _COMMA.fullmatch(text[one.end : other.start]):

@@ -8,19 +8,15 @@ a little better (0.76).
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from scirgen.claims.quantities import Quantity, missing, quantities, stated
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import stem, words
-from scirgen.qa.claims.names import unnamed
-from scirgen.qa.claims.quantities import Quantity, missing, quantities, stated
 
-_FARTHEST = 40
 _FEWEST_COUNTED = 2
 _LETTERS_COUNTED = 4
 _CLAUSE_END = re.compile(r"[.;:,!?()\n]")
@@ -28,42 +24,26 @@ _SHORT_NOT = re.compile(r"n['’]t\b")
 _NO_NEGATOR = re.compile(r"(?i)\b(?:yes[-/])?no-(?=\w)|\byes[-/]no\b")
 """No-till plots and yes-no questions negate nothing."""
 _NEAR = 4
-"""Two neighbouring words of an answer count as linked if they are at most this many words apart in the evidence."""
+"""A count belongs to a thing at most this many words after it."""
 
 
 @dataclass(frozen=True)
 class Support:
-    """The parts of an answer that occur in its evidence (and its question).
+    """The parts of an answer that its evidence (and its question) does not have.
 
     Attributes:
-        words: the answer's content words, each once, numbers left out.
-        unknown: words that neither evidence nor question has.
-        known: share of ``words`` that evidence or question has, in [0, 1]; related words count in part. 1 without words.
-        added: share, in the evidence, of the words that the answer adds to its question; 1 if it adds none.
-        additions: how many words it adds.
+        unknown: content words that neither evidence nor question has.
         numbers: numbers of the answer that neither evidence nor question states.
-        names: abbreviations and product names that neither has.
         absolute: words that allow no exception and that neither has ("all", "never", "prove").
         denied: words that the answer negates ("not", "cannot", "never") and the evidence has without a negation.
         antonyms: words that neither has, each with the opposite that one of them has.
-        linked: share of the answer's neighbouring words that stand near each other in the evidence or the question too.
-        distance: mean logarithm of the distance there, in words, of neighbours that both occur.
-        reversed: share of the pairs of known words whose order differs from that of their first places.
     """
 
-    words: tuple[str, ...]
     unknown: tuple[str, ...]
-    known: float
-    added: float
-    additions: int
     numbers: tuple[Quantity, ...]
-    names: tuple[str, ...]
     absolute: tuple[str, ...]
     denied: tuple[str, ...]
     antonyms: tuple[tuple[str, str], ...]
-    linked: float
-    distance: float
-    reversed: float
 
 
 @lru_cache(maxsize=65536)
@@ -104,10 +84,18 @@ def spelled_out(text: str, evidence: str) -> list[str]:
     """
     said = words(text)
     found: list[str] = []
-    for acronym in dict.fromkeys(m.group().lower() for m in _ACRONYM.finditer(evidence)):
-        for start in range(len(said)):
+    starts: dict[str, list[int]] = {}
+    for at, word in enumerate(said):
+        starts.setdefault(word[0], []).append(at)
+    for acronym in _acronyms(evidence):
+        for start in starts.get(acronym[0], ()):
             found += said[start : start + _spelled(acronym, said[start:])]
     return found
+
+
+@lru_cache(maxsize=64)
+def _acronyms(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(m.group().lower() for m in _ACRONYM.finditer(text)))
 
 
 def _spelled(acronym: str, said: Sequence[str]) -> int:
@@ -123,10 +111,15 @@ def _spelled(acronym: str, said: Sequence[str]) -> int:
     return 0
 
 
-def share_known(wanted: Sequence[str], vocabulary: Collection[str]) -> float:
-    """Share of the words that a vocabulary contains, in [0, 1]; 1 without words."""
-    index = _by_letter(vocabulary)
-    return sum(_nearest(w, index) for w in wanted) / len(wanted) if wanted else 1.0
+@lru_cache(maxsize=64)
+def vocabulary(text: str, stop: frozenset[str]) -> frozenset[str]:
+    """Collect the content words of a text; kept for the next rows about the same text."""
+    return frozenset(content(text, stop))
+
+
+def share_known(wanted: Sequence[str], *vocabularies: frozenset[str]) -> float:
+    """Compute the share of the words that one of the vocabularies contains, in [0, 1]; 1 without words."""
+    return sum(max(_nearest(w, v) for v in vocabularies) for w in wanted) / len(wanted) if wanted else 1.0
 
 
 def support(answer: str, question: str, evidence: Sequence[str], wording: LanguageWording) -> Support:
@@ -139,28 +132,15 @@ def support(answer: str, question: str, evidence: Sequence[str], wording: Langua
     """
     stop = wording.unclaiming
     whole = "\n".join(evidence)
-    stood, asked = frozenset(content(whole, stop)), frozenset(content(question, stop))
-    known_index, stood_index, asked_index = _by_letter(stood | asked), _by_letter(stood), _by_letter(asked)
-    said = tuple(dict.fromkeys(content(worded(answer), stop)))
-    nearness = {w: _nearest(w, known_index) for w in said}
-    adds = [w for w in said if _nearest(w, asked_index) < 0.7]
+    known = frozenset(content(f"{whole}\n{question}", stop))
+    said = dict.fromkeys(content(worded(answer), stop))
     every = frozenset(words(whole)) | frozenset(words(question))
-    told = dict.fromkeys(words(answer))
-    linked, distance, turned = _order(answer, (*evidence, question), stop)
     return Support(
-        words=said,
-        unknown=tuple(w for w in said if nearness[w] < 0.7),
-        known=sum(nearness.values()) / len(said) if said else 1.0,
-        added=sum(_nearest(w, stood_index) for w in adds) / len(adds) if adds else 1.0,
-        additions=len(adds),
+        unknown=tuple(w for w in said if _nearest(w, known) < 0.7),
         numbers=tuple(unstated(answer, f"{whole}\n{question}", wording)),
-        names=tuple(unnamed(answer, f"{whole}\n{question}")),
-        absolute=tuple(w for w in told if w in wording.absolute and w not in every),
+        absolute=tuple(w for w in dict.fromkeys(words(answer)) if w in wording.absolute and w not in every),
         denied=_denied(answer, whole, wording),
         antonyms=tuple(_turned(answer, f"{whole}\n{question}", wording)),
-        linked=linked,
-        distance=distance,
-        reversed=turned,
     )
 
 
@@ -196,29 +176,41 @@ def _negated(text: str, negators: Collection[str], reach: int, wording: Language
 
 
 def added(answer: str, question: str, evidence: Sequence[str], wording: LanguageWording) -> tuple[int, float]:
-    """Only `Support.additions` and `Support.added`, for a gate that needs no more of many pairs."""
+    """Count the words that an answer adds to its question, and measure the share of them that the evidence has."""
     stop = wording.unclaiming
-    asked = _by_letter(frozenset(content(question, stop)))
+    asked = frozenset(content(question, stop))
     adds = [w for w in dict.fromkeys(content(worded(answer), stop)) if _nearest(w, asked) < 0.7]
     return len(adds), share_known(adds, frozenset(content("\n".join(evidence), stop)))
 
 
-def unstated(answer: str, text: str, wording: LanguageWording, *, counts: bool = True) -> list[Quantity]:
-    """The answer's numbers that a text does not state; of counts up to 20 only those of things that the text counts otherwise.
+def unstated(
+    answer: str, text: str, wording: LanguageWording, *, also: str = "", counts: bool = True
+) -> list[Quantity]:
+    """Find the answer's numbers that a text does not state; of counts up to 20 only those of things that it counts
+    otherwise.
 
-    ``counts``: off for a text so long that it counts another thing of the same name somewhere.
+    Args:
+        answer: the answer.
+        text: the text, whose numbers are kept for the next answer about it.
+        wording: words of the language.
+        also: a second text, such as the question.
+        counts: off for a text so long that it counts another thing of the same name somewhere.
     """
     claimed = quantities(answer)
     if not claimed and not any(_count(w, wording.number_words) for w in words(answer)):
         return []  # most answers; a text's numbers are costly to read
     support = stated(text, wording.number_words)
+    if also:
+        support = support.joined(stated(also, wording.number_words))
+        text = f"{text}\n{also}"
     lacking = missing(claimed, support)
     known = {q.value for q in claimed if q not in lacking} | support.values
     return [q for q in lacking if not q.count] + (_miscounted(answer, text, known, wording) if counts else [])
 
 
 def _miscounted(answer: str, text: str, known: Collection[float], wording: LanguageWording) -> list[Quantity]:
-    """Counts of the answer ("five plots") that a text does not state although it counts the same thing ("three mosquito plots")."""
+    """Counts of the answer ("five plots") that a text does not state although it counts the same thing ("three
+    mosquito plots")."""
     told = words(answer)
     number_words = wording.number_words
     if not any(_count(w, number_words) for w in told[:-1]):
@@ -271,34 +263,16 @@ def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[
     return found
 
 
-def _by_letter(vocabulary: Iterable[str]) -> dict[str, list[str]]:
+@lru_cache(maxsize=256)
+def _by_letter(vocabulary: frozenset[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for word in sorted(vocabulary):
         found.setdefault(word[0], []).append(word)
     return found
 
 
-def _nearest(word: str, index: dict[str, list[str]]) -> float:
-    return max((related(word, other) for other in index.get(word[0], ())), default=0.0)
-
-
-def _order(answer: str, texts: Sequence[str], stop: Collection[str]) -> tuple[float, float, float]:
-    """Share of neighbouring words that are linked in the texts, their mean log distance, and the share of reversed pairs."""
-    places: dict[str, list[tuple[int, int]]] = {}
-    for number, text in enumerate(texts):
-        for at, word in enumerate(words(text)):
-            places.setdefault(stem(word), []).append((number, at))
-    sequence = [stem(w) for w in words(answer) if w not in stop]
-    apart = []
-    for one, other in itertools.pairwise(sequence):
-        if one in places and other in places:
-            near = (abs(i - j) for a, i in places[one] for b, j in places[other] if a == b)
-            apart.append(min(min(near, default=_FARTHEST), _FARTHEST))
-    firsts = [places[w][0] for w in sequence if w in places]
-    pairs = len(firsts) * (len(firsts) - 1) // 2
-    turned = sum(firsts[i] > firsts[j] for i in range(len(firsts)) for j in range(i + 1, len(firsts)))
-    return (
-        sum(d <= _NEAR for d in apart) / (len(sequence) - 1) if len(sequence) > 1 else 1.0,
-        sum(math.log1p(d) for d in apart) / max(1, len(apart)),
-        turned / pairs if pairs else 0.0,
-    )
+@lru_cache(maxsize=65536)
+def _nearest(word: str, vocabulary: frozenset[str]) -> float:
+    if word in vocabulary:
+        return 1.0
+    return max((related(word, other) for other in _by_letter(vocabulary).get(word[0], ())), default=0.0)

@@ -25,65 +25,89 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "merge": ("scirgen.cli.run.merge:merge", "Make one release from several runs."),
     "status": ("scirgen.cli.run.status:status", "Show a run stage by stage."),
-    "profile": ("scirgen.cli.run.profile:profile", "Show what the papers of a dataset say about it."),
+    "profile": ("scirgen.cli.run.pages:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.run.inspect:inspect", "Show where one row of a run came from."),
-    "report": ("scirgen.cli.run.report:report", "Regenerate a run's report.html."),
+    "report": ("scirgen.cli.run.pages:report", "Regenerate a run's report.html."),
     "doctor": ("scirgen.cli.run.doctor:doctor", "Check a run's store and repair a damaged one."),
+    "parse": ("scirgen.cli.measure.parts:parse", "Read papers: structure, places on the page, front matter."),
+    "match": ("scirgen.cli.measure.parts:match", "Decide which papers of a folder use which datasets."),
+    "score": ("scirgen.cli.measure.parts:score", "Measure how much a context supports an answer, row by row."),
+    "tag": ("scirgen.cli.measure.parts:tag", "Find question types and Bloom levels, row by row."),
     "audit": ("scirgen.cli.measure.audit:audit", "Find defects in any question-answer set."),
-    "gates": ("scirgen.cli.adapt.gates:gates", "Show the gates that candidates must pass."),
-    "label": (
-        "scirgen.cli.measure.label:label",
-        "Collect labels from people: draw, label, merge, measure agreement; test judges.",
-    ),
+    "gates": ("scirgen.cli.adapt.show:gates", "Show the gates that candidates must pass."),
     "calibrate": (
         "scirgen.cli.measure.calibrate:calibrate",
         "Measure faithfulness scores on labelled answers and find thresholds.",
     ),
-    "config": ("scirgen.cli.adapt.config:config", "Show the resolved settings."),
+    "config": ("scirgen.cli.adapt.show:config", "Show the resolved settings."),
     "domains": ("scirgen.cli.adapt.domains:domains", "List the domains, or show what one provides."),
     "init": ("scirgen.cli.adapt.init:init", "Write a plugin package for a new domain."),
-    "prompts": ("scirgen.cli.adapt.prompts:prompts", "List, show, render, check, try and compare prompts."),
+    "prompts": ("scirgen.cli.adapt.prompts:prompts", "List, show, render, check and try prompts."),
     "taxonomy": ("scirgen.cli.adapt.taxonomy:taxonomy", "List, show and copy question types, levels and wording."),
-    "tagger": ("scirgen.cli.measure.tagger:tagger", "Train a fast local tagger of Bloom levels or question types."),
-    "retriever": (
-        "scirgen.cli.measure.retriever:retriever",
-        "Train an embedding model for retrieval on a release.",
-    ),
-    "plugins": ("scirgen.cli.adapt.plugins:plugins", "List the installed plugins."),
-    "import": ("scirgen.cli.measure.import_:import_", "Import a published dataset as a release."),
-    "benchmark": ("scirgen.cli.measure.benchmark:benchmark", "Measure retrievers and models on a release."),
-    "leaderboard": (
-        "scirgen.cli.measure.leaderboard:leaderboard",
-        "Compare benchmark results in a Markdown and an HTML table.",
-    ),
-    "analyze": ("scirgen.cli.measure.analyze:analyze", "Compare question sets: types, Bloom levels, papers, words."),
+    "models": ("scirgen.cli.adapt.models:models", "Show the models that can be used here, and their prices."),
+    "context": ("scirgen.cli.adapt.show:context", "Print commands, settings, plugins and a run's state in one read."),
+    "plugins": ("scirgen.cli.adapt.show:plugins", "List the installed plugins."),
     "push": ("scirgen.cli.run.push:push", "Publish a release on the Hugging Face Hub."),
 }
 
 
+def plugin_commands() -> dict[str, tuple[str, str]]:
+    """Commands of plugins: name -> (plugin's name, summary). A name of two words is a subcommand, or an option, of the
+    first."""
+    from scirgen.core.registry import load_registry
+
+    return load_registry().summaries("command")
+
+
+def _plugin_command(name: str) -> Any:
+    from scirgen.core.registry import load_registry
+
+    return load_registry().get("command", name)
+
+
+def _extended(command: click.Command, name: str) -> click.Command:
+    """The command with the subcommands and options that plugins add to it."""
+    for added in plugin_commands():
+        owner, _, rest = added.partition(" ")
+        if owner != name or not rest:
+            continue
+        found = _plugin_command(added)
+        if isinstance(found, click.Option) and found.name not in {p.name for p in command.params}:
+            command.params.append(found)
+        elif isinstance(found, click.Command) and isinstance(command, click.Group):
+            command.add_command(found, rest)
+    return command
+
+
 class LazyGroup(click.Group):
-    """A group that imports a command only when it is used, so --help stays fast."""
+    """A group that imports a command only when it is used, so --help stays fast.
+
+    Plugins add commands (docs/plugins.md).
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the table above."""
-        return list(COMMANDS)
+        """Names in the order of the table above, then those of plugins."""
+        return [*COMMANDS, *(name for name in plugin_commands() if " " not in name)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name in COMMANDS:
+            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        elif cmd_name in plugin_commands():
+            command = _plugin_command(cmd_name)
+        else:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return _extended(command, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command as click does, with "did you mean" for an unknown one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and not args[0].startswith("-") and args[0] not in (known := self.list_commands(ctx)):
             from scirgen.core.registry import suggest
 
-            ctx.fail(f"No such command {args[0]!r}. {suggest(args[0], COMMANDS)}")
+            ctx.fail(f"No such command {args[0]!r}. {suggest(args[0], known)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -98,6 +122,13 @@ class LazyGroup(click.Group):
         """Write the table of commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        added: dict[str, list[tuple[str, str]]] = {}
+        for name, (plugin, text) in plugin_commands().items():
+            if " " not in name:
+                added.setdefault(plugin, []).append((name, text))
+        for plugin, rows in added.items():
+            with formatter.section(f"Commands of {plugin}"):
+                formatter.write_dl(rows)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

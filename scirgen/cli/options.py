@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,15 +33,19 @@ def write_json(file: Path | None, text: str) -> None:
 
 
 _OPTIONS = (
-    click.option("--domain", help="Domain: prompts, taxonomies and a sample corpus. [default: geo]"),
+    click.argument("path", required=False, type=click.Path()),
+    click.option("--domain", help="Domain: examples, settings and a sample corpus. [default: general]"),
     click.option(
         "--input", "input_", type=click.Path(), help="Folder or file of dataset records. [default: the domain's sample]"
     ),
-    click.option("--papers", type=click.Path(), help="Folder of papers, if it is not inside the input."),
+    click.option(
+        "--papers", type=click.Path(), help="Folder of papers, if it is not inside the input; alone: rows about papers."
+    ),
     click.option("--source", help="Registered source adapter (see: scirgen plugins list)."),
     click.option(
         "--model",
-        help="Generator: openai:NAME[@URL], batch:NAME[@URL], hf:ID_OR_DIR, vllm:ID_OR_DIR, bundled:smollm2-135m.",
+        help="Generator: openai:NAME[@URL], a service (mistral:NAME ...), batch:NAME[@URL], hf:ID_OR_DIR, "
+        "vllm:ID_OR_DIR, bundled:smollm2-135m. `scirgen models` shows those that can be used here.",
     ),
     click.option("--scorer", help="Model that measures log-probabilities.  [default: the generator]"),
     click.option(
@@ -63,9 +67,6 @@ _OPTIONS = (
     ),
     click.option("--query", help="Search terms, for sources that can search their catalogue."),
     click.option("--papers-from", metavar="NAMES", help="Paper services, e.g. openalex,unpaywall."),
-    click.option(
-        "--recipes", metavar="NAMES", help="Also make retrieval tasks: recommend,facets,aspects (docs/recipes.md)."
-    ),
     click.option("--seed", type=int, help="Random seed for sampling and splits. [default: 0]"),
     click.option("--language", help="Language of questions and answers (en, zh, ...)."),
     click.option("--overrides", type=click.Path(), help="Folder with your own prompts and taxonomies."),
@@ -83,6 +84,26 @@ _OPTIONS = (
 )
 
 
+class SettingOption(click.Option):
+    """An option that a plugin adds to `generate` and `estimate`: it gives one setting. docs/plugins.md has an example.
+
+    Args:
+        flags: such as ``("--recipes",)``.
+        setting: the dotted setting that the value goes to.
+        several: the value is a comma-separated list of names.
+        more: as for `click.Option`.
+    """
+
+    def __init__(self, flags: Sequence[str], setting: str, *, several: bool = False, **more: Any) -> None:
+        super().__init__(flags, **more)
+        self.setting, self._several = setting, several
+
+    def value_of(self, given: Mapping[str, Any]) -> object:
+        """The setting's value; None if the option was not given."""
+        value = given.get(self.name or "")
+        return (names_in(value) or None) if self._several else value
+
+
 def run_options(command: F) -> F:
     """Add all of these options to a command; `settings_of` reads them."""
     for option in reversed(_OPTIONS):
@@ -91,9 +112,15 @@ def run_options(command: F) -> F:
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, object]:
-    """Convert the options' values to dotted setting -> value; None if an option was not given."""
+    """Convert the options' values to dotted setting -> value; None if an option was not given.
+
+    Raises:
+        UsageError: PATH and --input are both given.
+    """
+    if given["path"] and given["input_"]:
+        raise click.UsageError(f"PATH ({given['path']}) and --input ({given['input_']}) name two inputs; give one.")
     return {
-        "input": given["input_"],
+        "input": given["path"] or given["input_"],
         "papers": given["papers"],
         "collect.source": given["source"],
         "collect.limit": given["limit"],
@@ -102,7 +129,6 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "collect.licences": names_in(given["licences"]) or None,
         "collect.options.query": given["query"],
         "collect.papers_from": names_in(given["papers_from"]) or None,
-        "query.recipes": names_in(given["recipes"]) or None,
         "models.generator": given["model"],
         "models.scorer": given["scorer"],
         "seed": given["seed"],
@@ -113,8 +139,15 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "limits.max_tokens": given["max_tokens"],
         "limits.max_cost": given["max_cost"],
         "limits.max_minutes": given["max_minutes"],
+        **{option.setting: option.value_of(given) for option in _plugin_options()},
         **parse_settings(given["settings"]),
     }
+
+
+def _plugin_options() -> list[SettingOption]:
+    """The options that plugins added to the command that is running."""
+    ctx = click.get_current_context(silent=True)
+    return [p for p in ctx.command.params if isinstance(p, SettingOption)] if ctx else []
 
 
 def parse_settings(values: tuple[str, ...]) -> dict[str, object]:

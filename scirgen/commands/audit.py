@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from scirgen.claims.conformance import matches, polarity
+from scirgen.commands.tables import Rows, Table, rows_of
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, QAPair
@@ -15,29 +18,38 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.runtime import blocking
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.conformance import matches, polarity
-from scirgen.qa.qafiles import QAFile, QAGroup, QARow, type_key
-from scirgen.qa.repeats.neardup import Asked, resolve
+from scirgen.release_files.qafiles import QAFile, QAGroup, QARow, open_qa, plain_groups, type_key
+from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.base import StageContext
+from scirgen.stages.collect.files.folder import record_files
+from scirgen.stages.collect.files.recordfiles import kind_of
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.stage import select_gates
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _EXAMPLES = 5
+READS = ("filter", "language", "overrides")
+"""The settings that an audit reads."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Audit:
     """The findings. A row may have several defects; ``defects`` counts rows per code.
 
     Attributes:
         rows: questions read.
         datasets: gold datasets with a question.
-        defects: gate code -> rows it would reject; ``conflicting_gold`` and ``merged`` count rows whose question another
-            dataset has too, nearly word for word, with another or the same answer.
+        defects: gate code -> rows it would reject; ``conflicting_gold`` and ``merged`` count rows whose question
+            another dataset has too, nearly word for word, with another or the same answer.
         clean_rows: rows without any defect.
+        languages: rows per language, as the file says or as the words show.
         not_checked: gate code -> what the file lacks for it.
         verification: answers of Verification questions: yes, no, other.
-        pointing_phrases: rows with "the study", "this dataset", "the context" or the like; most of them are harmless ("in the context of ..."), and ``defects["pointing"]`` counts those that point at something the reader cannot see.
+        pointing_phrases: rows with "the study", "this dataset", "the context" or the like; most of them are harmless
+            ("in the context of ..."), and ``defects["pointing"]`` counts those that point at something the reader
+            cannot see.
         repeated_questions: rows whose question an earlier row of another dataset has word for word.
         most_repeated: the question that most datasets share, and their number.
         examples: gate code -> some (row id, question, reason).
@@ -51,6 +63,7 @@ class Audit:
     defects: Counter[str] = field(default_factory=Counter)
     by_type: dict[str, Counter[str]] = field(default_factory=dict)
     types: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
     not_checked: dict[str, str] = field(default_factory=dict)
     verification: Counter[str] = field(default_factory=Counter)
     pointing_phrases: int = 0
@@ -74,6 +87,7 @@ class Audit:
             "clean_rows": self.clean_rows,
             "defects": dict(sorted(self.defects.items())),
             "defects_by_type": {k: dict(sorted(v.items())) for k, v in sorted(self.by_type.items())},
+            "rows_by_language": dict(sorted(self.languages.items())),
             "rows_by_type": dict(sorted(self.types.items())),
             "not_checked": dict(sorted(self.not_checked.items())),
             "yes_share": self.yes_share,
@@ -87,6 +101,23 @@ class Audit:
             },
         }
 
+    def table(self) -> Table:
+        """One row a defect: code, rows, share."""
+        rows = [{"defect": c, "rows": n, "share": n / max(self.rows, 1)} for c, n in self.defects.most_common()]
+        return Table(rows, f"{self.path}: {self.rows} rows, {self.clean_rows} without a defect")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table of defects as a DataFrame."""
+        return self.table().to_pandas()
+
+    def __repr__(self) -> str:
+        """The table of defects."""
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        """The table of defects, for notebooks."""
+        return self.table()._repr_html_()
+
     def found(self, code: str, row: QARow, reason: str) -> None:
         """Note a defect of a row."""
         self.defects[code] += 1
@@ -94,6 +125,31 @@ class Audit:
         kept = self.examples.setdefault(code, [])
         if len(kept) < _EXAMPLES:
             kept.append((row.id, row.question, reason))
+
+
+def open_rows(given: Rows, split: str | None = None, language: str = "") -> QAFile:
+    """A question-answer set of any form: those of `open_qa`, and tables with ``question`` and ``answer`` (CSV, TSV,
+    Parquet, a folder of them such as a Hugging Face dataset, a list, a DataFrame).
+
+    Raises:
+        InputError: it is none of these.
+    """
+    path = Path(given) if isinstance(given, (str, Path)) else None
+    if path is not None and path.exists() and not _is_table(path):
+        return open_qa(path, split, language)
+    return QAFile(path or Path("rows"), "table", lambda: plain_groups(rows_of(given), split, language))
+
+
+def _is_table(path: Path) -> bool:
+    """Tells a table that `open_qa` does not read: CSV, TSV, Parquet, or a folder whose only records are such files."""
+    if path.is_dir():
+        known = [path / "release.json", path / "release" / "release.json", path / "queries.jsonl"]
+        files = [] if any(map(Path.is_file, known)) else [p for p, _ in record_files(path)]
+        return bool(files) and all(kind_of(p) in _TABLES or p.suffix == ".jsonl" for p in files)
+    return kind_of(path) in _TABLES
+
+
+_TABLES = ("csv", "tsv", "parquet")
 
 
 def audit(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
@@ -112,7 +168,8 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     ctx = StageContext(
         config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(), stage="filter"
     )
-    chosen = [g for g in select_gates(config, registry) if not g.models()]
+    # An audit only reports, so it also shows what gates find that reject by default only where a small model writes.
+    chosen = [g for g in select_gates(config, registry, "small") if not g.models()]
     gates = [g for g in chosen if g.in_force(config)]
     result = Audit(str(file.path), file.kind, defects=Counter({g.code: 0 for g in gates}))
     seen: list[QARow] = []
@@ -142,6 +199,7 @@ async def _judge_group(group: QAGroup, gates: Iterable[Gate], result: Audit, ctx
     material = Material(dataset, (), group.context, dict(group.sources))
     for row, pair in zip(group.rows, pairs, strict=True):
         result.types[pair.question_type or "?"] += 1
+        result.languages[row.language] += 1
         phrases = ctx.taxonomies.wording.of(row.language).pointing_phrases
         result.pointing_phrases += matches(phrases, row.question) is not None
         if pair.question_type == "verification" and row.answer is not None:
@@ -166,7 +224,7 @@ def _note(result: Audit, gate: Gate, lack: str) -> bool:
 
 
 def _lacks(gate: Gate, row: QARow, group: QAGroup) -> str:
-    """What the row lacks for a verdict of the gate; "" if nothing."""
+    """The parts that the row lacks for a verdict of the gate; "" if nothing."""
     has = {
         "answer": row.answer is not None,
         "type": bool(row.question_type),

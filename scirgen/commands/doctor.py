@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,28 @@ from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import Store, result_hash
 
 _STEP = 256
-_OF_MODELS = ("replies", "batches", "batch_requests", "batch_replies")
+_OF_MODELS = ("replies", "spent", "batches", "batch_requests", "batch_replies")
 """Tables of `scirgen.llm.cache` and `batch_journal`, whose replies were paid for."""
 
 
 @dataclass(frozen=True)
 class Salvaged:
-    """The result of a repair: rows kept per table, and the path of the damaged file."""
+    """The result of a repair.
+
+    Attributes:
+        kept: table -> number of rows copied.
+        lost: table -> the lost rows by their keys; a row that not even its index names is ``row N``.
+        damaged: path of the damaged file.
+    """
 
     kept: dict[str, int]
-    lost_results: int
+    lost: dict[str, list[str]]
     damaged: Path
 
 
 def diagnose(folder: Path) -> list[str]:
-    """Problems of a run's store: SQLite's own integrity check, then every stored result unpacked and hashed. Empty: sound.
+    """Problems of a run's store: SQLite's own integrity check, then every stored result unpacked and hashed. Empty:
+    sound.
 
     A result whose hash differs was edited, or damaged where SQLite cannot see it. The hash protects against mistakes,
     not against forgery: whoever edits a result can also change its hash.
@@ -49,7 +55,7 @@ def diagnose(folder: Path) -> list[str]:
 
 
 def repair(folder: Path) -> Salvaged:
-    """Copy every intact row into a new store; the next run redoes what is lost.
+    """Copy every intact row into a new store, and list the others; the next run redoes what is lost.
 
     The damaged file stays beside it as ``run.db.damaged``.
 
@@ -65,7 +71,7 @@ def repair(folder: Path) -> Salvaged:
     old = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     old.row_factory = sqlite3.Row
     kept: dict[str, int] = {}
-    lost = 0
+    lost: dict[str, list[str]] = {}
     with Store(fresh_path) as fresh:
         _empty(fresh.db)
         # The pages are not copied, since results of a page may be lost. The next run reads the catalogue again and
@@ -73,9 +79,10 @@ def repair(folder: Path) -> Salvaged:
         tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
         for table in tables:
             kept[table] = 0
-            for row in _intact_rows(old, table):
-                if table == "results" and _fault(row):
-                    lost += 1
+            unread = lost.setdefault(table, [])
+            for row in _intact_rows(old, table, unread):
+                if table == "results" and (fault := _fault(row)):
+                    unread.append(f"{row['stage']} {row['key']}: {fault}")
                     continue
                 _ensure(fresh.db, old, table)
                 marks = ",".join("?" * len(row))
@@ -87,6 +94,7 @@ def repair(folder: Path) -> Salvaged:
         fresh.db.execute("UPDATE members SET result_id=NULL WHERE result_id NOT IN (SELECT id FROM results)")
         fresh.db.execute("DELETE FROM rows WHERE result_id NOT IN (SELECT id FROM results)")
         fresh.db.execute("UPDATE datasets SET fingerprint=''")
+        lost = {table: names for table, names in lost.items() if names}
         fresh.set_meta("clean", "1")
         fresh.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         fresh.db.close()
@@ -109,30 +117,60 @@ def _ensure(new: sqlite3.Connection, old: sqlite3.Connection, table: str) -> Non
         new.execute(old.execute("SELECT sql FROM sqlite_master WHERE name=?", (table,)).fetchone()[0])
 
 
-def _intact_rows(db: sqlite3.Connection, table: str) -> Iterator[dict[str, object]]:
-    """Every row that can still be read. Tables with row ids are walked in short ranges around the damage."""
+def _intact_rows(db: sqlite3.Connection, table: str, unread: list[str]) -> Iterator[dict[str, object]]:
+    """Every row that can still be read; the others are added to ``unread``.
+
+    Tables with row ids are walked in short ranges around the damage.
+    """
     try:
         (last,) = db.execute(f"SELECT MAX(rowid) FROM {table}").fetchone()
-    except sqlite3.DatabaseError:  # no such table, one without row ids, or damage
-        with suppress(sqlite3.DatabaseError):
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return
+        try:  # a table without row ids
             yield from map(dict, db.execute(f"SELECT * FROM {table}"))
+        except sqlite3.DatabaseError as damage:
+            unread.append(f"the rows from a damaged page on: {damage}")
+        return
+    except sqlite3.DatabaseError as damage:
+        unread.append(f"all rows: {damage}")
         return
     for low in range(0, (last or 0) + 1, _STEP):
-        yield from map(dict, _range(db, table, low, low + _STEP))
+        yield from map(dict, _range(db, table, low, low + _STEP, unread))
 
 
-def _range(db: sqlite3.Connection, table: str, low: int, high: int) -> list[sqlite3.Row]:
+def _range(db: sqlite3.Connection, table: str, low: int, high: int, unread: list[str]) -> list[sqlite3.Row]:
     try:
         return db.execute(f"SELECT * FROM {table} WHERE rowid>=? AND rowid<?", (low, high)).fetchall()
     except sqlite3.DatabaseError:
         if high - low == 1:
+            if name := _named(db, table, low):
+                unread.append(name)
             return []
         middle = (low + high) // 2
-        return _range(db, table, low, middle) + _range(db, table, middle, high)
+        return _range(db, table, low, middle, unread) + _range(db, table, middle, high, unread)
+
+
+_KEYS = {"results": "stage, key", "meta": "key", "datasets": "id", "replies": "key"}
+"""Columns by which an index of the table still names a row whose own page is damaged."""
+
+
+def _named(db: sqlite3.Connection, table: str, number: int) -> str:
+    """The key of an unreadable row; "" if there is no such row, since row numbers have gaps."""
+    if table not in _KEYS:
+        return f"row {number}"
+    try:
+        index = f"sqlite_autoindex_{table}_1"
+        found = db.execute(
+            f"SELECT {_KEYS[table]} FROM {table} INDEXED BY {index} WHERE +rowid=?", (number,)
+        ).fetchone()
+    except sqlite3.DatabaseError:  # the index is damaged too
+        return f"row {number}"
+    return " ".join(found) if found else ""
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """What is wrong with a result; "" if nothing. Results of the first store version have no hash."""
+    """The fault of a result; "" if it is sound. Results of the first store version have no hash."""
     blobs = [row["outputs"], row["rejections"], row["failures"]]
     try:
         counts = [len(unpack(bytes(blob))) for blob in blobs]

@@ -11,7 +11,7 @@ from scirgen.core.errors import InputError, SourceError
 from scirgen.core.extras import require
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.safety.files import is_below
-from scirgen.qa.release import Release
+from scirgen.release_files.release import Release
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
@@ -53,7 +53,8 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
     present = {p.relative_to(release.folder).as_posix() for p in release.folder.rglob("*") if p.is_file()}
     if present - known:
         raise InputError(
-            f"{release.folder} contains files that are not part of the release: {', '.join(sorted(present - known)[:3])}",
+            f"{release.folder} contains files that are not part of the release: "
+            f"{', '.join(sorted(present - known)[:3])}",
             hint="Move them away; only files that release.json lists are published.",
         )
     for path in sorted(known):
@@ -71,6 +72,20 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
             hint="Write the release again to update its hashes.",
         )
     return [u for u in uploads if not any(u.path.startswith(f"{name}/") for name in leave_out)]
+
+
+def terms(release: Release, repo: str, *, public: bool) -> list[str]:
+    """The visibility of the repository and the licences of the texts that would be sent, one line each."""
+    who = "anyone can read it" if public else "only its owners can read it; --public opens it"
+    lines = [f"visibility  {'public' if public else 'private'}: {who} ({repo} keeps its own, if it exists)"]
+    for licence, passages in sorted(release.info.licences.items(), key=lambda e: (-e[1], e[0])):
+        problem = ""
+        if licence == "unknown":
+            problem = ": states no licence; ask its owner before publishing"
+        elif "-nd" in licence or "all rights" in licence:
+            problem = ": may not allow publishing parts"
+        lines.append(f"licence     {licence}, {passages} passages{problem}")
+    return lines
 
 
 def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: bool, message: str) -> str:

@@ -12,7 +12,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources, builtin_root
 
 OVERRIDES: Final[Mapping[str, tuple[str, ...]]] = {
-    "standard": ("taxonomies/graesser", "prompts/generate/joint", "prompts/generate/types"),
+    "standard": ("taxonomies/graesser", "prompts/generate/joint"),
     "small": ("taxonomies/graesser", "prompts/generate/question", "prompts/generate/answer"),
 }
 """Built-in files that are copied into a new plugin, by size of model; domain experts edit these first."""
@@ -34,7 +34,8 @@ def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[st
         name: the domain's name: lower-case letters, digits and single hyphens.
         parent: the folder to write it into.
         registry: the installed plugins, whose names are refused.
-        overrides: built-in files to copy into it: ids as ``scirgen prompts list`` and ``scirgen taxonomy list`` print them.
+        overrides: built-in files to copy into it: ids as ``scirgen prompts list`` and ``scirgen taxonomy list`` print
+            them.
 
     Returns:
         The package's folder.
@@ -98,7 +99,8 @@ def copy_override(resources: Resources, folder: str, identity: str, into: Path) 
 
 
 def place(override: str) -> tuple[str, str]:
-    """(folder, id) of a built-in file: ``generate/joint`` and ``prompts/generate/joint`` are the same, ``graesser`` is a taxonomy."""
+    """(folder, id) of a built-in file: ``generate/joint`` and ``prompts/generate/joint`` are the same, ``graesser`` is
+    a taxonomy."""
     folder, _, identity = override.partition("/")
     if folder in ("prompts", "taxonomies"):
         return folder, identity

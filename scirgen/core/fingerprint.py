@@ -1,7 +1,8 @@
 """Content hashes: ids of records, and fingerprints of work items. Pure functions, no I/O.
 
-Left out of every fingerprint, and why: local paths (the content hash stands for the file), clock times, concurrency, engine,
-cache and retry settings, API keys and base URLs (they do not change what a model answers), prices (accounting only).
+Left out of every fingerprint, and why: local paths (the content hash stands for the file), clock times, concurrency,
+engine, cache and retry settings, API keys and base URLs (they do not change what a model answers), prices (accounting
+only).
 """
 
 from __future__ import annotations

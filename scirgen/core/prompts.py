@@ -17,7 +17,7 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import Frozen
 from scirgen.core.registry import suggest
 from scirgen.core.resources import Resource, Resources
-from scirgen.core.safety.sandbox import PromptError, check, check_printed, compiled, fill, marked
+from scirgen.core.safety.sandbox import Budget, PromptError, check, compiled, fill, marked
 from scirgen.core.safety.sandbox import variables as named_in
 from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
 
@@ -58,7 +58,8 @@ class PromptFile(Frozen):
     variables: dict[str, str] = Field(description="name -> description; using an undeclared variable is an error")
     trusted: tuple[str, ...] = Field(
         default=(),
-        description="variables (or variable.field) that taxonomies or code write; all others hold text from outside and must be "
+        description="variables (or variable.field) that taxonomies or code write; all others hold text from outside "
+        "and must be "
         "printed with | fence or | inert. A file that replaces a built-in one inherits its list",
     )
     sampling: SamplingDefaults = SamplingDefaults()
@@ -135,14 +136,18 @@ class Prompt:
         """
         values = {**marked(variables, self.file.trusted), "examples": self.file.examples}
         messages: list[tuple[Literal["system", "user", "assistant"], str]] = []
+        budget = Budget()
         if self.file.system.strip():
             text = self._system_text
-            messages.append(("system", self._fill("system", self.file.system, values) if text is None else text))
+            messages.append(
+                ("system", self._fill("system", self.file.system, values, budget) if text is None else text)
+            )
         if turns := self.file.turns:
             for item in cast("Iterable[object]", values[turns.each]):
-                messages.append(("user", self._fill("turns.user", turns.user, {**values, "item": item})))
-                messages.append(("assistant", self._fill("turns.assistant", turns.assistant, {**values, "item": item})))
-        messages.append(("user", self._fill("user", self.file.user, values)))
+                shown = {**values, "item": item}
+                messages.append(("user", self._fill("turns.user", turns.user, shown, budget)))
+                messages.append(("assistant", self._fill("turns.assistant", turns.assistant, shown, budget)))
+        messages.append(("user", self._fill("user", self.file.user, values, budget)))
         return RenderedPrompt(
             self.id, self.file.version, self.hash, self.file.output, self.file.sampling, tuple(messages)
         )
@@ -155,18 +160,18 @@ class Prompt:
         found = {name for source in sources for name in named_in(source)}
         return frozenset((found - {"item"} if turns else found) | ({turns.each} if turns else set()))
 
-    def _fill(self, part: str, source: str, values: Mapping[str, object]) -> str:
+    def _fill(self, part: str, source: str, values: Mapping[str, object], budget: Budget) -> str:
         try:
             if source not in self._compiled:
                 self._compiled[source] = compiled(source)
-            return fill(self._compiled[source], values)
+            return fill(self._compiled[source], values, budget)
         except PromptError as error:
             raise ResourceError(f"{self.path}: {part}: {error.message}") from error
 
     @cached_property
     def _system_text(self) -> str | None:
         """The system message if it is the same for every item, as most are; rendered once."""
-        return None if named_in(self.file.system) else self._fill("system", self.file.system, {})
+        return None if named_in(self.file.system) else self._fill("system", self.file.system, {}, Budget())
 
     @cached_property
     def _compiled(self) -> dict[str, jinja2.Template]:
@@ -202,21 +207,16 @@ class PromptLibrary:
         value, lines = load_yaml(resource.path)
         file = validate(value, PromptFile, str(resource.path), lines)
         file = file.model_copy(update={"trusted": self._trusted(resource, file, lines.get(("trusted",), 1))})
-        trusted = {*file.trusted, "examples"}
         for part in ("system", "user"):
-            first_line = lines.get((part,), 1)
-            self._check_template(getattr(file, part), set(file.variables), str(resource.path), first_line, trusted)
+            self._check_template(getattr(file, part), set(file.variables), str(resource.path), lines.get((part,), 1))
         if file.turns:
             first_line = lines.get(("turns",), 1)
             each = file.turns.each
             if each not in {*file.variables, "examples"}:
                 hint = suggest(each, file.variables)
                 raise ResourceError(f"{resource.path}:{first_line}: undefined variable {each!r}", hint=hint)
-            of_item = {"item" + t.removeprefix(each) for t in trusted if t == each or t.startswith(f"{each}.")}
             for source in (file.turns.user, file.turns.assistant):
-                self._check_template(
-                    source, {*file.variables, "item"}, str(resource.path), first_line, trusted | of_item
-                )
+                self._check_template(source, {*file.variables, "item"}, str(resource.path), first_line)
         return Prompt(name, resource.origin, str(resource.path), file)
 
     @staticmethod
@@ -239,7 +239,7 @@ class PromptLibrary:
         return known
 
     @staticmethod
-    def _check_template(source: str, declared: set[str], path: str, first_line: int, trusted: set[str]) -> None:
+    def _check_template(source: str, declared: set[str], path: str, first_line: int) -> None:
         try:
             check(source)
             used = named_in(source)
@@ -250,13 +250,9 @@ class PromptLibrary:
             raise ResourceError(
                 f"{path}:{first_line + offset}: undefined variable {name!r}", hint=suggest(name, declared)
             )
-        try:
-            check_printed(source, trusted)
-        except PromptError as error:
-            hint = "Text from outside: write it with | fence, or with | inert for a few words in a line."
-            raise ResourceError(f"{path}:{first_line + error.line}: {error.message}", hint=hint) from error
 
 
 __all__ = [
-    "FENCE", "Prompt", "PromptFile", "PromptLibrary", "RenderedPrompt", "SamplingDefaults", "Turns", "fence", "unfenced",
+    "FENCE", "Prompt", "PromptFile", "PromptLibrary", "RenderedPrompt", "SamplingDefaults", "Turns", "fence",
+    "unfenced",
 ]  # fmt: skip

@@ -70,7 +70,7 @@ class AspectCategory(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """What a block of a parsed page is."""
+    """The kind of a block of a parsed page."""
 
     TITLE = "title"
     HEADING = "heading"
@@ -162,6 +162,22 @@ class Paper(Record):
     provenance: Provenance | None = None
 
 
+OWN = "own"
+"""The way in which a link was found if the record was made from the paper itself."""
+
+
+class Criteria(Record):
+    """A model's answers to the three questions by which a paper's use of a dataset is judged."""
+
+    methodology: Literal["yes", "no", "unclear"] = Field(
+        description="the paper's methods take in these data, or made them"
+    )
+    terminology: Literal["yes", "no", "unclear"] = Field(
+        description="names, variables, region and period are those of the record"
+    )
+    results: Literal["yes", "no", "unclear"] = Field(description="results of the paper rest on values of these data")
+
+
 class Link(Record):
     """A candidate (``used is None``) or judged relation between a dataset and a paper."""
 
@@ -171,6 +187,7 @@ class Link(Record):
     used: bool | None = None
     explanation: str = ""
     evidence: tuple[Span, ...] = ()
+    criteria: Criteria | None = Field(default=None, description="the model's answers; none where a rule decided")
     strategy: str | None = Field(default=None, description="the match strategy that judged it")
     provenance: Provenance | None = None
 
@@ -178,6 +195,14 @@ class Link(Record):
     def id(self) -> str:
         """``dataset_id|paper_id``."""
         return f"{self.dataset_id}|{self.paper_id}"
+
+
+def count_links(links: Iterable[Link]) -> dict[str, int]:
+    """Count the links that hold, those of them that a model judged, and the model's "yes" to each criterion."""
+    used = [link for link in links if link.used]
+    judged = [link.criteria for link in used if link.criteria]
+    yes = {f"links_{name}": sum(getattr(c, name) == "yes" for c in judged) for name in Criteria.model_fields}
+    return {"links": len(used), "links_by_model": len(judged), **(yes if judged else {})}
 
 
 class PlacedLine(Record):
@@ -275,9 +300,12 @@ class Aspect(Record):
     paper_id: Id
     category: AspectCategory
     span: Span
-    context: tuple[Span, ...] = Field(
-        default=(), description="a neighbouring sentence that is needed to understand this one ('This product ...')"
+    context: str = Field(
+        default="",
+        description="what the sentence is about where it does not say so itself (dataset, species, survey, period), "
+        "in the model's words",
     )
+    context_span: Span | None = Field(default=None, description="the paper's sentence or title that says so")
     dataset_id: Id | None = None
     reason: str = Field(default="", description="the second pass's reason for keeping it")
     provenance: Provenance | None = None
@@ -290,24 +318,15 @@ class Aspect(Record):
         )
 
 
-class ScoredAlternative(Record):
-    """An alternative to an answer, and the scorer's preference between the two (`scirgen.qa.claims.alternatives`)."""
-
-    kind: str
-    said: str
-    instead: str
-    margin: float = Field(
-        description="preference for the answer, in nats per differing token; below 0 the scorer prefers the alternative"
-    )
-
-
 class Score(Record):
     """One measured quantity of a pair. ``passed`` is None if the value was measured but decides nothing."""
 
     name: str
     value: float
-    threshold: float | None = None
+    threshold: float | None = Field(default=None, description="at or below it the score rejects")
+    sure: float | None = Field(default=None, description="above it the score keeps without a judge; None: threshold")
     passed: bool | None = None
+    unsure: bool = Field(default=False, description="the value lies between threshold and sure: a judge has to decide")
     model: str | None = None
     prompt_hash: str | None = None
     truncated: bool = False
@@ -317,9 +336,6 @@ class Score(Record):
     detail: str = ""
     abstained: bool = Field(default=False, description="there was nothing to measure; the score decides nothing")
     parts: tuple[tuple[str, float], ...] = Field(default=(), description="components of the value, by name")
-    alternatives: tuple[ScoredAlternative, ...] = Field(
-        default=(), description="alternatives of the contrast score, best first"
-    )
 
 
 class QAPair(Record):
@@ -344,13 +360,7 @@ class QAPair(Record):
     intended_bloom: str | None = Field(default=None, description="C1..C6, requested when generating")
     bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
     scores: tuple[Score, ...] = ()
-    answered_twice: bool | None = Field(
-        default=None,
-        description="whether a second answer, from the evidence alone, agrees; None if there was none",
-    )
-    translations: tuple[tuple[str, str, str], ...] = Field(
-        default=(), description="(language, 'question'|'answer', text)"
-    )
+    unsure: bool = Field(default=False, description="the scores could not decide, and no judge did")
     provenance: Provenance | None = None
 
     @property
@@ -373,7 +383,8 @@ QueryForm = Literal["sentence", "keyphrases", "complex", "aspect", "sub_aspect",
 
 
 class Query(Record):
-    """A retrieval query that a recipe made from a paper: a need for data, a facet of an abstract, or a need of many parts.
+    """A retrieval query that a recipe made from a paper: a need for data, a facet of an abstract, or a need of many
+    parts.
 
     An ``aspect`` has the complex query as its ``parent``, a ``sub_aspect`` its aspect; both point with ``spans`` at the
     sentences of the complex query's text that they stand for (``document_id`` is that query's id).
@@ -420,7 +431,8 @@ class Grade(Record):
 
 
 class Rejection(Record):
-    """Something that was not kept, with the reason. Every input is kept or rejected, so the counts of the funnel add up."""
+    """Something that was not kept, with the reason. Every input is kept or rejected, so the counts of the funnel add
+    up."""
 
     stage: str
     code: str
@@ -493,6 +505,6 @@ def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
     parts = [dataset.text]
     for category, group in aspects_by_category(aspects).items():
         name = category.value.replace("_", " ").capitalize()
-        said = (s.text for a in group for s in (*a.context, a.span))
+        said = (s.text for a in group for s in (a.context_span, a.span) if s)
         parts.append(f"{name}: " + " ".join(dict.fromkeys(said)))
     return "\n".join(parts)

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import inspect
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,14 +16,7 @@ from typing import Final
 
 from scirgen.core.errors import MissingExtraError, PluginError
 
-KINDS: Final = (
-    "stage", "source", "papers", "domain", "chat_model", "scoring_model", "parser", "match_strategy",
-    "generation_strategy", "gate", "faithfulness", "entailment", "release_format", "retriever", "engine", "query_recipe",
-)  # fmt: skip
-"""The kinds of plugins. A name is unique within its kind."""
-
-
-_WANTED: Final[Mapping[str, tuple[str, ...]]] = {
+CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "stage": ("name", "uses(config)", "items(scope, ctx)", "async process(item, ctx)"),
     "source": ("name", "revision(cursor)", "datasets(cursor)", "papers(dataset)", "fetch(paper)"),
     "papers": ("name", "papers(dataset)", "fetch(paper)"),
@@ -40,18 +33,30 @@ _WANTED: Final[Mapping[str, tuple[str, ...]]] = {
         "version",
         "prompts",
         "default_threshold",
-        "only_passed",
+        "only_unsure",
         "only_cited",
+        "weighs",
         "check(ctx)",
+        "identity(ctx)",
+        "why(score)",
         "async score(pairs, material, ctx)",
     ),
     "entailment": ("identity", "counts_words", "async entail(pairs)"),
     "release_format": ("write(release, folder)",),
-    "retriever": ("parameters", "index(documents)", "search(queries, depth)"),
-    "query_recipe": ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)"),
     "engine": ("async start(ctx, sessions, replies)", "async execute(stage, item, ctx)", "async aclose()"),
+    # Doors: what a plugin adds to scirgen itself (docs/plugins.md, "Doors").
+    "command": (),
+    "step": ("stage", "reads", "writes", "item", "after"),
+    "settings": ("model_fields",),
+    "record": ("model_validate_json", "model_dump_json"),
+    "release_part": ("name", "taxonomies", "fingerprint(config)", "material(run, ctx)"),
+    "reader": ("claims(path)", "groups(path, split, language)"),
+    "resources": (),
+    "kind": (),
 }
-"""Members that each kind must have, with the arguments of methods; docs/plugins.md has an example of each kind."""
+"""kind -> the members that it must have, with the arguments of methods. docs/plugins.md has an example of each kind; a
+plugin adds a kind of its own with an entry of kind ``kind``, whose target is such a tuple. A name is unique within its
+kind."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +92,11 @@ class Registry:
         Raises:
             PluginError: an unknown kind, or a (kind, name) that another plugin already claims; the message names both.
         """
+        known = {*CONTRACTS, *self.names("kind"), *(i.name for i in plugin.provides if i.kind == "kind")}
         for item in plugin.provides:
-            if item.kind not in KINDS:
+            if item.kind not in known:
                 raise PluginError(
-                    f"plugin {plugin.name!r} provides the unknown kind {item.kind!r}", hint=suggest(item.kind, KINDS)
+                    f"plugin {plugin.name!r} provides the unknown kind {item.kind!r}", hint=suggest(item.kind, known)
                 )
             key = (item.kind, item.name)
             if key in self._entries:
@@ -105,6 +111,10 @@ class Registry:
     def names(self, kind: str) -> list[str]:
         """Registered names of a kind, sorted."""
         return sorted(name for k, name in self._entries if k == kind)
+
+    def provider(self, kind: str, name: str) -> str:
+        """The name of the plugin that provides (kind, name); "" if nobody does."""
+        return self._entries[kind, name][0] if (kind, name) in self._entries else ""
 
     def entries(self) -> Mapping[tuple[str, str], tuple[str, Provided]]:
         """(kind, name) -> (plugin's name, entry)."""
@@ -140,38 +150,59 @@ class Registry:
                 hint=suggest(attribute, [n for n in vars(loaded) if not n.startswith("_")]),
             )
         found: object = getattr(loaded, attribute)
-        if item.target.partition(".")[0] != "scirgen" and (problems := shape_problems(item.kind, item.name, found)):
-            raise PluginError(
-                f"plugin {plugin!r}: {item.kind} {name!r} ({item.target} in {getattr(loaded, '__file__', '?')}): "
-                + "; ".join(problems),
-                hint=f"A {item.kind} needs: {', '.join(_WANTED[item.kind])}. docs/plugins.md has a complete example.",
-            )
+        if item.target.partition(".")[0] != "scirgen":
+            wanted = self.contract(kind)
+            if problems := shape_problems(item.kind, item.name, found, wanted):
+                raise PluginError(
+                    f"plugin {plugin!r}: {item.kind} {name!r} ({item.target} in {getattr(loaded, '__file__', '?')}): "
+                    + "; ".join(problems),
+                    hint=f"A {item.kind} needs: {', '.join(wanted)}. docs/plugins.md has a complete example.",
+                )
         return found
 
-    def verify(self) -> None:
-        """Import everything that other plugins provide, so a faulty plugin is an error before any work is done.
+    def contract(self, kind: str) -> tuple[str, ...]:
+        """The members that a kind must have.
+
+        Raises:
+            PluginError: no such kind, or a plugin's contract is not a tuple of texts.
+        """
+        if kind in CONTRACTS:
+            return CONTRACTS[kind]
+        found = self.get("kind", kind)
+        if not (isinstance(found, tuple) and all(isinstance(member, str) for member in found)):
+            raise PluginError(f"kind {kind!r}: its contract must be a tuple of member names")
+        return found
+
+    def summaries(self, kind: str) -> dict[str, tuple[str, str]]:
+        """name -> (plugin's name, summary) of every entry of a kind, in the order of registration; imports nothing."""
+        return {name: (plugin, item.summary) for (k, name), (plugin, item) in self._entries.items() if k == kind}
+
+    def verify(self, named: Iterable[str]) -> None:
+        """Import what other plugins provide under one of these names, so a faulty plugin is an error before any work.
+
+        Args:
+            named: every text in the settings; a URI's scheme counts as a name.
 
         Raises:
             PluginError: an object cannot be imported, or lacks a member of its kind; the message names it and its
             file.
         """
+        names = {part for text in named for part in (text, text.partition(":")[0])}
         for (kind, name), (_, item) in self._entries.items():
-            if item.target.partition(".")[0] != "scirgen":
+            if name in names and item.target.partition(".")[0] != "scirgen":
                 with suppress(MissingExtraError):
                     self.get(kind, name)
 
 
-def shape_problems(kind: str, name: str, found: object) -> list[str]:
+def shape_problems(kind: str, name: str, found: object, wanted: Sequence[str]) -> list[str]:
     """The members that a plugin's object lacks. For a function that makes the object, only its result can be
     checked."""
     if inspect.isfunction(found) or inspect.isbuiltin(found):
         return []
-    problems = [
-        f"it lacks {member}" for member in _WANTED[kind] if not _has(found, member.split("(")[0].split(" ")[-1])
-    ]
+    problems = [f"it lacks {member}" for member in wanted if not _has(found, member.split("(")[0].split(" ")[-1])]
     if problems:
         return problems
-    for member in _WANTED[kind]:
+    for member in wanted:
         method = getattr(found, member.split("(")[0].split(" ")[-1], None)
         if "(" not in member or not callable(method):
             continue
@@ -193,7 +224,7 @@ def shape_problems(kind: str, name: str, found: object) -> list[str]:
 
 
 def _has(found: object, member: str) -> bool:
-    """Whether an object has a member, or a class sets it when it is instantiated (``self.name = ...``)."""
+    """Tells whether an object has a member, or a class sets it when it is instantiated (``self.name = ...``)."""
     if hasattr(found, member):
         return not (inspect.isclass(found) and member in getattr(found, "__abstractmethods__", ()))
     code = getattr(getattr(found, "__init__", None), "__code__", None)
@@ -239,6 +270,7 @@ def load_registry() -> Registry:
     """
     registry = Registry()
     found = {(e.name, e.value): e for e in entry_points(group=GROUP)}
+    plugins: list[Plugin] = []
     for point in sorted(found.values(), key=lambda e: (e.name != "scirgen", e.name)):
         try:
             plugin = point.load()
@@ -250,5 +282,8 @@ def load_registry() -> Registry:
             raise PluginError(
                 f"plugin {point.name!r} ({point.value}) is a {type(plugin).__name__}, not a scirgen.Plugin"
             )
+        plugins.append(plugin)
+    # Plugins that bring kinds come first, since others may provide things of these kinds.
+    for plugin in sorted(plugins, key=lambda p: not any(i.kind == "kind" for i in p.provides)):
         registry.add(plugin)
     return registry

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from scirgen.core.errors import ResourceError
-from scirgen.core.registry import suggest
+from scirgen.core.errors import PluginError, ResourceError
+from scirgen.core.registry import load_registry, suggest
 
 
 def builtin_root() -> Path:
@@ -17,12 +18,29 @@ def builtin_root() -> Path:
     return packaged if packaged.is_dir() else package.parent
 
 
+@cache
+def plugin_roots() -> tuple[tuple[str, Path], ...]:
+    """(plugin's name, folder) of every installed plugin that brings ``prompts/`` or ``taxonomies/`` of its own.
+
+    Raises:
+        PluginError: the plugin's entry of kind ``resources`` is not a path.
+    """
+    registry = load_registry()
+    found: list[tuple[str, Path]] = []
+    for name in registry.names("resources"):
+        root = registry.get("resources", name)
+        if not isinstance(root, Path):
+            raise PluginError(f"resources {name!r} must be the path of a folder")
+        found.append((name, root))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Domain:
     """A domain: a name, a folder of overrides and the sources it provides.
 
-    ``root`` may hold ``prompts/``, ``taxonomies/``, ``config.yaml`` and ``sample/`` (a small corpus the domain runs on when
-    no input is given). A file overrides the built-in one with the same relative path.
+    ``root`` may hold ``prompts/``, ``taxonomies/``, ``config.yaml`` and ``sample/`` (a small corpus the domain runs on
+    when no input is given). A file overrides the built-in one with the same relative path.
     """
 
     name: str
@@ -54,7 +72,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Resources:
-    """Built-in resources, overlaid by a domain's, overlaid by the user's own folder."""
+    """Built-in resources and those of plugins, overlaid by a domain's, overlaid by the user's own folder."""
 
     domain: Domain | None = None
     overrides: Path | None = None
@@ -82,7 +100,7 @@ class Resources:
 
     def layers(self) -> list[tuple[str, Path]]:
         """(origin, root), lowest priority first."""
-        found = [("scirgen", builtin_root())]
+        found = [("scirgen", builtin_root()), *plugin_roots()]
         if self.domain is not None:
             found.append((self.domain.name, self.domain.root))
         if self.overrides is not None:
@@ -105,7 +123,16 @@ class Resources:
         return found[name]
 
     def _walk(self, folder: str) -> Iterator[Resource]:
+        plugins = dict(plugin_roots())
+        owners: dict[str, str] = {}
         for origin, root in self.layers():
             base = root / folder
             for path in sorted(base.rglob("*.yaml")):
-                yield Resource(path.relative_to(base).with_suffix("").as_posix(), path, origin)
+                id = path.relative_to(base).with_suffix("").as_posix()
+                if plugins.get(origin) == root and id in owners:
+                    raise ResourceError(
+                        f"{path}: {owners[id]} already has {folder}/{id}",
+                        hint="Give the plugin's file another name; only a domain or --overrides replaces a file.",
+                    )
+                owners[id] = origin
+                yield Resource(id, path, origin)

@@ -1,5 +1,5 @@
-"""Runs coroutines from synchronous code, also inside a running event loop; waits that end with the run; garbage collection
-during a run."""
+"""Runs coroutines from synchronous code, also inside a running event loop; waits that end with the run; garbage
+collection during a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def allow_waits() -> None:
 
 
 def is_stopping() -> bool:
-    """Whether the run is ending."""
+    """Check whether the run is ending."""
     return _stopping.is_set()
 
 

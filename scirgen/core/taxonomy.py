@@ -80,14 +80,15 @@ class QuestionType(Frozen):
     aspects: tuple[AspectCategory, ...] = Field(default=(), description="aspects in which to look for evidence first")
     levels: tuple[str, ...] = Field(default=(), description="Bloom levels to request, most typical first")
     small_models: bool = Field(default=False, description="whether it is requested from small models by default")
-    hops: int = Field(default=1, ge=1, description="number of pieces of evidence that such a question usually needs")
     inference: bool = Field(
         default=False,
-        description="the answer goes beyond the words of its evidence, which needs to contain only its numbers and names",
+        description="the answer goes beyond the words of its evidence, which needs to contain only its numbers and "
+        "names",
     )
     judge: tuple[str, ...] = Field(
         default=(),
-        description="faithfulness scorers that decide about such answers; others are only measured. Empty: all of them decide",
+        description="faithfulness scorers that decide about such answers; others are only measured. Empty: all of "
+        "them decide",
     )
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
@@ -102,7 +103,7 @@ class QuestionType(Frozen):
 
     @cached_property
     def polar(self) -> bool:
-        """Whether its answer is yes or no."""
+        """Check whether its answer is yes or no."""
         return self.answer.kind == "yes_no"
 
 
@@ -196,12 +197,6 @@ class LanguageWording(Frozen):
     antonyms: tuple[tuple[str, str], ...] = Field(
         default=(), description="further pairs, compared only where the evidence has the other word of a pair"
     )
-    negations: tuple[tuple[str, str], ...] = Field(
-        default=(), description="(plain, negated) words: exchanging them reverses the meaning of a sentence"
-    )
-    degrees: tuple[tuple[str, str], ...] = Field(
-        default=(), description="(strong, weak) words: a strong one claims more than the weak one does"
-    )
     absolute: tuple[str, ...] = Field(
         default=(), description="words that allow no exception; evidence rarely says them"
     )
@@ -217,7 +212,6 @@ class LanguageWording(Frozen):
         default=(),
         description="words with which an answer refers to itself (suggests, inferred, rests on); they claim nothing",
     )
-    joints: tuple[str, ...] = Field(default=(), description="words that join two things that can be exchanged")
     directed: tuple[str, ...] = Field(
         default=(), description="words before the second of two compared things (than, from, to)"
     )
@@ -230,6 +224,10 @@ class LanguageWording(Frozen):
     )
     types: dict[str, TypeWording] = Field(
         default={}, description="question type -> its wording; graesser.yaml has the English one"
+    )
+
+    orders: tuple[str, ...] = Field(
+        default=(), description="patterns of orders to a reader or a program; matching pairs are never sure"
     )
 
     @cached_property
@@ -336,7 +334,8 @@ class Needs(Frozen):
     sets: dict[str, tuple[str, ...]] = Field(description="domain -> ids of its fields, in order")
     first_person: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="language -> words with which a text refers to its writer; languages without such words are not checked",
+        description="language -> words with which a text refers to its writer; languages without such words are not "
+        "checked",
     )
 
     def of(self, domain: str) -> tuple[NeedField, ...]:

@@ -1,8 +1,9 @@
 """OpenTelemetry spans. They are recorded only if the API is installed (extra ``otel``) and an SDK is configured.
 
-Start a run as ``opentelemetry-instrument scirgen generate ...`` with the usual ``OTEL_*`` variables. Spans carry stages, keys,
-models and token counts; the text of prompts and replies only with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, as in
-OpenTelemetry's conventions for generative AI, whose attribute names are used.
+Start a run as ``opentelemetry-instrument scirgen generate ...`` with the usual ``OTEL_*`` variables. Spans carry
+stages, keys, models and token counts; the text of prompts and replies only with
+OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, as in OpenTelemetry's conventions for generative AI, whose
+attribute names are used.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Schema = dict[str, object]
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """Which model answered; part of fingerprints and cache keys.
+    """The model that answered; part of fingerprints and cache keys.
 
     ``revision`` is a commit, a file hash or what the server reports; "" if unknown.
     """
@@ -33,7 +33,7 @@ class ModelIdentity:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do with this model.
+    """The abilities of a backend with this model.
 
     ``pack`` is the default prompt pack: models below about 1.5B parameters follow
     only the ``small`` pack (one question at a time, plain text).
@@ -87,23 +87,24 @@ MAX_COUNT: Final = 2**53
 class Usage:
     """Tokens as counted by the backend; None if it does not say.
 
-    ``cached_tokens`` are the prompt tokens from a server's prefix cache; they are part of ``prompt_tokens``.
+    ``cached_tokens`` are the prompt tokens from a server's prefix cache, and part of ``prompt_tokens``;
+    ``reasoning_tokens`` are those of the model's thinking, and part of ``completion_tokens``.
     """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
     def believable(self) -> Usage:
-        """The same counts, with None for a count that is negative or above 2^53, and for more cached tokens than prompt
-        tokens."""
-        cached = self.cached_tokens
-        if cached is not None and not 0 <= cached <= (self.prompt_tokens or 0):
-            return Usage(self.prompt_tokens, self.completion_tokens).believable()
-        counts = (self.prompt_tokens, self.completion_tokens, cached)
-        if all(n is None or 0 <= n <= MAX_COUNT for n in counts):
-            return self
-        return Usage(*(n if n is not None and 0 <= n <= MAX_COUNT else None for n in counts))
+        """The same counts, with None for a count that is negative or above 2^53, and for a part that is larger than its
+        whole."""
+
+        def within(part: int | None, whole: int | None) -> int | None:
+            return part if part is not None and 0 <= part <= (whole or 0) else None
+
+        prompt, completion = within(self.prompt_tokens, MAX_COUNT), within(self.completion_tokens, MAX_COUNT)
+        return Usage(prompt, completion, within(self.cached_tokens, prompt), within(self.reasoning_tokens, completion))
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,10 @@ class ChatReply:
 class ScoreRequest:
     """Measure log p(continuation | prompt).
 
-    The continuation owns its leading white space: callers write ``prompt="Answer:"`` and ``continuation=" Yes"``. Prompt and continuation are encoded together; a token that overlaps the boundary belongs to the continuation. ``prompt`` may be chat messages; then the model's chat template is applied with
-    its generation prompt, and the continuation follows it directly.
+    The continuation owns its leading white space: callers write ``prompt="Answer:"`` and ``continuation=" Yes"``.
+    Prompt and continuation are encoded together; a token that overlaps the boundary belongs to the continuation.
+    ``prompt`` may be chat messages; then the model's chat template is applied with its generation prompt, and the
+    continuation follows it directly.
     """
 
     prompt: str | tuple[Message, ...]
@@ -160,8 +163,8 @@ class Backend:
     """A way to reach a model. The registry's kinds ``chat_model`` and ``scoring_model`` hold subclasses under a URI's
     scheme.
 
-    `scirgen.llm.open` calls ``cls(uri, models, limits)``, which must be cheap and touch neither network nor weights, and
-    then awaits `start`, once, before anything else. ``identity`` and ``capabilities`` are valid from then on. If
+    `scirgen.llm.open` calls ``cls(uri, models, limits)``, which must be cheap and touch neither network nor weights,
+    and then awaits `start`, once, before anything else. ``identity`` and ``capabilities`` are valid from then on. If
     possible, load weights only on the first call, so repeating a finished run does not load them. Derive from
     `ChatModel` or `ScoringModel`, and override what does not fit.
 
@@ -173,6 +176,7 @@ class Backend:
         OUTLIVES: calls continue without this process, so a stop does not wait for them.
         LOCAL_ONLY: works only with the local engine.
         PAID: calls cost money per token, so a cap on the cost needs a price.
+        REASONS: it passes on ``models.reasoning``.
     """
 
     OPTIONS: ClassVar[Mapping[str, str]] = {}
@@ -181,12 +185,18 @@ class Backend:
     OUTLIVES: ClassVar[bool] = False
     LOCAL_ONLY: ClassVar[bool] = False
     PAID: ClassVar[bool] = False
+    REASONS: ClassVar[bool] = False
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         self.uri = uri
         self.options = models.options
         self.models = models
         self.limits = limits
+
+    @property
+    def address(self) -> str:
+        """The server's address; "" for a model in this process."""
+        return self.uri.urls[0] if self.uri.urls else ""
 
     @property
     def identity(self) -> ModelIdentity:
@@ -255,7 +265,7 @@ BackendT = TypeVar("BackendT", bound=Backend)
 
 
 class BackendSession(Generic[BackendT]):
-    """What the sessions over a chat model and over a scoring model pass on to their backend."""
+    """A session over a chat or a scoring model; it passes these members on to its backend."""
 
     def __init__(self, model: BackendT) -> None:
         self._model = model

@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS replies(
 _SPENT = """
 CREATE TABLE IF NOT EXISTS spent(
   kind TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
-  completion_tokens INTEGER NOT NULL, uncounted INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, PRIMARY KEY (kind, model)
+  completion_tokens INTEGER NOT NULL, uncounted INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
+  PRIMARY KEY (kind, model)
 )"""
 _ADD = """
 INSERT INTO spent VALUES(?, ?, 1, ?, ?, ?, ?) ON CONFLICT (kind, model) DO UPDATE SET
@@ -35,7 +36,8 @@ INSERT INTO spent VALUES(?, ?, 1, ?, ?, ?, ?) ON CONFLICT (kind, model) DO UPDAT
 _SPENT_BEFORE = """
 SELECT kind, model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
   TOTAL(completion_tokens) AS completion_tokens,
-  SUM(prompt_tokens IS NULL OR completion_tokens IS NULL) AS uncounted, 0 AS cached_tokens FROM replies GROUP BY kind, model"""
+  SUM(prompt_tokens IS NULL OR completion_tokens IS NULL) AS uncounted, 0 AS cached_tokens FROM replies
+  GROUP BY kind, model"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class ReplyCache:
     """Replies by key. Each `put` commits, so SIGKILL loses no reply that has been received.
 
     Not for use from several threads at once unless the connection is. Given a connection in autocommit mode
-    (``isolation_level=None``), or the `Writer` that shares one with a run's store, it neither closes it nor changes its settings.
+    (``isolation_level=None``), or the `Writer` that shares one with a run's store, it neither closes it nor changes its
+    settings.
     """
 
     def __init__(self, database: sqlite3.Connection | Writer, *, owned: bool = False) -> None:

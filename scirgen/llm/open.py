@@ -19,6 +19,8 @@ from scirgen.llm.base import Backend, ChatModel, ScoringModel
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
+from scirgen.llm.server.keys import refuse_unused_addresses
+from scirgen.llm.services import Price, price_of
 from scirgen.llm.tokens.special import special_tokens
 from scirgen.llm.uri import FORMS, ModelURI
 from scirgen.llm.usage import UsageMeter
@@ -108,7 +110,8 @@ async def open_sessions(
         CannotScoreError: the plan needs log-probabilities and the chosen model gives none.
         ModelAccessError, ServerUnavailableError: see `Backend.start`.
     """
-    know_special_tokens(special_tokens(Path(config.models.tokenizer)) if config.models.tokenizer else ())
+    folder = _tokenizer_folder(config)
+    know_special_tokens(special_tokens(folder) if folder else ())
     cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
     meter = UsageMeter(config.limits)
     scorer_uri = config.models.scorer or config.models.generator
@@ -134,19 +137,27 @@ async def open_sessions(
             if model is not None:
                 await model.aclose()
         raise
-    prices = config.models.prices
-    meter.role("generator", prices.get(chat.identity.name))
+    meter.role("generator", _price(config, chat))
     limits = config.limits.model_copy(update={"concurrency": chat.IN_FLIGHT or config.limits.concurrency})
     chat_session = CachedChatSession(
         chat, prompts=prompts, cache=cache, usage=meter, limits=limits, pack=config.models.pack
     )
     score_session = None
     if scoring is not None:
-        meter.role("scorer", prices.get(scoring.identity.name))
+        meter.role("scorer", _price(config, scoring))
         score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     meter.slow = chat.OUTLIVES
     judge = await _open_judge(config, registry, chat_session, prompts, cache, meter)
     return Sessions(chat_session, score_session, meter, chat.DATASETS, chat.OUTLIVES, judge)
+
+
+def _tokenizer_folder(config: Config) -> Path | None:
+    """The folder with the generator's tokenizer: the one that the settings name, or that of a model in a folder."""
+    if config.models.tokenizer:
+        return Path(config.models.tokenizer)
+    uri = ModelURI.parse(config.models.generator)
+    folder = Path(uri.name)
+    return folder if uri.scheme in ("hf", "vllm") and (folder / "tokenizer.json").is_file() else None
 
 
 async def _open_judge(
@@ -166,7 +177,7 @@ async def _open_judge(
     except BaseException:
         await chat.aclose()
         raise
-    meter.role("judge", config.models.prices.get(model.identity.name))
+    meter.role("judge", _price(config, model))
     return CachedChatSession(
         model, prompts=prompts, cache=cache, usage=meter, limits=config.limits, pack=config.models.pack, role="judge"
     )
@@ -221,6 +232,10 @@ async def _open(
     journal: Writer | None = None,
 ) -> Backend:
     parsed, factory = backend_of(kind, uri, registry)
+    if config.models.reasoning and kind == "chat_model" and not factory.REASONS:
+        raise ConfigError(
+            f"models.reasoning: {uri} does not take it", hint="It is for reasoning models on a server; remove it."
+        )
     if factory.LOCAL_ONLY and config.engine != "local":
         raise ConfigError(f"{uri} does not work with engine {config.engine!r}", hint="Use --engine local.")
     backend = factory(parsed, config.models, config.limits)
@@ -234,26 +249,41 @@ async def _open(
     return backend
 
 
+def price_of_uri(uri: str, config: Config, registry: Registry) -> Price | None:
+    """The price of a model before it is opened, if it is known."""
+    parsed, factory = backend_of("chat_model", uri, registry)
+    return _price(config, factory(parsed, config.models, config.limits))
+
+
+def _price(config: Config, model: Backend) -> Price | None:
+    """The model's price, if it is known; a model in this process costs nothing."""
+    return price_of(config.models, model.identity.name, model.address if model.PAID else "", paid=model.PAID)
+
+
 def _refuse_unpriced(config: Config, model: Backend | None) -> None:
-    """Raise an error if a cap on the cost has no prices. Models in this process have no countable cost."""
+    """Raise an error if a cap on the cost has no prices."""
     if config.limits.max_cost is None or model is None or not model.PAID:
         return
     name = model.identity.name
-    if name not in config.models.prices:
+    if _price(config, model) is None:
         raise ConfigError(
             f"a cap on the cost needs a price for {name}",
-            hint=f"In a --config file: models: {{prices: {{{name}: [0.25, 2.00]}}}} (per million prompt and reply tokens; "
+            hint=f"In a --config file: models: {{prices: {{{name}: [0.25, 2.00]}}}} (per million prompt and reply "
+            "tokens; "
             "[0, 0] for your own model).",
         )
 
 
 def _check_options(config: Config, registry: Registry, used: Sequence[tuple[Kind, str]]) -> None:
     known: set[str] = set()
+    if config.filter.entailment:
+        known |= {"non_commercial", "api_key_env", "api_key_file", "extra_headers", "extra_query"}
     for kind, uri in used:
         scheme = ModelURI.parse(uri).scheme
         if kind == "scoring_model" and scheme not in registry.names(kind):
             continue  # `open_scoring` reports why it cannot be used
         known |= backend_of(kind, uri, registry)[1].OPTIONS.keys()
+    refuse_unused_addresses(config.models, config.filter.entailment)
     for name in config.models.options:
         if name not in known:
             raise ConfigError(f"models.options: no chosen model reads {name!r}", hint=suggest(name, known))

@@ -68,7 +68,8 @@ class ChatSession(Protocol):
         ...
 
     async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
-        """Request plain text. A reply cut at max_tokens has ``finish_reason == "length"``; this is not an error here."""
+        """Request plain text. A reply cut at max_tokens has ``finish_reason == "length"``; this is not an error
+        here."""
         ...
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:

@@ -65,9 +65,9 @@ def _strict(node: object) -> dict[str, object]:
 def parse_reply(text: str, model: type[T], *, fix: bool = True) -> T:
     """Find the JSON value in a reply and validate it.
 
-    Tried in order: the whole text; what is inside a code fence; from the first bracket on; and last `json_repair` (trailing
-    commas, unquoted keys, missing brackets). A reply without any bracket is never repaired. ``fix=False`` skips the
-    last step, which would turn a reply cut at max_tokens into a seemingly complete answer.
+    Tried in order: the whole text; what is inside a code fence; from the first bracket on; and last `json_repair`
+    (trailing commas, unquoted keys, missing brackets). A reply without any bracket is never repaired. ``fix=False``
+    skips the last step, which would turn a reply cut at max_tokens into a seemingly complete answer.
 
     Raises:
         UnparsableReply: the message has the validation errors.

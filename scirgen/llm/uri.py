@@ -1,4 +1,5 @@
-"""Model URIs: ``openai:NAME[@URL[,URL2]]``, ``azure:DEPLOYMENT[@URL]``, ``batch:NAME[@URL]``, ``hf:ID_OR_DIR``, ``vllm:ID_OR_DIR``, ``bundled:NAME``, or a plugin's scheme."""
+"""Model URIs: ``openai:NAME[@URL[,URL2]]``, ``azure:DEPLOYMENT[@URL]``, ``batch:NAME[@URL]``, ``hf:ID_OR_DIR``,
+``vllm:ID_OR_DIR``, ``bundled:NAME``, a service's name (``mistral:NAME``), or a plugin's scheme."""
 
 from __future__ import annotations
 
@@ -6,8 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from scirgen.core.errors import ConfigError
+from scirgen.llm.services import services
 
-FORMS = "openai:NAME[@BASE_URL], azure:DEPLOYMENT[@RESOURCE_URL], batch:NAME[@BASE_URL], hf:ID_OR_DIR, vllm:ID_OR_DIR or bundled:smollm2-135m"
+FORMS = (
+    "openai:NAME[@BASE_URL], azure:DEPLOYMENT[@RESOURCE_URL], batch:NAME[@BASE_URL], hf:ID_OR_DIR, vllm:ID_OR_DIR, "
+    "bundled:smollm2-135m, or a service: anthropic:NAME, gemini:, openrouter:, mistral:, groq:, deepseek:, ollama:"
+)
 
 
 @dataclass(frozen=True)
@@ -23,9 +28,11 @@ class ModelURI:
 
     @classmethod
     def parse(cls, text: str) -> ModelURI:
-        """Parse a URI; the registry checks whether the scheme exists.
+        """Parse a URI; the registry checks whether the scheme exists. A service's name becomes ``openai:`` with its
+        address.
 
-        The endpoints start at the first ``@`` that is followed by ``http://`` or ``https://``, so names may contain an "@".
+        The endpoints start at the first ``@`` that is followed by ``http://`` or ``https://``, so names may contain an
+        "@".
 
         Raises:
             ConfigError: the URI has none of the known forms.
@@ -56,6 +63,8 @@ class ModelURI:
                 )
         for url in endpoints:
             _check_url(url, text)
+        if scheme != "openai" and scheme in services():
+            return cls("openai", name.strip(), endpoints or (services()[scheme].url,))
         return cls(scheme, name.strip(), endpoints)
 
 
@@ -70,5 +79,5 @@ def _check_url(url: str, text: str) -> None:
     if parts.username or parts.password:
         raise ConfigError(
             "a model URI must not contain a user name or password",
-            hint="Put the key into the environment variable OPENAI_API_KEY (or the one models.options.api_key_env names).",
+            hint="Put the key into an environment variable, and name it in models.options.api_key_env.",
         )

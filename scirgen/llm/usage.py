@@ -1,4 +1,4 @@
-"""What a run spent: calls, tokens, cost and cache hits, and the budgets that stop it.
+"""The usage of a run: calls, tokens, cost and cache hits, and the budgets that stop it.
 
 To keep a cap, each call is booked before it is made, with the usage of similar calls. Calls in flight count too, so
 many simultaneous calls (or a batch of thousands) cannot exceed the cap together.
@@ -16,9 +16,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import BudgetReachedError
 from scirgen.llm.base import Usage
 from scirgen.llm.cache import Spent
-
-Price = tuple[float, float] | tuple[float, float, float]
-"""Per million prompt and reply tokens; the third is for prompt tokens that the server has in its prefix cache."""
+from scirgen.llm.services import Price
 
 
 @dataclass
@@ -28,7 +26,7 @@ class RoleUsage:
     ``uncounted`` is the number of replies for which the backend gave no token counts; token sums are then lower bounds,
     and budgets use ``guessed_...``, the booked usage of those replies. ``booked_...`` is for the calls in flight,
     ``characters`` counts those of the prompts whose tokens are known, ``longest`` is the longest reply's tokens; all of
-    these are kept only with a cap.
+    these are kept only with a cap. ``reasoning_tokens`` are part of the completion tokens.
     """
 
     calls: int = 0
@@ -43,6 +41,7 @@ class RoleUsage:
     price: Price | None = None
     characters: int = 0
     longest: int = 0
+    reasoning_tokens: int = 0
     booked_prompt: float = 0.0
     booked_completion: float = 0.0
     guessed_prompt: float = 0.0
@@ -66,6 +65,7 @@ class RoleUsage:
             "prompt_tokens": None if self.uncounted and not self.prompt_tokens else self.prompt_tokens,
             "completion_tokens": None if self.uncounted and not self.completion_tokens else self.completion_tokens,
             "cached_prompt_tokens": self.cached_tokens,
+            **({"reasoning_tokens": self.reasoning_tokens} if self.reasoning_tokens else {}),
             "replies_without_token_counts": self.uncounted,
             "cost": self.cost,
         }
@@ -176,6 +176,7 @@ class UsageMeter:
         counts.prompt_tokens += usage.prompt_tokens or 0
         counts.completion_tokens += usage.completion_tokens or 0
         counts.cached_tokens += usage.cached_tokens or 0
+        counts.reasoning_tokens += usage.reasoning_tokens or 0
         counts.longest = max(counts.longest, usage.completion_tokens or 0)
 
     @property
@@ -243,7 +244,8 @@ _ROLES = {"chat": "generator", "score": "scorer"}
 
 
 def whole_usage(spent: Sequence[Spent], meter: UsageMeter) -> dict[str, object]:
-    """Usage of a dataset over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now configured."""
+    """Usage of a dataset over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now
+    configured."""
     rows: dict[str, object] = {}
     tokens, costs = 0, []
     for one in spent:

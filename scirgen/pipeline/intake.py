@@ -1,15 +1,16 @@
-"""The runner's intake: reads the catalogue page by page, stores each dataset's records, and hands their ids to the run."""
+"""The runner's intake: reads the catalogue page by page, stores each dataset's records, and hands their ids to the
+run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 from scirgen.core.config import fingerprinted
 from scirgen.core.errors import SourceError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import AnyRecord, Provenance, Record
+from scirgen.core.records import AnyRecord, Provenance, Record, Rejection
 from scirgen.pipeline.dataset_scope import content_fingerprint
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import RUN, Store
@@ -39,6 +40,7 @@ class Intake:
     def __init__(self, store: Store, ctx: StageContext, source: Source, observer: Observer, fingerprint: str) -> None:
         self._store, self._ctx, self._source, self._observer = store, ctx, source, observer
         self._fingerprint = fingerprint
+        self._rejecting: list[str] = []
         self.count = 0
         self.failed: dict[str, str] = {}
 
@@ -49,7 +51,8 @@ class Intake:
         reader: AsyncGenerator[CollectedPage, None] | None = None
         seen: set[str] = set()
         met: set[str | None] = set()
-        while not stopping():
+        complete = False
+        while not complete and not stopping():
             if cursor in met:
                 raise SourceError(
                     f"the stored pages lead to the cursor {str(cursor)[:80]!r} twice",
@@ -63,10 +66,13 @@ class Intake:
             if known is not None and known[0] == fingerprint:
                 ids, cursor, reader = list(json.loads(known[2])), known[1], None
                 seen.update(ids)
+                if self._store.member(RUN, "collect", f"page:{key}") is not None:
+                    self._rejecting.append(f"page:{key}")
             else:
                 reader = reader or pages(self._source, collect, cursor, limit=left, seen=seen)
                 page = await anext(reader, None)
                 if page is None:
+                    complete = True
                     break
                 self._observer.planned("collect", len(page.items))
                 ids, cursor = self._put_page(key, fingerprint, page), page.cursor_next
@@ -74,21 +80,26 @@ class Intake:
             self.count += len(ids)
             for dataset_id in ids:
                 yield dataset_id
-            if cursor is None or (collect.limit is not None and self.count >= collect.limit):
-                break
+            complete = cursor is None or (collect.limit is not None and self.count >= collect.limit)
         if reader is not None:
             await reader.aclose()
+        if complete:
+            # Datasets and rejected records that this reading did not meet are no longer part of the run.
+            self._store.plan(RUN, "collect", self._rejecting)
+            self._store.set_meta("collected", str(run_number))
 
     def _put_page(self, key: str, fingerprint: str, page: CollectedPage) -> list[str]:
         """Store a page's datasets one by one, so adding a record to a folder does not redo the others on its page."""
         ids = [self._put_collected(c) for c in page.items]
+        item = f"page:{key}"
         if page.rejections:
-            result = self._store.put(
-                "collect", f"page:{key}", fingerprint, StageResult(rejections=page.rejections), 0.0
-            )
-            self._store.use(RUN, "collect", f"page:{key}", result.id)
+            result = self._store.put("collect", item, fingerprint, StageResult(rejections=page.rejections), 0.0)
+            self._store.use(RUN, "collect", item, result.id)
+            self._rejecting.append(item)
             self._observer.planned("collect", 1)
             self._observer.finished(result, reused=False, seconds=0.0)
+        else:
+            self._store.drop(RUN, "collect", item)
         if not any(c.failures for c in page.items):
             self._store.put_page(key, fingerprint, page.cursor_next, json.dumps(ids))
         return ids
@@ -98,15 +109,26 @@ class Intake:
         dataset_id = collected.dataset.id
         fingerprint = digest([content_fingerprint(r) for r in records])
         result = self._store.get("collect", dataset_id, fingerprint)
-        if result is None or result.status != "done" or collected.failures:
+        if (
+            result is None
+            or result.status != "done"
+            or collected.failures
+            or _said(result.rejections()) != _said(collected.rejections)
+        ):
             outputs = StageResult(records, collected.rejections, collected.failures)
             origin = Provenance(stage="collect", key=dataset_id, fingerprint=fingerprint)
             result = self._store.put("collect", dataset_id, fingerprint, with_provenance(outputs, origin), 0.0)
+        if self._store.member(dataset_id, "collect", dataset_id) != result.id:
+            self._store.supersede(dataset_id, keep=())
         self._store.use(dataset_id, "collect", dataset_id, result.id)
         self._observer.finished(result, reused=False, seconds=0.0)
         if result.status != "done":
             self.failed[dataset_id] = fingerprint
         return dataset_id
+
+
+def _said(rejections: Sequence[Rejection]) -> list[tuple[str, str, str]]:
+    return [(r.record_id, r.code, r.reason) for r in rejections]
 
 
 def with_provenance(result: StageResult, origin: Provenance) -> StageResult:

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from scirgen.core.config import Config
+from scirgen.core.config import Config, Section
 from scirgen.core.errors import StoreError
 from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.core.version import __version__
 from scirgen.pipeline.intake import intake_fingerprint
-from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.idle import filter_in_force, judged_nothing
@@ -46,21 +45,24 @@ def build_manifest(
         "taxonomies": {n: ctx.taxonomies.hash(n)[:12] for n in ("graesser", "bloom", "aspects", "sections")},
         "stages": {"collect": intake_fingerprint(ctx)[:12]}
         | {name: stage_fingerprint(s, ctx)[:12] for name, s in stages.items()},
-        "settings": {s.stage: getattr(config, s.stage).model_dump(mode="json") for s in PLAN},
+        "settings": {
+            name: part.model_dump(mode="json")
+            for name in ("collect", *stages)
+            if isinstance(part := config.section_of(name), Section)
+        },
         "filter": filter_in_force(ctx),
         "usage": dict(usage),
         "usage_last_invocation": dict(last or {}),
     }
 
 
-def write_manifest(folder: Path, store: Store, manifest: dict[str, object], view: StoreView | None = None) -> None:
-    """Write RUN/manifest.json (atomically) and keep a copy in the store. ``view``: the view to count, if it is not the
-    store's.
+def write_manifest(folder: Path, store: Store, manifest: dict[str, object]) -> None:
+    """Write RUN/manifest.json (atomically) and keep a copy in the store.
 
     Raises:
         StoreError: it cannot be written.
     """
-    view = view or StoreView(store)
+    view = StoreView(store)
     idle = [asdict(one) for one in judged_nothing(view, manifest)]
     manifest = {**manifest, "counts": view.funnel(), "judged_nothing": idle}
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from scirgen.core.errors import StoreError
+from scirgen.core.errors import PluginError, StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate
 from scirgen.core.records import (
     Aspect,
@@ -25,6 +25,7 @@ from scirgen.core.records import (
     ReleaseFile,
     SectionLabel,
 )
+from scirgen.core.registry import load_registry
 from scirgen.core.secrets import masked_bytes
 
 R = TypeVar("R", bound=Record)
@@ -34,6 +35,20 @@ _KINDS: dict[str, type[Record]] = {
     for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, Query, QAPair, ReleaseFile, Rejection, Failure)
 }
 _COMPRESS_FROM = 512
+
+
+def record_class(name: str) -> type[Record]:
+    """The class of a record by its name: scirgen's own, or one that a plugin registered (kind ``record``).
+
+    Raises:
+        PluginError: nobody has a record of that name, or what a plugin registered is not a `Record` of that name.
+    """
+    if name in _KINDS:
+        return _KINDS[name]
+    found = load_registry().get("record", name)
+    if not (isinstance(found, type) and issubclass(found, Record) and found.__name__ == name):
+        raise PluginError(f"record {name!r} is not a subclass of scirgen.Record with that name")
+    return found
 
 
 def pack(records: Iterable[Record]) -> bytes:
@@ -57,9 +72,9 @@ def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
         for line in raw.decode("utf-8", "surrogatepass").split("\n"):
             name, _, body = line.partition("\t")
             if kind is None or name == kind.__name__:
-                found.append(_KINDS[name].model_validate_json(body))  # type: ignore[arg-type]
+                found.append(record_class(name).model_validate_json(body))  # type: ignore[arg-type]
         return found
-    except (zlib.error, TooLargeError, KeyError, ValueError) as error:
+    except (zlib.error, TooLargeError, PluginError, ValueError) as error:
         raise StoreError(f"a stored record is damaged: {error}", hint="Run: scirgen doctor RUN --repair") from error
 
 

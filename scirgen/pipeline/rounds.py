@@ -1,10 +1,10 @@
-"""Plans later rounds from the state of the run; `scirgen.qa.quotas` does the arithmetic."""
+"""Plans later rounds from the state of the run; `scirgen.release_files.quotas` does the arithmetic."""
 
 from __future__ import annotations
 
 from scirgen.pipeline.views.view import StoreView
-from scirgen.qa.quota_progress import progress
-from scirgen.qa.quotas import plan_round
+from scirgen.release_files.quota_progress import progress
+from scirgen.release_files.quotas import plan_round
 from scirgen.stages.base import StageContext
 
 

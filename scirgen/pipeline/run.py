@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,16 +25,15 @@ from scirgen.pipeline.empty_run import refuse_nothing
 from scirgen.pipeline.engines.base import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
-from scirgen.pipeline.plan import PER_DATASET, RELEASE
+from scirgen.pipeline.plan import PLAN, Step, plan
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.merged_view import refuse_merged
-from scirgen.stages.base import Stage, StageContext, made_stage, roles_in
+from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suited
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
-from scirgen.stages.filter.stage import check_filter, silent_gates
-from scirgen.stages.query.stage import check_recipes
+from scirgen.stages.filter.stage import silent_gates
+from scirgen.stages.release.write import refuse_foreign
 
 
 async def execute(
@@ -44,16 +44,17 @@ async def execute(
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
+    refuse_foreign(folder / "release")
     allow_waits()
     async with AsyncExitStack() as closing:
         closing.enter_context(rare_collections())
         registry = load_registry()
-        registry.verify()
+        registry.verify(config.texts())
         resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-        stages = build_stages(registry)
+        steps = plan(registry, config)
+        stages = build_stages(registry, steps)
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
-        refuse_merged(store)
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
         needs_scores = "scorer" in roles_in(stages.values(), config)
@@ -66,17 +67,21 @@ async def execute(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
         )  # fmt: skip
-        check_filter(ctx)
-        check_recipes(ctx)
-        if silent := silent_gates(config, registry, ctx.taxonomies):
+        if silent := silent_gates(config, registry, ctx.taxonomies, ctx.pack):
             observer.note(
                 f"no patterns for language {config.language!r}: {', '.join(silent)} cannot reject by wording "
                 "(docs/prompts.md, 'Another language')"
             )
+        replaced = {step.stage for step in steps if step.by}
+        stages = {name: stage if name in replaced else suited(stage, ctx) for name, stage in stages.items()}
+        for stage in stages.values():
+            stage.check(ctx)
         engine = build_engine(config, registry)
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
-        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log), partial(refuse_nothing, folder))
+        runner = Runner(
+            store, ctx, stages, engine, opened, Several(observer, log), partial(refuse_nothing, folder), steps
+        )
         sessions.tell(Several(observer, log).note)
         _stop_on_signals(runner, sessions, observer, closing)
         _stop_in_time(runner, sessions, closing)
@@ -99,13 +104,13 @@ async def execute(
     return outcome
 
 
-def build_stages(registry: Registry) -> dict[str, Stage]:
+def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, Stage]:
     """The plan's stages after the intake, by name, through the registry.
 
     Raises:
         PluginError: one is missing or is not a `Stage`.
     """
-    return {step.stage: made_stage(registry, step.stage) for step in (*PER_DATASET, RELEASE)}
+    return {step.stage: made_stage(registry, step.by or step.stage) for step in steps[1:]}
 
 
 def build_engine(config: Config, registry: Registry) -> Engine:
@@ -146,35 +151,37 @@ def _stop_in_time(runner: Runner, sessions: Sessions, closing: AsyncExitStack) -
 
 
 GRACE_S = 20.0
-"""How long a stop waits for calls in flight. A slow model's reply can take minutes, but a user would kill the run
-earlier."""
+"""Time in seconds that a stop waits for calls in flight. A slow model's reply can take minutes, but a user would kill
+the run earlier."""
 
 
 def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, closing: AsyncExitStack) -> None:
-    """Drain for at most `GRACE_S` on Ctrl-C or SIGTERM; a second signal stops at once. With a batch backend the first
-    signal already stops scirgen, since the server keeps working."""
+    """Drain for at most `GRACE_S` on Ctrl-C, SIGTERM or SIGHUP; a second signal stops at once. With a batch backend the
+    first signal already stops scirgen, since the server keeps working."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         if runner.stopping:
-            observer.note("stopping at once")
+            said = "stopping at once"
         elif sessions.outlives:
-            observer.note("stopping: batches continue at the server; the same command collects them")
+            said = "stopping: batches continue at the server; the same command collects them"
             runner.stop()
         else:
-            observer.note(
-                f"stopping: calls in flight have {GRACE_S:.0f} s to finish (press Ctrl-C again to stop at once)"
-            )
+            said = f"stopping: calls in flight have {GRACE_S:.0f} s to finish (press Ctrl-C again to stop at once)"
             closing.callback(loop.call_later(GRACE_S, hurry).cancel)
         runner.stop()
         sessions.drain()
         end_waits()
+        with suppress(OSError):  # after SIGHUP the terminal may be gone
+            observer.note(said)
 
     def hurry() -> None:
         observer.note(f"{GRACE_S:.0f} s have passed: calls in flight are dropped; the next run requests them again")
         runner.stop()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+            continue  # started with nohup
         # Not in the main thread (a notebook, a server): the caller handles signals.
         with suppress(ValueError, RuntimeError, NotImplementedError):
             loop.add_signal_handler(number, stop)

@@ -1,12 +1,18 @@
-"""Runs the plan: each dataset goes through its steps, datasets overlap, and finished work is not repeated."""
+"""Runs the plan: each dataset goes through its steps, datasets overlap, and finished work is not repeated.
+
+`Runner._run` is the loop. From it to a stage's ``process`` the way is `_each`, `_dataset`, `_item`, `_make` and the
+engine's ``execute``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from scirgen.core.config import Config, fingerprinted
@@ -18,17 +24,19 @@ from scirgen.pipeline.dataset_scope import DatasetScope
 from scirgen.pipeline.engines.base import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import ALONE, PER_DATASET, PER_ROUND, TOGETHER
+from scirgen.pipeline.plan import PLAN, Step, phases, repeated
 from scirgen.pipeline.rounds import next_round
 from scirgen.pipeline.sharing import Sharing, sharing_fingerprint
 from scirgen.pipeline.store import RUN, Store, StoredResult
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import MERGED, StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Source
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 Status = Literal["success", "partial", "stopped", "budget"]
+Wanted = Mapping[str, Sequence[dict[str, object]]]
+"""Dataset id -> the quota cells that a round gives it."""
 
 
 class Stopped(Exception):
@@ -37,7 +45,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. ``partial``: some items failed; running again retries them."""
+    """The end of a run. ``partial``: some items failed; running again retries them."""
 
     status: Status
     datasets: int
@@ -48,65 +56,64 @@ class Outcome:
 class Runner:
     """One run over one store. ``stop()`` drains; a second ``stop()`` cancels what is in flight.
 
-    ``before_release`` can prevent the release by raising an exception.
+    ``before_release`` can prevent the release by raising an exception. Without a source it only releases.
     """
 
     def __init__(
         self,
         store: Store,
         ctx: StageContext,
-        stages: dict[str, Stage],
+        stages: Mapping[str, Stage],
         engine: Engine,
-        source: Source,
+        source: Source | None,
         observer: Observer,
         before_release: Callable[[StoreView], None] = lambda _: None,
+        plan: Sequence[Step] = PLAN,
     ) -> None:
-        self._store = store
-        self._before_release = before_release
-        self._ctx = ctx
-        self._stages = stages
-        self._engine = engine
-        self._observer = observer
-        self._in_flight: dict[tuple[str, str, str], asyncio.Future[StoredResult]] = {}
+        self._store, self._ctx, self._stages, self._engine = store, ctx, stages, engine
+        self._observer, self._before_release, self._plan = observer, before_release, tuple(plan)
         self._static = {name: stage_fingerprint(stage, ctx) for name, stage in stages.items()}
         self._plan_fingerprint = digest(
-            [self._static[s.stage] for s in PER_DATASET],
-            [stages[s.stage].definitions(ctx.at(s.stage, "", "")) for s in PER_DATASET],
+            [(s.stage, s.by, self._static[s.stage]) for s in self._plan[1:-1]],
+            [stages[s.stage].definitions(ctx.at(s.stage, "", "")) for s in self._plan[1:-1]],
             ctx.taxonomies.fingerprint,
         )
-        self._stopping = False
-        self._reason: Status = "stopped"
-        self._message = ""
-        self._task: asyncio.Task[None] | None = None
+        self._in_flight: dict[tuple[str, str, str], asyncio.Future[StoredResult]] = {}
         self._failed: dict[tuple[str, str], str] = {}
+        self._counted: set[int] = set()
+        self._stopping = False
+        self._ended: tuple[Status, str] = ("stopped", "")
+        self._task: asyncio.Task[None] | None = None
         self._sharing = Sharing(store, ())
-        self._intake = Intake(store, ctx, source, observer, intake_fingerprint(ctx))
+        self._intake = Intake(store, ctx, source, observer, intake_fingerprint(ctx)) if source is not None else None
 
-    # -- the run ---------------------------------------------------------------------------------------------------
+    # -- start, stop, end ------------------------------------------------------------------------------------------
 
     async def run(self) -> Outcome:
-        """Collect, process every dataset, repeat rounds while quotas are not met, and release.
+        """Take every dataset of the catalogue through the plan, and release. Without a source, only release.
 
         Raises:
             ScirgenError: a fatal error; all finished work is in the store.
         """
-        self._task = asyncio.ensure_future(self._all())
+        self._task = asyncio.ensure_future(self._run(self._intake) if self._intake else self._release())
+        status, message = self._ended
         try:
             await self._task
+            status, message = "partial" if self._failures() else "success", ""
         except Stopped:
-            return self._outcome(self._reason, self._message)
+            status, message = self._ended
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
-            return self._outcome(self._reason, self._message or "stopped at once")
-        return self._outcome("partial" if self._failed or self._intake.failed else "success")
+            status, message = self._ended[0], self._ended[1] or "stopped at once"
+        return Outcome(status, self._intake.count if self._intake else 0, self._failures(), message)
 
-    def _outcome(self, status: Status, message: str = "") -> Outcome:
-        return Outcome(status, self._intake.count, len(self._failed) + len(self._intake.failed), message)
+    def _failures(self) -> int:
+        return len(self._failed) + (len(self._intake.failed) if self._intake else 0)
 
     @property
     def stopping(self) -> bool:
-        """Whether it is draining."""
+        """True while the run is draining."""
         return self._stopping
 
     def stop(self) -> None:
@@ -117,40 +124,51 @@ class Runner:
 
     def spent(self, message: str) -> None:
         """Drain the run because a cap is reached."""
-        self._stopping, self._reason, self._message = True, "budget", message
+        self._stopping, self._ended = True, ("budget", message)
 
-    async def _all(self) -> None:
+    # -- the loop: a phase, a dataset, an item -----------------------------------------------------------------------
+
+    async def _run(self, intake: Intake) -> None:
+        """The whole plan: phase by phase, then rounds while quotas are not met, then the release."""
         with self._store.grouped():
-            await self._first_round()
-            await self._later_rounds()
+            run_number = self._begin()
+            datasets = intake.datasets(run_number, lambda: self._stopping)
+            for steps in phases(self._plan):
+                ids = await self._each(datasets, steps)
+                self._sharing = Sharing.of(self._store)
+                datasets = _each_of(ids)
+            self._store.forget_rounds()
+            for number in itertools.count(1):
+                wanted = next_round(StoreView(self._store), self._ctx, number)
+                if not wanted:
+                    break
+                await self._each(_each_of(sorted(wanted)), repeated(self._plan, "quota"), number, wanted)
             await self._release()
 
-    async def _first_round(self) -> None:
-        run_number = int(self._store.meta("run") or 0) + 1
-        self._store.set_meta("run", str(run_number))
-        ids: list[str] = []
+    def _begin(self) -> int:
+        """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
+        number = self._store.next_run()
+        self._store.set_meta("run", str(number))
+        self._store.set_meta("steps", json.dumps([step.stage for step in self._plan]))
+        self._store.set_meta(MERGED, "")  # from now on the run is its own
+        if self._store.meta("plan") != self._plan_fingerprint:
+            self._store.supersede(None, keep=("collect",))
+            self._store.set_meta("plan", self._plan_fingerprint)
+        self._store.supersede(RUN, keep=("collect",))
+        return number
 
-        async def collected() -> AsyncIterator[str]:
-            async for dataset_id in self._intake.datasets(run_number, lambda: self._stopping):
-                ids.append(dataset_id)
-                yield dataset_id
-
-        async def matched() -> AsyncIterator[str]:
-            for dataset_id in ids:
-                yield dataset_id
-
-        await self._each(collected(), self._first_half)
-        self._sharing = Sharing.of(self._store)
-        await self._each(matched(), self._second_half)
-
-    async def _each(self, datasets: AsyncIterator[str], work: Callable[[str], Coroutine[object, object, None]]) -> None:
-        """Do ``work`` for every dataset, with as many in parallel as the settings say."""
+    async def _each(
+        self, datasets: AsyncIterator[str], steps: Sequence[Step], round: int = 0, wanted: Wanted | None = None
+    ) -> list[str]:
+        """Take each dataset through the steps, with as many in parallel as the settings say; returns their ids."""
         width = self._ctx.config.limits.datasets_in_flight
         queue: asyncio.Queue[str | None] = asyncio.Queue(maxsize=width)
+        ids: list[str] = []
 
         async def produce() -> None:
             try:
                 async for dataset_id in datasets:
+                    ids.append(dataset_id)
                     await queue.put(dataset_id)
                     await asyncio.sleep(0)  # a dataset's first calls go out before the next one's are prepared
             except RunStoppingError:  # a wait in a thread ended with the run
@@ -159,195 +177,150 @@ class Runner:
             for _ in range(width):
                 await queue.put(None)
 
-        async def worker() -> None:
+        async def work() -> None:
             while (dataset_id := await queue.get()) is not None:
                 # While draining, the queue is emptied without work, so the producer never blocks.
                 if not self._stopping:
                     with contextlib.suppress(Stopped):
-                        await work(dataset_id)
+                        await self._dataset(dataset_id, steps, round, (wanted or {}).get(dataset_id, ()))
 
-        await _together([produce(), *(worker() for _ in range(width))])
+        await _together([produce(), *(work() for _ in range(width))])
         if self._stopping:
             raise Stopped
+        return ids
 
-    async def _first_half(self, dataset_id: str) -> None:
-        """The first half of a dataset's path: its papers, and its links to them."""
-        collected = list(self._store.members(dataset_id, ("collect",)))
-        if self._store.completed(dataset_id).startswith(self._own_fingerprint(collected)):
-            return
-        scope = DatasetScope(dataset_id)
-        scope.add(collected)
-        for step in ALONE:
-            scope.add(await self._stage(step.stage, scope))
-
-    async def _second_half(self, dataset_id: str) -> None:
-        """The second half, which needs to know which datasets share a paper."""
-        known = list(self._store.members(dataset_id, ("collect", *(s.stage for s in ALONE))))
+    async def _dataset(
+        self, dataset_id: str, steps: Sequence[Step], round: int, wanted: Sequence[dict[str, object]]
+    ) -> None:
+        """Take one dataset through the steps of a phase or round, unless nothing has changed since it finished."""
+        names = [step.stage for step in self._plan]
+        before = names[: len(names) - 1 if round else names.index(steps[0].stage)]
+        known = list(self._store.members(dataset_id, before))
         shared = self._sharing.of_dataset(dataset_id)
-        fingerprint = self._own_fingerprint([r for r in known if r.stage == "collect"]) + sharing_fingerprint(shared)
-        if self._store.completed(dataset_id) == fingerprint:
-            return
-        scope = DatasetScope(dataset_id, shared=shared)
+        fingerprint = digest(self._plan_fingerprint, [r.fingerprint for r in known if r.stage == "collect"])
+        fingerprint += sharing_fingerprint(shared) if len(before) > 1 else ""  # unknown in the first phase
+        if not round:
+            if self._store.completed(dataset_id).startswith(fingerprint):
+                return
+            self._store.supersede(dataset_id, keep=before)
+        scope = DatasetScope(dataset_id, round=round, wanted=wanted, shared=shared)
         scope.add(known)
         clean = all(r.status == "done" for r in known if r.stage != "collect")
-        for step in TOGETHER:
-            results = await self._stage(step.stage, scope)
+        for step in steps:
+            stage = self._stages[step.stage]
+            items = list(stage.items(scope, self._ctx.at(step.stage, dataset_id, "")))
+            self._store.plan(dataset_id, step.stage, [item.key for item in items], round)
+            self._count_planned(step.stage, items)
+            results = await _together([self._item(step.stage, item, scope) for item in items])
             scope.add(results)
             clean = clean and all(r.status == "done" for r in results)
-        if clean:
+        if clean and not round and steps[-1] is self._plan[-2]:
             self._store.complete_dataset(dataset_id, fingerprint)
 
-    def _own_fingerprint(self, collected: Sequence[StoredResult]) -> str:
-        """Everything that a dataset's path depends on, except other datasets."""
-        return digest(self._plan_fingerprint, [r.fingerprint for r in collected])
-
-    async def _stage(self, name: str, scope: DatasetScope) -> list[StoredResult]:
-        stage = self._stages[name]
-        items = list(stage.items(scope, self._ctx.at(name, scope.dataset_id, "")))
-        keys = [item.key for item in items]
-        if scope.round:
-            self._store.plan_more(scope.dataset_id, name, keys, scope.round)
-        else:
-            self._store.plan(scope.dataset_id, name, keys)
-        self._observer.planned(name, len(items))
-        return await _together([self._item(stage, item, scope) for item in items])
-
-    async def _item(self, stage: Stage, item: WorkItem, scope: DatasetScope) -> StoredResult:
-        """Get one item: from the store, from another dataset that is working on it, or by executing it."""
-        fingerprint = scope.fingerprint(item, self._static[stage.name])
-        identity = (stage.name, item.key, fingerprint)
+    async def _item(self, name: str, item: WorkItem, scope: DatasetScope) -> StoredResult:
+        """Get one item's result: from the store, from another dataset that is working on it, or by making it."""
+        fingerprint = scope.fingerprint(item, self._static[name])
+        identity = (name, item.key, fingerprint)
         running = self._in_flight.get(identity)
         stored = await asyncio.shield(running) if running else self._store.get(*identity)
         # The next run tries a failed item again; further datasets of this run that share it do not.
-        tried = self._failed.get((stage.name, item.key)) == fingerprint
+        tried = self._failed.get((name, item.key)) == fingerprint
         if stored is not None and (running or tried or stored.status == "done"):
-            result, reused, seconds = stored, True, 0.0
-            self._store.use(scope.dataset_id, stage.name, item.key, result.id)
+            self._store.use(scope.dataset_id, name, item.key, stored.id)
+            self._count_finished(stored, reused=True)
         else:
-            result, seconds = await self._work(stage, item, fingerprint, scope.dataset_id)
-            reused = False
-        self._observer.finished(result, reused=reused, seconds=seconds)
-        if result.status != "done":
-            self._failed[stage.name, item.key] = fingerprint
-        return result
+            stored = await self._make(name, item, fingerprint, scope.dataset_id)
+        if stored.status != "done":
+            self._failed[name, item.key] = fingerprint
+        return stored
 
-    async def _work(
-        self, stage: Stage, item: WorkItem, fingerprint: str, dataset_id: str
-    ) -> tuple[StoredResult, float]:
+    async def _make(self, name: str, item: WorkItem, fingerprint: str, used_by: str) -> StoredResult:
+        """Execute one item and store its result; datasets that share it wait for it meanwhile."""
         if self._stopping:
             raise Stopped
-        identity = (stage.name, item.key, fingerprint)
-        future: asyncio.Future[StoredResult] = asyncio.get_running_loop().create_future()
-        self._in_flight[identity] = future
+        identity = (name, item.key, fingerprint)
+        future = self._in_flight[identity] = asyncio.get_running_loop().create_future()
         started = time.monotonic()
         try:
-            outcome = await self._execute(stage, item, fingerprint)
+            try:
+                with span(f"scirgen.{name}", key=item.key, fingerprint=fingerprint), self._store.guarded():
+                    result = await self._engine.execute(self._stages[name], item, self._ctx.at(*identity))
+            except Exception as error:
+                result = self._failure(name, item, error)
+            result = with_provenance(result, Provenance(stage=name, key=item.key, fingerprint=fingerprint))
             seconds = time.monotonic() - started
-            stored = self._store.put(*identity, outcome, seconds, used_by=dataset_id)
+            stored = self._store.put(*identity, result, seconds, used_by=used_by)
             future.set_result(stored)
-            return stored, seconds
+            self._count_finished(stored, reused=False, seconds=seconds)
+            return stored
         except BaseException as error:
-            future.set_exception(error if isinstance(error, Exception) else Stopped())
-            future.exception()  # retrieved here, since possibly no caller is waiting
+            if not future.done():
+                future.set_exception(error if isinstance(error, Exception) else Stopped())
+                future.exception()  # retrieved here, since possibly no caller is waiting
             raise
         finally:
             del self._in_flight[identity]
 
-    async def _execute(self, stage: Stage, item: WorkItem, fingerprint: str) -> StageResult:
-        ctx = self._ctx.at(stage.name, item.key, fingerprint)
-        try:
-            with span(f"scirgen.{stage.name}", key=item.key, fingerprint=fingerprint), self._store.guarded():
-                result = await self._engine.execute(stage, item, ctx)
-        except BudgetReachedError as error:
+    def _failure(self, name: str, item: WorkItem, error: Exception) -> StageResult:
+        """The result of an item that raised an error, unless the error ends the run.
+
+        Raises:
+            Stopped: the run is draining, or a cap is reached.
+            ScirgenError: a fatal one.
+        """
+        if isinstance(error, BudgetReachedError):
             self.spent(error.message)
+        if isinstance(error, Stopped | RunStoppingError | BudgetReachedError):
             raise Stopped from error
-        except RunStoppingError as error:
-            raise Stopped from error
-        except ScirgenError as error:
+        if isinstance(error, ScirgenError):
             if error.fatal:
-                raise
-            return StageResult(failures=(Failure.of(stage.name, error),))
-        except (Stopped, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            self._ctx.log.exception("%s %s", stage.name, item.key)
-            failure = Failure(stage=stage.name, code="internal_error", message=f"{type(error).__name__}: {error}")
-            return StageResult(failures=(failure,))
-        return with_provenance(result, Provenance(stage=stage.name, key=item.key, fingerprint=fingerprint))
-
-    # -- rounds and release ----------------------------------------------------------------------------------------
-
-    async def _later_rounds(self) -> None:
-        """Rounds of generate-filter-tag for the quota cells with too few pairs; none without a target."""
-        self._store.forget_rounds()
-        number = 1
-        while not self._stopping and (wanted := next_round(StoreView(self._store), self._ctx, number)):
-            await self._round(number, wanted)
-            number += 1
-
-    async def _round(self, number: int, wanted: dict[str, list[dict[str, object]]]) -> None:
-        limit = asyncio.Semaphore(self._ctx.config.limits.datasets_in_flight)
-        before = ("collect", *(s.stage for s in PER_DATASET))
-
-        async def one(dataset_id: str) -> None:
-            async with limit:
-                shared = self._sharing.of_dataset(dataset_id)
-                scope = DatasetScope(dataset_id, round=number, wanted=wanted[dataset_id], shared=shared)
-                scope.add(list(self._store.members(dataset_id, before)))
-                for step in PER_ROUND:
-                    scope.add(await self._stage(step.stage, scope))
-
-        await _together([one(d) for d in sorted(wanted)])
+                raise error
+            return StageResult(failures=(Failure.of(name, error),))
+        self._ctx.log.error("%s %s", name, item.key, exc_info=error)
+        failure = Failure(stage=name, code="internal_error", message=f"{type(error).__name__}: {error}")
+        return StageResult(failures=(failure,))
 
     async def _release(self) -> None:
+        """Write the release of the current state, unless the folder has it already."""
         if self._stopping:
             raise Stopped
-        stage = self._stages["release"]
         view = StoreView(self._store)
-        current = view.state_digest()
+        state = view.state_digest()
         # Lets a merge detect that this run finished the catalogue; a later run that stops early leaves another state.
-        self._store.set_meta("finished", current)
+        self._store.set_meta("finished", state)
         self._before_release(view)
-        self._ctx.run = view
-        stored = await write_release(stage, self._store, self._ctx, self._observer, self._execute, current)
-        if stored is not None and stored.status != "done":
-            self._failed[stage.name, stored.key] = stored.fingerprint
+        name, scope = self._plan[-1].stage, DatasetScope(RUN)
+        self._ctx = replace(self._ctx, run=view)
+        for item in self._stages[name].items(scope, self._ctx.at(name, RUN, "")):
+            salted = replace(item, salt=digest(item.salt, state, *view.notes()))
+            self._store.plan(RUN, name, [item.key])
+            self._count_planned(name, [item])
+            stored = self._store.get(name, item.key, scope.fingerprint(salted, self._static[name]))
+            if stored is not None and not complete_on_disk(stored, self._ctx):
+                self._store.forget(stored.id)
+            await self._item(name, salted, scope)
+
+    # -- counts for observers: an item that datasets share counts once, as in `scirgen status` -------------------------
+
+    def _count_planned(self, name: str, items: Sequence[WorkItem]) -> None:
+        fresh = {hash((name, item.key, "planned")) for item in items} - self._counted
+        self._counted |= fresh
+        self._observer.planned(name, len(fresh))
+
+    def _count_finished(self, result: StoredResult, *, reused: bool, seconds: float = 0.0) -> None:
+        finished = hash((result.stage, result.key, "finished"))
+        if not reused or finished not in self._counted:
+            self._counted.add(finished)
+            self._observer.finished(result, reused=reused, seconds=seconds)
 
 
-async def write_release(
-    stage: Stage,
-    store: Store,
-    ctx: StageContext,
-    observer: Observer,
-    execute: Callable[[Stage, WorkItem, str], Awaitable[StageResult]],
-    *state: str,
-) -> StoredResult | None:
-    """Write the release of the context's view, unless the folder has it already. ``state`` stands for the view in its fingerprint."""
-    scope = DatasetScope(RUN)
-    item = next(iter(stage.items(scope, ctx.at(stage.name, "release", ""))), None)
-    if item is None:  # an estimate's rehearsal has no release stage
-        return None
-    salted = WorkItem(item.key, item.inputs, item.parameters, digest(item.salt, *state))
-    fingerprint = scope.fingerprint(salted, stage_fingerprint(stage, ctx))
-    store.plan(RUN, stage.name, [item.key])
-    observer.planned(stage.name, 1)
-    stored = store.get(stage.name, item.key, fingerprint)
-    if stored is not None and stored.status == "done" and not complete_on_disk(stored, ctx):
-        store.forget(stored.id)
-        stored = None
-    started = time.monotonic()
-    reused = stored is not None and stored.status == "done"
-    if stored is None or not reused:
-        result = await execute(stage, salted, fingerprint)
-        stored = store.put(stage.name, item.key, fingerprint, result, time.monotonic() - started, used_by=RUN)
-    else:
-        store.use(RUN, stage.name, item.key, stored.id)
-    observer.finished(stored, reused=reused, seconds=0.0 if reused else time.monotonic() - started)
-    return stored
+async def _each_of(ids: Iterable[str]) -> AsyncIterator[str]:
+    for dataset_id in ids:
+        yield dataset_id
 
 
 def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
-    """Whether the release's folder has this release, since a later run with other settings may have written another
+    """True if the release's folder has this release, since a later run with other settings may have written another
     one."""
     files = [r for r in stored.outputs() if isinstance(r, ReleaseFile)]
     if not all((ctx.folder / f.path).is_file() and (ctx.folder / f.path).stat().st_size == f.bytes for f in files):
@@ -368,7 +341,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
         stage.version,
         config.seed,
         config.language,
-        {name: fingerprinted(getattr(config, name)) for name in uses.config},
+        {name: fingerprinted(config.section_of(name)) for name in uses.config},
         {name: ctx.prompts.get(name, pack).hash for name in uses.prompts},
         {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
         {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},

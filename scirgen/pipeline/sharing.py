@@ -13,7 +13,8 @@ from scirgen.pipeline.views.view import StoreView
 
 
 class Sharing:
-    """Papers that several datasets use. Papers of one dataset are not in it, so a large catalogue takes little memory."""
+    """Papers that several datasets use. Papers of one dataset are not in it, so a large catalogue takes little
+    memory."""
 
     def __init__(self, store: Store, links: Iterable[Link]) -> None:
         self._store = store

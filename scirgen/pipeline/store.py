@@ -170,8 +170,19 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def plan(self, dataset_id: str, stage: str, keys: Sequence[str]) -> None:
-        """Record that a dataset's path includes these items; items that are no longer planned are removed."""
+    def plan(self, dataset_id: str, stage: str, keys: Sequence[str], round: int = 0) -> None:
+        """Record that a dataset's path includes these items; items that are no longer planned are removed.
+
+        In a later round, the earlier items of the stage stay.
+        """
+        if round:
+            with self.transaction():
+                self.db.executemany(
+                    "INSERT INTO members(dataset_id, stage, key, round) VALUES(?,?,?,?) "
+                    "ON CONFLICT DO UPDATE SET round=excluded.round",
+                    [(dataset_id, stage, k, round) for k in keys],
+                )
+            return
         with self.guarded():
             rows = self.db.execute("SELECT key FROM members WHERE dataset_id=? AND stage=?", (dataset_id, stage))
             known = {key for (key,) in rows}
@@ -187,20 +198,31 @@ class Store:
                 [(dataset_id, stage, k) for k in keys if k not in known],
             )
 
-    def plan_more(self, dataset_id: str, stage: str, keys: Sequence[str], round: int) -> None:
-        """Like `plan`, for a later round: earlier items of the stage stay."""
-        with self.transaction():
-            self.db.executemany(
-                "INSERT INTO members(dataset_id, stage, key, round) VALUES(?,?,?,?) "
-                "ON CONFLICT DO UPDATE SET round=excluded.round",
-                [(dataset_id, stage, k, round) for k in keys],
-            )
-
     def forget_rounds(self) -> None:
         """Remove items of later rounds from all paths. Rounds that are still needed plan them again, and their results
         are still there."""
         with self.transaction():
             self.db.execute("DELETE FROM members WHERE round>0")
+
+    def drop(self, dataset_id: str, stage: str, key: str) -> None:
+        """Remove one item from a dataset's path."""
+        with self.transaction():
+            self.db.execute("DELETE FROM members WHERE dataset_id=? AND stage=? AND key=?", (dataset_id, stage, key))
+
+    def supersede(self, dataset_id: str | None, keep: Sequence[str]) -> None:
+        """Set a dataset's items to do, except those of the stages ``keep``; None: the items of all datasets.
+
+        Views then show no result that the current settings and inputs would not give. Results that still hold are
+        found by their fingerprints and used again.
+        """
+        where, parameters = ("", []) if dataset_id is None else ("dataset_id=? AND ", [dataset_id])
+        marks = ",".join("?" * len(keep))
+        with self.transaction():
+            self.db.execute(
+                f"UPDATE members SET result_id=NULL WHERE {where}result_id IS NOT NULL AND stage NOT IN ({marks})",
+                (*parameters, *keep),
+            )
+            self.db.execute(f"UPDATE datasets SET fingerprint='' {'WHERE id=?' if parameters else ''}", parameters)
 
     def use(self, dataset_id: str, stage: str, key: str, result_id: int) -> None:
         """Let a dataset's path point at a result."""
@@ -227,8 +249,9 @@ class Store:
         with self.transaction():
             row = self.db.execute(
                 "INSERT INTO results(stage,key,fingerprint,status,outputs,rejections,failures,n_outputs,n_rejections,"
-                "seconds,finished,hash) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(stage,key,fingerprint) DO UPDATE SET "
-                "status=excluded.status, outputs=excluded.outputs, rejections=excluded.rejections, "
+                "seconds,finished,hash) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) "
+                "ON CONFLICT(stage,key,fingerprint) DO UPDATE SET status=excluded.status, "
+                "outputs=excluded.outputs, rejections=excluded.rejections, "
                 "failures=excluded.failures, n_outputs=excluded.n_outputs, n_rejections=excluded.n_rejections, "
                 "seconds=excluded.seconds, finished=excluded.finished, hash=excluded.hash RETURNING id",
                 (stage, key, fingerprint, status, *blobs, len(result.outputs), len(result.rejections), seconds,
@@ -292,6 +315,20 @@ class Store:
             row = self.db.execute("SELECT fingerprint, next, dataset_ids FROM pages WHERE cursor=?", (cursor,))
             found: tuple[str, str | None, str] | None = row.fetchone()
         return found
+
+    def next_run(self) -> int:
+        """The number of a new run over this store: above all that datasets were seen in."""
+        with self.guarded():
+            (seen,) = self.db.execute("SELECT COALESCE(MAX(seen), 0) FROM datasets").fetchone()
+        return max(int(self.meta("run") or 0), int(seen)) + 1
+
+    def member(self, dataset_id: str, stage: str, key: str) -> int | None:
+        """Number of the result that an item of a dataset's path points at; None: to do, or not on its path."""
+        with self.guarded():
+            row = self.db.execute(
+                "SELECT result_id FROM members WHERE dataset_id=? AND stage=? AND key=?", (dataset_id, stage, key)
+            ).fetchone()
+        return row[0] if row else None
 
     def completed(self, dataset_id: str) -> str:
         """The fingerprint for which the dataset's path is complete, or ""."""

@@ -7,27 +7,31 @@ L/contexts.json    key -> text, shared by items
 L/labels/A.jsonl   Label: the merged labels of one annotator; adjudicator.jsonl: the third person's
 L/agreement.json   statistics and the verdict on judges (`scirgen label agree`)
 ```
-Drawing, pages, merging and agreement are `scirgen.commands.label`.
+Drawing, pages, merging and agreement are `scirgen_label`.
 """
 
 from __future__ import annotations
 
-import json
+import errno
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import first_problem, numbered_records
+from scirgen.core.files.jsonl import first_problem, numbered_records, read_json
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import Choice
 from scirgen.core.records import Box, Record
+from scirgen.core.safety.files import private_folder, write_new
 
-TaskName = Literal["faithful", "relevance", "query", "level"]
+TaskName = Literal["faithful", "relevance", "query", "level", "link"]
 Part = Literal["dev", "test"]
+Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+"""A name that is also a file's name: no path, no hidden file."""
+Finite = Annotated[float, Field(allow_inf_nan=False, le=1e9)]
 R = TypeVar("R", bound=Record)
 
 ADJUDICATOR: Final = "adjudicator"
@@ -42,7 +46,7 @@ CORRECTED: Final = ("corrected_question", "corrected_answer")
 
 @dataclass(frozen=True)
 class Task:
-    """What annotators are asked about an item.
+    """The question that annotators answer about an item.
 
     Attributes:
         name: the name of the task and of its guideline, ``prompts/label/NAME.yaml``.
@@ -62,6 +66,7 @@ TASKS: Final[Mapping[str, Task]] = {
     "relevance": Task("relevance", scale=("0", "1", "2", "3")),
     "query": Task("query"),
     "level": Task("level", scale=("C1", "C2", "C3", "C4", "C5", "C6")),
+    "link": Task("link"),
 }
 
 
@@ -78,7 +83,8 @@ class Marked(Record):
 
 
 class Shown(Record):
-    """What an annotator sees of an item. Nothing here may give away a verdict, a score, a model or another label."""
+    """The part of an item that an annotator sees. Nothing here may give away a verdict, a score, a model or another
+    label."""
 
     question: str
     answer: str = ""
@@ -92,27 +98,27 @@ class Shown(Record):
 
 
 class Hidden(Record):
-    """What is known about an item and is not shown to annotators."""
+    """The part of an item that is not shown to annotators."""
 
     verdict: str = Field(default="", description="kept, rejected_by_score, rejected_by_gate; or a judge's grade")
     code: str = Field(default="", description="why it was rejected")
     question_type: str = Field(default="", description="id of the type")
     dataset_id: str = ""
-    scores: dict[str, float] = Field(default={}, description="score name -> value")
+    scores: dict[str, Finite] = Field(default={}, description="score name -> value")
 
 
 class Item(Record):
     """One item of a sample.
 
-    ``id`` is opaque; ``record`` is the question-answer pair's id, or ``query|document``. ``weight`` is how many items of the
-    population it stands for within its part: stratum size / items of the stratum in that part.
+    ``id`` is opaque; ``record`` is the question-answer pair's id, or ``query|document``. ``weight`` is how many items
+    of the population it stands for within its part: stratum size / items of the stratum in that part.
     """
 
     id: str
     record: str
     part: Part
     stratum: str
-    weight: float = Field(gt=0)
+    weight: Finite = Field(gt=0)
     cluster: str = Field(description="dataset or query: items of one cluster are not independent")
     shown: Shown
     hidden: Hidden = Hidden()
@@ -139,11 +145,14 @@ class Sample(Record):
     guideline: str = Field(description="id@version#hash of the guideline")
     text: str = Field(description="the guideline as annotators read it")
     choices: tuple[Choice, ...]
-    annotators: tuple[str, ...]
+    annotators: tuple[Annotator, ...]
+    language_models: tuple[Annotator, ...] = Field(
+        default=(), description="the annotators that are language models, not people"
+    )
     strata_by: tuple[str, ...]
     strata: tuple[Stratum, ...]
     seed: int = 0
-    margin: float = 0.075
+    margin: Finite = 0.075
     round: int = Field(default=1, description="raised when a new test part is drawn")
 
 
@@ -153,15 +162,15 @@ class Label(Record):
     sample: str
     item: str
     task: TaskName
-    annotator: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")
+    annotator: Annotator
     label: str
     reason: str = ""
     fields: dict[str, str] = Field(default={}, description="further question -> answer")
-    seconds: float = Field(default=0.0, ge=0, description="time the item was in view")
+    seconds: Finite = Field(default=0.0, ge=0, description="time the item was in view")
     guideline: str
 
     def unfinished(self) -> str:
-        """What the label still needs to be complete; "" if nothing."""
+        """Name what the label still needs to be complete; "" if nothing."""
         task = TASKS[self.task]
         if not self.label:
             return "label"
@@ -176,8 +185,10 @@ class Settled:
 
     Attributes:
         label: None while annotators disagree, or if the final label is "unsure".
-        how: ``single`` (one annotator), ``agreed``, ``adjudicated``, ``open`` (to be adjudicated), ``unsure``, ``none``.
-        annotators: how many people labelled it.
+        how: ``single`` (one annotator), ``agreed``, ``adjudicated``, ``open`` (to be adjudicated), ``unsure``,
+            ``none``.
+        annotators: number of annotators who labelled it.
+        people: number of them that are people, not language models.
         corrected: field of `CORRECTED` -> corrected text, if all annotators who gave one gave the same.
     """
 
@@ -185,6 +196,7 @@ class Settled:
     how: str
     annotators: int
     corrected: Mapping[str, str] = field(default_factory=dict)
+    people: int = 0
 
 
 class LabelSet:
@@ -197,6 +209,7 @@ class LabelSet:
             InputError: it is not a folder of labels, or its files do not belong together.
         """
         self.folder = folder
+        _refuse_links(folder)
         if not (folder / "sample.json").is_file():
             raise InputError(f"{folder} holds no sample.json", hint="Make one with: scirgen label draw RUN --out L/")
         self.sample = read_record(folder / "sample.json", Sample)
@@ -213,7 +226,7 @@ class LabelSet:
 
     @property
     def task(self) -> Task:
-        """What annotators are asked."""
+        """The task of the annotators."""
         return TASKS[self.sample.task]
 
     @property
@@ -223,11 +236,18 @@ class LabelSet:
 
     def contexts(self) -> dict[str, str]:
         """Key -> whole context."""
-        path = self.folder / "contexts.json"
-        try:
-            found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path} cannot be read: {error}", hint="Restore the file, or draw again.") from error
+        return self.texts("contexts.json")
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Read a file of the folder that maps keys to texts.
+
+        Raises:
+            InputError: it cannot be read, or is not such a file.
+        """
+        path = self.folder / name
+        found = read_json(path, hint="Restore the file, or draw again.", most=_MOST_CONTEXTS)
+        if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+            raise InputError(f"{path} does not map keys to texts", hint="Restore the file, or draw again.")
         return found
 
     def part(self, name: Part | None) -> list[Item]:
@@ -241,6 +261,10 @@ class LabelSet:
 
     def settled(self, item_id: str) -> Settled:
         """The final label of an item: the adjudicator's, else the one that all annotators gave."""
+        readers = [a for a, mine in self.labels.items() if item_id in mine]
+        return replace(self._settled(item_id), people=sum(a not in self.sample.language_models for a in readers))
+
+    def _settled(self, item_id: str) -> Settled:
         given = [self.labels[a][item_id] for a in self.annotators if item_id in self.labels[a]]
         last = self.labels.get(ADJUDICATOR, {}).get(item_id)
         if last is not None:
@@ -264,8 +288,23 @@ class LabelSet:
         return digest(self.sample.model_dump(mode="json"), labels)
 
 
+_MOST_CONTEXTS = 2**30
+
+
+def _refuse_links(folder: Path) -> None:
+    """Check that nothing in a folder of labels is a link, since its files are written by their names.
+
+    Raises:
+        InputError: something is.
+    """
+    inside = [*folder.iterdir(), *(folder / "labels").glob("*")] if folder.is_dir() else []
+    if link := next((p for p in sorted(inside) if p.is_symlink()), None):
+        raise InputError(f"{link} is a link, and links in a folder of labels are not followed", hint="Remove it.")
+
+
 def disputed(labels: Sequence[Label]) -> bool:
-    """Whether these labels of one item need a third person: they differ, one is "unsure", or two corrections differ."""
+    """Check whether these labels of one item need a third person: they differ, one is "unsure", or two corrections
+    differ."""
     if len({x.label for x in labels}) > 1 or any(x.label == UNSURE for x in labels):
         return True
     return any(len({x.fields[f].strip() for x in labels if x.fields.get(f, "").strip()}) > 1 for f in CORRECTED)
@@ -288,10 +327,9 @@ def read_record(path: Path, kind: type[R]) -> R:
         InputError: the file cannot be read, or does not hold one.
     """
     try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        problem = first_problem(error) if isinstance(error, ValueError) else error
-        raise InputError(f"{path} cannot be read: {problem}", hint="Restore the file.") from error
+        return kind.model_validate(read_json(path, hint="Restore the file."))
+    except ValidationError as error:
+        raise InputError(f"{path} cannot be read: {first_problem(error)}", hint="Restore the file.") from error
 
 
 def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
@@ -309,16 +347,16 @@ def write_lines(path: Path, records: Sequence[Record]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file through a temporary one beside it.
+    """Write a file that only its owner can read, in a folder that only its owner can read if it is new.
 
     Raises:
         InputError: it cannot be written.
     """
-    making = path.with_name(f".{path.name}.making")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        making.write_text(text, encoding="utf-8", newline="\n")
-        making.replace(path)
+        private_folder(path.parent)
+        if path.parent.is_symlink():
+            raise OSError(errno.ELOOP, "its folder is a link")
+        write_new(path, text, mode=0o600)
     except OSError as error:
         raise InputError(
             f"{path} cannot be written: {error.strerror}", hint="Check the folder's permissions."

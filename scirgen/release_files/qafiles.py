@@ -1,4 +1,5 @@
-"""Reads question-answer sets of any origin: a release, ScIRGen-Geo's records, a BEIR folder, plain JSON Lines.
+"""Reads question-answer sets of any origin: a release, a BEIR folder, plain JSON Lines, and what plugins read
+(`Reader`).
 
 Only reads: `scirgen audit` judges them, `scirgen analyze` compares them. One dataset's questions at a time.
 """
@@ -8,21 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Protocol, cast
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import objects_in
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
-from scirgen.qa.release import Release
-from scirgen.qa.scirgen_geo import is_record, questions, records_in
-
-Kind = Literal["scirgen", "scirgen-geo", "beir", "jsonl"]
+from scirgen.core.registry import load_registry
+from scirgen.core.text.language import detect_language, language_code
+from scirgen.release_files.release import Release
 
 _HINT = (
-    "Give a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder (corpus.jsonl, queries.jsonl, "
-    "qrels/), or JSON Lines with 'question' and 'answer'."
+    "Give a release or run folder, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/), JSON Lines with 'question' and "
+    "'answer', or a form that a plugin reads (scirgen plugins list)."
 )
 _LEVEL = re.compile(r"\bC[1-6]\b")
 _QUESTION_KEYS = ("question", "query", "text")
@@ -33,7 +34,8 @@ _DATASET_KEYS = ("dataset_id", "gold", "doc_id", "document_id")
 
 @dataclass(frozen=True)
 class QARow:
-    """One question. ``answer`` is None if the format has no answers; ``question_type`` is as the file spells it, or ""."""
+    """One question. ``answer`` is None if the format has no answers; ``question_type`` is as the file spells it, or "".
+    ``language`` is what the file says or, if it says nothing, what the words show."""
 
     id: str
     question: str
@@ -53,7 +55,8 @@ class QAGroup:
     Attributes:
         dataset_id: "" for rows that name no dataset.
         title: the dataset's title, "" if unknown.
-        context: all text the file has about the dataset (metadata, then what was extracted from its papers), "" if it has no text.
+        context: all text the file has about the dataset (metadata, then what was extracted from its papers), "" if it
+            has no text.
         sources: document id -> text, for the documents in which evidence offsets can be checked.
     """
 
@@ -69,7 +72,7 @@ class QAFile:
     """A question-answer set. ``groups`` reads it again each time it is called, one dataset at a time."""
 
     path: Path
-    kind: Kind
+    kind: str
     groups: Callable[[], Iterator[QAGroup]]
 
     def rows(self) -> Iterator[QARow]:
@@ -78,41 +81,58 @@ class QAFile:
             yield from group.rows
 
 
-def open_qa(path: Path, split: str | None = None) -> QAFile:
+class Reader(Protocol):
+    """The door ``reader``: a plugin's class that reads question-answer sets of another form."""
+
+    def claims(self, path: Path) -> bool:
+        """Tells whether a file or folder has this form, from its names or its first record."""
+        ...
+
+    def groups(self, path: Path, split: str | None, language: str) -> Iterator[QAGroup]:
+        """The questions, one dataset at a time; only those of ``split`` if one is given; ``language`` is that of rows
+        that state none, or ""."""
+        ...
+
+
+def open_qa(path: Path, split: str | None = None, language: str = "") -> QAFile:
     """Recognise a question-answer set by its layout.
 
     Args:
-        path: a release or run folder; a folder of ScIRGen-Geo JSON files (flat, or in ``train/dev/test``) or its
-            ``records.jsonl[.gz]``; a BEIR folder; a JSON Lines file of questions (a release's split among them).
+        path: a release or run folder; a BEIR folder; a JSON Lines file of questions (a release's split among them); a
+            form that a plugin reads.
         split: only this split, where the format has splits.
+        language: the language of rows that state none; empty: what their words show.
 
     Raises:
-        InputError: the path does not exist, or holds none of these; while reading, malformed JSON (file and line are named).
+        InputError: the path does not exist, or holds none of these; while reading, malformed JSON (file and line are
+            named).
     """
-    if path.is_dir():
-        return _open_folder(path, split)
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"{path} does not exist", hint=_HINT)
+    if path.is_dir() and (found := _open_folder(path, split, language)):
+        return found
+    registry = load_registry()
+    for name in registry.names("reader"):
+        reader: Reader = cast("type[Reader]", registry.get("reader", name))()
+        if reader.claims(path):
+            return QAFile(path, name, partial(reader.groups, path, split, language))
+    if path.is_dir():
+        raise InputError(f"{path} holds no question-answer set", hint=_HINT)
     first = next(_objects(path), None)
     if first is None:
         raise InputError(f"{path} holds no questions", hint=_HINT)
-    if is_record(first):
-        return QAFile(path, "scirgen-geo", lambda: _geo(path, split))
     if _text(first, _QUESTION_KEYS):
-        return QAFile(path, "jsonl", lambda: _plain(_objects(path), split))
+        return QAFile(path, "jsonl", lambda: plain_groups(_objects(path), split, language))
     raise InputError(f"{path} is not a question-answer set: its first record has no 'question'", hint=_HINT)
 
 
-def _open_folder(path: Path, split: str | None) -> QAFile:
+def _open_folder(path: Path, split: str | None, language: str) -> QAFile | None:
     if (path / "release.json").is_file() or (path / "release" / "release.json").is_file():
         release = Release(path)
         return QAFile(path, "scirgen", lambda: _release(release, split))
     if (path / "queries.jsonl").is_file():
-        return QAFile(path, "beir", lambda: _beir(path, split))
-    files = sorted(path.glob("*.json")) or sorted(path.glob("*/*.json"))
-    if files and is_record(next(_objects(files[0]), {})):
-        return QAFile(path, "scirgen-geo", lambda: _geo(path, split))
-    raise InputError(f"{path} holds no question-answer set", hint=_HINT)
+        return QAFile(path, "beir", lambda: _beir(path, split, language))
+    return None
 
 
 def type_key(name: str) -> str:
@@ -134,7 +154,8 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
     for document in release.corpus("with-paper"):
         if document.id in found:
             own = metadata[document.id]
-            # A release does not hold the papers' full texts, so only the offsets of evidence from metadata can be checked.
+            # A release does not hold the papers' full texts, so only the offsets of evidence from metadata can be
+            # checked.
             sources = {document.id: own} if own else {}
             context = f"{own}\n{document.text}".strip()
             yield QAGroup(document.id, document.title, context, tuple(found.pop(document.id)), sources)
@@ -142,24 +163,7 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
         yield QAGroup(dataset_id, rows=tuple(rows))
 
 
-def _geo(path: Path, split: str | None) -> Iterator[QAGroup]:
-    for record, own, _ in records_in(path):
-        if split is not None and own != split:
-            continue
-        identity = _string(record.get("id"))
-        metadata = _mapping(_mapping(record.get("context")).get("metadata"))
-        extracts = [s for paper in _items(record.get("extract_pdfs_data")) for s in _strings(paper)]
-        title = _string(metadata.get("titleEn"))
-        parts = [title, _string(metadata.get("description")), _string(metadata.get("instructions")), *extracts]
-        parts += list(_strings({k: v for k, v in _mapping(record.get("context")).items() if k != "metadata"}))
-        rows = (
-            QARow(f"{identity}#{n}", q.question, q.answer, q.kind, q.level, own, dataset_ids=(identity,))
-            for n, q in enumerate(questions(record))
-        )
-        yield QAGroup(identity, title, "\n".join(p for p in parts if p), tuple(rows))
-
-
-def _beir(folder: Path, split: str | None) -> Iterator[QAGroup]:
+def _beir(folder: Path, split: str | None, language: str) -> Iterator[QAGroup]:
     gold: dict[str, tuple[str, list[str]]] = {}
     for file in sorted((folder / "qrels").glob("*.tsv")):
         if split is not None and file.stem != split:
@@ -179,9 +183,10 @@ def _beir(folder: Path, split: str | None) -> Iterator[QAGroup]:
         if split is not None and own is None:
             continue
         extra = _mapping(query.get("metadata"))
+        question, answer = _string(query.get("text")), _text(extra, _ANSWER_KEYS)
         row = QARow(
-            identity, _string(query.get("text")), _text(extra, _ANSWER_KEYS), _text(extra, _TYPE_KEYS) or "",
-            _text(extra, ("bloom", "level")), own, _string(extra.get("language")) or "en", tuple(documents),
+            identity, question, answer, _text(extra, _TYPE_KEYS) or "", _text(extra, ("bloom", "level")), own,
+            _language(_string(extra.get("language")) or language, question, answer), tuple(documents),
         )  # fmt: skip
         found.setdefault(documents[0] if documents else "", []).append(row)
     if (folder / "corpus.jsonl").is_file():
@@ -194,7 +199,10 @@ def _beir(folder: Path, split: str | None) -> Iterator[QAGroup]:
         yield QAGroup(dataset_id, rows=tuple(rows))
 
 
-def _plain(records: Iterable[Mapping[str, object]], split: str | None) -> Iterator[QAGroup]:
+def plain_groups(
+    records: Iterable[Mapping[str, object]], split: str | None = None, language: str = ""
+) -> Iterator[QAGroup]:
+    """The questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset."""
     found: dict[str, list[QARow]] = {}
     contexts: dict[str, dict[str, None]] = {}
     for number, record in enumerate(records):
@@ -205,16 +213,21 @@ def _plain(records: Iterable[Mapping[str, object]], split: str | None) -> Iterat
         question = _text(record, _QUESTION_KEYS) or ""
         level = _LEVEL.search(_text(record, ("bloom", "level")) or "")
         identity = _text(record, ("id", "_id", "qid", "query_id")) or content_id("row", number, question)
+        answer = _text(record, _ANSWER_KEYS)
         row = QARow(
-            identity, question, _text(record, _ANSWER_KEYS), _text(record, _TYPE_KEYS) or "",
-            level.group() if level else None, own, _string(record.get("language")) or "en",
+            identity, question, answer, _text(record, _TYPE_KEYS) or "", level.group() if level else None, own,
+            _language(_string(record.get("language")) or language, question, answer),
             (dataset_id,) if dataset_id else (),
         )  # fmt: skip
         found.setdefault(dataset_id, []).append(row)
-        said = [s for key in ("context", "contexts", "evidence") for s in _strings(record.get(key))]
+        said = [s for key in ("context", "contexts", "evidence") for s in texts_in(record.get(key))]
         contexts.setdefault(dataset_id, {}).update(dict.fromkeys(said))
     for dataset_id in sorted(found):
         yield QAGroup(dataset_id, context="\n".join(contexts[dataset_id]), rows=tuple(found[dataset_id]))
+
+
+def _language(said: str, question: str, answer: str | None) -> str:
+    return language_code(said) if said else detect_language(f"{question}\n{answer or ''}")
 
 
 def _objects(path: Path) -> Iterator[Mapping[str, object]]:
@@ -240,17 +253,13 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _items(value: object) -> list[Mapping[str, object]]:
-    return [i for i in value if isinstance(i, Mapping)] if isinstance(value, list) else []
-
-
-def _strings(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """All strings inside a value, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from _strings(inner)
+            yield from texts_in(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _strings(inner)
+            yield from texts_in(inner)

@@ -1,4 +1,4 @@
-"""Counts what a run has of its target, read from its records. `scirgen.qa.quotas` does the arithmetic."""
+"""Counts what a run has of its target, read from its records. `scirgen.release_files.quotas` does the arithmetic."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.quotas import Accepted, Progress
-from scirgen.qa.repeats.neardup import Asked, resolve
+from scirgen.release_files.quotas import Accepted, Progress
+from scirgen.repeats.neardup import Asked, resolve
 
 R = TypeVar("R", bound=Record)
 
@@ -27,7 +27,7 @@ class RunRecords(Protocol):
 
 
 def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
-    """What was asked for and accepted in the rounds before ``before`` (None: in all).
+    """Count what was asked for and accepted in the rounds before ``before`` (None: in all).
 
     A resumed run looks at earlier rounds only, so that it plans what it planned before. With ``distinct``, a pair that
     release will drop as a near-duplicate does not count as accepted, so a later round replaces it.

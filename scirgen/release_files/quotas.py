@@ -1,8 +1,8 @@
 """Quotas over type x Bloom level x polarity: defines targets, the cells of each round, the pairs that are kept, and
 shortfalls.
 
-Pure and deterministic: everything follows from the settings and from what was accepted, in the order of ids. The pipeline runs
-the rounds; release leaves out what is over quota.
+Pure and deterministic: everything follows from the settings and from what was accepted, in the order of ids. The
+pipeline runs the rounds; release leaves out what is over quota.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from scirgen.claims.conformance import polarity
 from scirgen.core.config import QuotaConfig
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import QuestionType, Taxonomies
-from scirgen.qa.conformance import polarity
 
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
@@ -93,8 +93,8 @@ def budget(config: QuotaConfig) -> int:
 def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
     """Wanted pairs per cell; they sum to ``config.total``.
 
-    Types and levels are fitted to both their mixes at once by iterative proportional fitting (Deming & Stephan 1940), over the
-    levels that a type lists as typical; then whole numbers by largest remainder, ties in the order of cells.
+    Types and levels are fitted to both their mixes at once by iterative proportional fitting (Deming & Stephan 1940),
+    over the levels that a type lists as typical; then whole numbers by largest remainder, ties in the order of cells.
     """
     total = config.total or 0
     weights = {k.id: config.types.get(k.id, 0.0 if config.types else 1.0) for k in kinds}

@@ -14,7 +14,6 @@ README.md, croissant.json    dataset card and Croissant metadata; further format
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Final, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import read_records
+from scirgen.core.files.jsonl import read_json, read_records
 from scirgen.core.records import Id, Ids, Record
 
 R = TypeVar("R", bound=Record)
@@ -36,16 +35,30 @@ PASSAGE_TOKENS: Final = 100
 Split = Literal["train", "dev", "test"]
 
 
+class PlaceRow(Record):
+    """The characters [start, end) of a passage's ``text``."""
+
+    passage: Id
+    start: int
+    end: int
+
+
 class EvidenceRow(Record):
-    """A verbatim piece of text that supports the answer. Offsets are characters of the parsed document or of the
-    metadata text."""
+    """A verbatim piece of text that supports the answer. ``start`` and ``end`` count characters of the parsed document
+    or of the dataset's ``metadata``, ``places`` those of the release's own passages."""
 
     document_id: Id
     source: Literal["dataset", "paper"]
     start: int
     end: int
     text: str
-    page: int | None = None
+    page: int | None = Field(default=None, description="1-based page of the paper's file")
+    bbox: tuple[float, ...] = Field(
+        default=(), description="x0, y0, x1, y1 on that page in PDF points from its top left; empty if not known"
+    )
+    places: tuple[PlaceRow, ...] = Field(
+        default=(), description="its passages in order, each with the part of its text that belongs to the evidence"
+    )
     section: str | None = None
     licence: str = "unknown"
 
@@ -57,14 +70,6 @@ class ScoreRow(Record):
     value: float
     threshold: float | None = None
     passed: bool | None = None
-
-
-class TranslationRow(Record):
-    """Question or answer in another language."""
-
-    language: str
-    field: str
-    text: str
 
 
 class RevisionRow(Record):
@@ -96,11 +101,7 @@ class ReleaseRow(Record):
     evidence: tuple[EvidenceRow, ...] = ()
     passages: tuple[str, ...] = Field(default=(), description="ids of the passages that hold the evidence")
     scores: tuple[ScoreRow, ...] = ()
-    answered_twice: bool | None = Field(
-        default=None,
-        description="whether a second answer, from the evidence alone, agrees; None if there was none",
-    )
-    translations: tuple[TranslationRow, ...] = ()
+    unsure: bool = Field(default=False, description="the faithfulness scores could not decide, and no judge did")
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
     checked: int = Field(default=0, description="number of people who checked the row and kept it")
@@ -140,7 +141,7 @@ class Passage(Record):
 
     id: Id
     document_id: Id
-    source: Literal["dataset", "paper", "document"]
+    source: Literal["dataset", "paper"]
     dataset_ids: Ids
     start: int
     end: int
@@ -172,11 +173,14 @@ class AspectRow(Record):
     paper_id: Id
     category: str
     text: str
-    context: str = Field(default="", description="the sentence before, where it is needed to understand this one")
+    context: str = Field(
+        default="", description="what the sentence is about where it does not say so itself, in the model's words"
+    )
     document_id: Id
     start: int
     end: int
     page: int | None = None
+    bbox: tuple[float, ...] = ()
 
 
 class FileRow(Record):
@@ -218,6 +222,7 @@ class TaskInfo(Record):
     """Description of a retrieval task of the release."""
 
     recipe: str
+    follows: str = Field(default="", description="the paper whose task it is, as a citation")
     corpus: Literal["datasets", "abstracts"] = Field(description="the documents that its queries search")
     searched: tuple[Literal["title", "text"], ...] = Field(
         default=("title", "text"), description="the part of a dataset that is indexed"
@@ -231,10 +236,12 @@ class TaskInfo(Record):
 
 
 class LabelNote(Record):
-    """Labels by people that the release used, with their agreement, the guideline, and the judges that passed the test on them."""
+    """Labels that the release used, with their agreement, the guideline, and the judges that passed the test
+    on them."""
 
     task: str
     annotators: int
+    language_models: int = Field(default=0, description="number of the annotators that are language models")
     items: int
     guideline: str
     kappa: float | None = Field(default=None, description="Cohen's, mean over pairs of annotators")
@@ -252,6 +259,7 @@ class ReleaseInfo(Record):
     schema_version: int = SCHEMA
     name: str
     origin: str = Field(description="'scirgen run', or the dataset this was imported from")
+    citation: str = Field(default="", description="the paper to cite for imported data")
     scirgen: str
     domain: str = ""
     language: str = "en"
@@ -267,7 +275,7 @@ class ReleaseInfo(Record):
     made: tuple[MadeRow, ...] = Field(default=(), description="models and prompts of each stage")
     about: dict[str, str] = Field(default={}, description="the publisher's statements on creator, funder, contact, ...")
     licences: dict[str, int] = Field(default={}, description="licence -> number of passages under it")
-    labels: tuple[LabelNote, ...] = Field(default=(), description="labels by people that were used")
+    labels: tuple[LabelNote, ...] = Field(default=(), description="labels that were used, by people or language models")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
 
@@ -310,7 +318,7 @@ class Release:
                 hint="Give the folder 'release' of a run, or make one with: scirgen import scirgen-geo SRC OUT",
             )
         try:
-            raw = json.loads(marker.read_text(encoding="utf-8"))
+            raw = read_json(marker, hint="Write the release again.")
             if isinstance(raw, dict) and int(raw.get("schema_version", SCHEMA)) > SCHEMA:
                 raise InputError(f"{marker} was written by a newer scirgen", hint="Upgrade scirgen.")
             self.info = ReleaseInfo.model_validate(raw)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.files.jsonl import read_json
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair, Query
-from scirgen.qa.labels import ADJUDICATOR, Item, LabelSet, Settled
-from scirgen.qa.release import LabelNote, RevisionRow
+from scirgen.release_files.labels import ADJUDICATOR, Item, LabelSet, Settled
+from scirgen.release_files.release import LabelNote, RevisionRow
 
 _NO = "no"
 _KEEP = "keep"
@@ -43,7 +43,7 @@ class Reviewed:
     def checked(self, pair_id: str) -> int:
         """Number of people who checked a pair that stays in the release."""
         found = self.settled.get(pair_id)
-        return found.annotators if found is not None and found.label is not None else 0
+        return found.people if found is not None and found.label is not None else 0
 
     def corrected(self, pair: QAPair) -> QAPair:
         """The pair with the corrected wording; its id stays."""
@@ -105,12 +105,17 @@ def reviews_fingerprint(folders: Sequence[Path]) -> str:
     return digest("labels", parts)
 
 
+def _language_models(labels: LabelSet) -> int:
+    return sum(a in labels.sample.language_models for a in labels.annotators)
+
+
 def _note(labels: LabelSet) -> LabelNote:
     hint = f"Run: scirgen label agree {labels.folder}"
     people = len(labels.annotators)
     if people < 2:
         return LabelNote(
-            task=labels.sample.task, annotators=people, items=_labelled(labels), guideline=labels.sample.guideline,
+            task=labels.sample.task, annotators=people, language_models=_language_models(labels),
+            items=_labelled(labels), guideline=labels.sample.guideline,
             margin=labels.sample.margin, labels=labels.content_hash(),
         )  # fmt: skip
     try:
@@ -118,7 +123,8 @@ def _note(labels: LabelSet) -> LabelNote:
         everything = found["agreement"].get("all", {})
         kappa, alpha = (everything.get(k, {"value": None, "interval": None}) for k in ("kappa", "alpha_nominal"))
         return LabelNote(
-            task=labels.sample.task, annotators=people, items=_labelled(labels), guideline=labels.sample.guideline,
+            task=labels.sample.task, annotators=people, language_models=_language_models(labels),
+            items=_labelled(labels), guideline=labels.sample.guideline,
             kappa=kappa["value"], kappa_interval=tuple(kappa["interval"] or ()), alpha=alpha["value"],
             alpha_interval=tuple(alpha["interval"] or ()), margin=found["margin"], labels=found["labels"],
             judges=tuple(_judge(j) for j in found["judges"]),
@@ -131,9 +137,9 @@ def _agreement(labels: LabelSet, hint: str) -> dict[str, Any]:
     """The content of a folder's agreement.json."""
     path = labels.folder / "agreement.json"
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_json(path, hint=hint)
         current = found["labels"] == labels.content_hash()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (InputError, KeyError, TypeError) as error:
         problem = "has no agreement.json" if not path.is_file() else f"has a damaged agreement.json: {error}"
         raise ConfigError(f"{labels.folder} {problem}", hint=hint) from error
     if not current:
@@ -146,7 +152,8 @@ def _judge(found: Mapping[str, object]) -> str:
     assert isinstance(result, Mapping)
     verdict = "validated" if found["validated"] else "unvalidated"
     return (
-        f"{found['identity']}: {verdict} on {found['part']} ({result['items']} items, gap {result['gap']:+.3f}, one-sided 95 % bound "
+        f"{found['identity']}: {verdict} on {found['part']} ({result['items']} items, gap {result['gap']:+.3f}, "
+        "one-sided 95 % bound "
         f"{result['bound']:+.3f}, margin {result['margin']:g})"
     )
 
@@ -239,7 +246,7 @@ def _parts(need: Query, review: Need, aspects: Mapping[str, Query]) -> dict[str,
 
 
 def _after_review(query: Q, need: Q, review: Need, parts: Mapping[str, str]) -> list[Q]:
-    """What becomes of one query of a need that people kept; for the need itself, the need and its new aspects."""
+    """Give what becomes of one query of a need that people kept; for the need itself, the need and its new aspects."""
     if query.form == "complex":
         whole = query.model_copy(update={"text": review.text, "parts": tuple(parts)})
         fresh = {"form": "aspect", "parent": need.id, "parts": (), "gold": (), "fields": (), "spans": ()}

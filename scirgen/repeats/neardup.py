@@ -12,11 +12,11 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
+from scirgen.claims.conformance import polarity
 from scirgen.core.runtime import stop_here
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, coverage, jaccard, names, normalise, numbers, stem, words
-from scirgen.qa.conformance import polarity
-from scirgen.qa.repeats.setjoin import similar_sets
+from scirgen.repeats.setjoin import similar_sets
 
 if TYPE_CHECKING:
     import numpy
@@ -25,14 +25,15 @@ Embed = Callable[[Sequence[str]], "numpy.ndarray"]
 """Texts -> one row of floats each, shape (n, d)."""
 
 ANSWER_THRESHOLD = 0.8
-"""From this cosine on, two answers to one question mean the same; measured on conflicts in ScIRGen-Geo (docs/gates.md)."""
+"""From this cosine on, two answers to one question mean the same; measured on conflicts in ScIRGen-Geo
+(docs/gates.md)."""
 
 
 _SAME_ANSWER = 0.6
 """Two questions that differ in one word mean the same if this share of the shorter answer's words is in the longer."""
 
 _PRINTS = 8192
-"""How many wordprints are kept in memory (10 MB): enough for the questions of one template, which are all compared."""
+"""The number of wordprints kept in memory (10 MB): enough for the questions of one template, which are all compared."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Wordprint:
         return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
 
     def comparable(self, other: Wordprint) -> bool:
-        """Whether the two can be the same question; see `similarity`."""
+        """Tells whether the two can be the same question; see `similarity`."""
         # An abbreviation that is spelt like a stop word ("AT") is among the names and not among the words.
         mine, theirs = self.words | self.names, other.words | other.names
         exchanged = bool(self.names - theirs) and bool(other.names - mine)
@@ -68,7 +69,7 @@ class Wordprint:
         return not self.reverses(other) and not self._exchanged(other) and not self._swapped(other)
 
     def reverses(self, other: Wordprint) -> bool:
-        """Whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
+        """Tells whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
         return any(
             after != others_after and after in other.words and others_after in self.words
             for marker, after in self.directed - other.directed
@@ -77,7 +78,8 @@ class Wordprint:
         )
 
     def _exchanged(self, other: Wordprint) -> bool:
-        """Whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and graminoids".
+        """Tells whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and
+        graminoids".
 
         If the answers are equal, the two words probably mean the same; "Yes" and "No" do not show that.
         """
@@ -90,7 +92,8 @@ class Wordprint:
         return any(slot in slots for slot in other._slots(theirs=self))
 
     def _swapped(self, other: Wordprint) -> bool:
-        """Whether two parts of a question changed places and the answers differ: "how does A affect B", "how does B affect A"."""
+        """Tells whether two parts of a question changed places and the answers differ: "how does A affect B", "how does
+        B affect A"."""
         if self.answer is None or other.answer is None or self.words != other.words or self.said == other.said:
             return False
         mine, theirs = ([w for w in p.sequence if w in p.words] for p in (self, other))
@@ -154,7 +157,8 @@ def wordprint(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question of a run, as near-duplicate search sees it; ``dataset_ids``: all that answer it, where there are several."""
+    """One question of a run, as near-duplicate search sees it; ``dataset_ids``: all that answer it, where there are
+    several."""
 
     id: str
     dataset_id: str
@@ -173,7 +177,8 @@ class Asked:
 class Drop:
     """A question that is not released under its own id.
 
-    Codes: ``near_duplicate`` (repeats ``of``, of the same dataset), ``merged`` (repeats ``of`` with the same answer; its dataset is
+    Codes: ``near_duplicate`` (repeats ``of``, of the same dataset), ``merged`` (repeats ``of`` with the same answer;
+    its dataset is
     now one of ``of``'s positives), ``conflicting_gold`` (repeats ``of``, of another dataset, with another answer).
     """
 
@@ -194,7 +199,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Resolution:
-    """What becomes of the duplicates of a run.
+    """The duplicates of a run, and what becomes of them.
 
     Attributes:
         groups: all groups of two or more, by leader.
@@ -259,7 +264,8 @@ def resolve(
 ) -> Resolution:
     """Decide what becomes of the near-duplicates of a run; the same whatever the order of ``asked``.
 
-    Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree with
+    Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree
+    with
     the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
 
     Args:
@@ -332,7 +338,7 @@ def _decide(
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
-    """Whether two answers say the same, as far as their words show.
+    """Tells whether two answers say the same, as far as their words show.
 
     Yes or no must be equal. All numbers of the shorter answer, and at least ``threshold`` of its content words, must be
     in the other one. For two answers that are little more than a number, the number decides.
@@ -353,8 +359,8 @@ def answers_agree(first: str, second: str, wording: LanguageWording, threshold: 
 
 
 def contradict(first: str, second: str, wording: LanguageWording) -> bool:
-    """Whether two answers cannot mean the same, however similar an embedding finds them: another yes or no; other
-    numbers; a proper name exchanged for another one; a word on one side only whose opposite is on the other
+    """Tells whether two answers cannot mean the same, however similar an embedding finds them: another yes or no;
+    other numbers; a proper name exchanged for another one; a word on one side only whose opposite is on the other
     ("increases", "decreases").
     """
     sides = polarity(first, wording), polarity(second, wording)

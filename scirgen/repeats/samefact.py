@@ -1,6 +1,8 @@
-"""Decides whether two pairs ask for one fact, by comparing the pairs of one dataset across question types. Pure functions.
+"""Decides whether two pairs ask for one fact, by comparing the pairs of one dataset across question types. Pure
+functions.
 
-`neardup` compares questions of one type; this module compares, for example, a "which" and a "why" that one sentence answers.
+`neardup` compares questions of one type; this module compares, for example, a "which" and a "why" that one sentence
+answers.
 """
 
 from __future__ import annotations
@@ -8,28 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scirgen.claims.conformance import polarity
 from scirgen.core.records import QAPair, Span
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, coverage, jaccard, numbers
-from scirgen.qa.conformance import polarity
-from scirgen.qa.repeats.neardup import Wordprint, wordprint
+from scirgen.repeats.neardup import Wordprint, wordprint
 
 _SAME_ANSWER = 0.5
-"""Share of content words that two pairs about one fact have in common; measured on pairs of a strong model (docs/gates.md)."""
+"""Share of content words that two pairs about one fact have in common; measured on pairs of a strong model
+(docs/gates.md)."""
 
 _OTHER_ANSWER = 0.15
-"""How much larger the share must be if the answers differ."""
+"""The amount by which the share must be larger if the answers differ."""
 
 _TOLD_ANSWER = 0.7
 """Share of the answer's content words that another answer has if it tells the same and more."""
 
 _TOLD = 0.2
-"""How much larger the share of one pair's words that another has must be than a share of the words of both."""
+"""The amount by which the share of one pair's words that another has must exceed a share of the words of both."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What a pair says: the words of its question and its answer together.
+    """The statement of a pair: the words of its question and its answer together.
 
     Attributes:
         asked: the question's wordprint, without its type.
@@ -67,7 +70,8 @@ class Fact:
         return max(self._shared(other), self._told_by(other) - _TOLD, other._told_by(self) - _TOLD)
 
     def _told_by(self, other: Fact) -> float:
-        """Share of the words that ``other`` has, unless a name, a number or a thing of the evidence is missing there."""
+        """Share of the words that ``other`` has, unless a name, a number or a thing of the evidence is missing
+        there."""
         missing = self.words - other.words
         if missing & (self.asked.names | self.evidence_words) or not self.numbers <= other.numbers:
             return 0.0
@@ -104,7 +108,7 @@ class Fact:
 
 
 def fact(pair: QAPair, wording: LanguageWording) -> Fact:
-    """What a pair asserts."""
+    """The assertion of a pair."""
     side = polarity(pair.answer, wording)
     stop = wording.stop
     asked = wordprint(pair.id, pair.question, "", stop, directed=wording.directed)

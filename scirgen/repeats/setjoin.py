@@ -1,6 +1,7 @@
 """Finds all pairs of similar sets, exactly and without comparing all with all. The caller decides what the sets hold.
 
-Prefix filtering (Chaudhuri et al. 2006; Bayardo et al. 2007; bounds as in Xiao et al. 2008, PPJoin): of two sets that share much, the
+Prefix filtering (Chaudhuri et al. 2006; Bayardo et al. 2007; bounds as in Xiao et al. 2008, PPJoin): of two sets that
+share much, the
 rarest members of each overlap, so that only sets with a rare member in common are compared.
 """
 
@@ -25,7 +26,8 @@ def similar_sets(
         (a, b, similarity), indices with a < b; each pair once, in no particular order.
     """
     frequency = Counter(member for members in sets for member in members)
-    # Members are sorted from rare to common, and sets from small to large, so each set meets only sets of its size or smaller.
+    # Members are sorted from rare to common, and sets from small to large, so each set meets only sets of its size or
+    # smaller.
     ordered = [sorted(members, key=lambda m: (frequency[m], m)) for members in sets]
     postings: dict[tuple[int, int], list[int]] = {}
     numbers: dict[Hashable, int] = {}

@@ -1,13 +1,20 @@
-"""Charts of a report as static SVG: Vega-Altair specifications rendered by vl-convert, offline. The page's template draws the tables.
+"""Charts of a report as static SVG: Vega-Altair specifications rendered by vl-convert, offline.
 
-Text and axes use ``currentColor``, so one SVG works in light and dark mode; every chart has a description.
+They are drawn in a child process (``python -m scirgen.report.charts``), because the renderer ends its process when it
+cannot get memory. Text and axes use ``currentColor``, so one SVG works in light and dark mode; every chart has a
+description. The page's template draws the tables.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import json
 import math
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -18,14 +25,32 @@ from scirgen.report.data import LEVELS, ReportData
 Row = dict[str, str | float]
 
 
-def available() -> bool:
-    """Whether the ``report`` extra is installed; without it the page has tables only, and says so."""
+_LONGEST_S = 120.0
+
+
+def charts_of(data: ReportData) -> tuple[dict[str, str], str]:
+    """Chart name -> SVG text, and why there is none: the extra is missing, or the child process failed."""
+    if any(importlib.util.find_spec(name) is None for name in ("altair", "vl_convert")):
+        return {}, "Charts need the extra scirgen[report]"
+    needed = data.model_copy(
+        update={"sample": (), "sides": (), "scores": tuple(s for s in data.scores if math.isfinite(s.value))}
+    )
     try:
-        import altair  # noqa: F401
-        import vl_convert  # noqa: F401
-    except ImportError:
-        return False
-    return True
+        # -P: no module of the current folder is imported.
+        child = subprocess.run(
+            [sys.executable, "-P", "-m", "scirgen.report.charts"],
+            input=needed.model_dump_json().encode(),
+            capture_output=True,
+            timeout=_LONGEST_S,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return {}, f"Charts could not be drawn ({type(error).__name__})"
+    if child.returncode:
+        return {}, f"Charts could not be drawn: their process ended with {child.returncode}, often for lack of memory"
+    drawn: dict[str, str] = json.loads(child.stdout)
+    return drawn, "" if drawn else "There is nothing to draw yet"
 
 
 def _altair() -> Any:
@@ -34,9 +59,7 @@ def _altair() -> Any:
 
 
 def draw(data: ReportData) -> dict[str, str]:
-    """Chart name -> SVG text; {} without the ``report`` extra. A chart without data is left out."""
-    if not available():
-        return {}
+    """Chart name -> SVG text. A chart without data is left out."""
     charts: dict[str, str] = {}
     if data.rows:
         charts["types"] = _bars(
@@ -49,9 +72,7 @@ def draw(data: ReportData) -> dict[str, str]:
     if data.funnel:
         charts["funnel"] = _funnel(data)
     scores: list[Row] = [
-        {"name": s.name, "value": s.value, "verdict": "kept" if s.accepted else "rejected"}
-        for s in data.scores
-        if math.isfinite(s.value)
+        {"name": s.name, "value": s.value, "verdict": "kept" if s.accepted else "rejected"} for s in data.scores
     ]
     for name in sorted({str(s["name"]) for s in scores}):
         limits = sorted({s.threshold for s in data.scores if s.name == name and s.threshold is not None})
@@ -101,16 +122,26 @@ def _funnel(data: ReportData) -> str:
         for what, count in (("produced", r.outputs), ("rejected", sum(r.rejected.values())), ("failed", r.failed))
     ]
     most = max((max(r.outputs, sum(r.rejected.values()), r.failed) for r in data.funnel), default=1)
-    chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
-        x=alt.X("count:Q", title="records (logarithmic)", scale=alt.Scale(type="symlog"), axis=alt.Axis(values=_decades(most), labelOverlap=True)),
-        y=alt.Y("stage:N", sort=[r.stage for r in data.funnel], title=None),
-        color=alt.Color(
-            "what:N", title=None,
-            scale=alt.Scale(domain=["produced", "rejected", "failed"], range=["#3b82c4", "#d98a3d", "#c23b3b"]),
-            legend=alt.Legend(orient="top"),
-        ),
-        yOffset=alt.YOffset("what:N", sort=["produced", "rejected", "failed"]),
-    )  # fmt: skip
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "count:Q",
+                title="records (logarithmic)",
+                scale=alt.Scale(type="symlog"),
+                axis=alt.Axis(values=_decades(most), labelOverlap=True),
+            ),
+            y=alt.Y("stage:N", sort=[r.stage for r in data.funnel], title=None),
+            color=alt.Color(
+                "what:N",
+                title=None,
+                scale=alt.Scale(domain=["produced", "rejected", "failed"], range=["#3b82c4", "#d98a3d", "#c23b3b"]),
+                legend=alt.Legend(orient="top"),
+            ),
+            yOffset=alt.YOffset("what:N", sort=["produced", "rejected", "failed"]),
+        )
+    )
     return _svg(
         chart.properties(width=300, height=alt.Step(10), description="Records produced, rejected and failed per stage")
     )
@@ -131,11 +162,22 @@ def _histogram(rows: Sequence[Row], name: str, thresholds: Sequence[float]) -> s
     for verdict, color in (("rejected", "#d98a3d"), ("kept", "#3b82c4")):
         found = [s for s in steps if s["verdict"] == verdict]
         most = max((int(s["pairs"]) for s in found), default=1)
-        bars = alt.Chart(alt.Data(values=found)).mark_bar(color=color).encode(
-            x=alt.X("from:Q", bin="binned", title=name, scale=across, axis=alt.Axis(tickCount=6, labelOverlap=True)),
-            x2=alt.X2("to:Q"),
-            y=alt.Y("pairs:Q", title="pairs", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickMinStep=1, tickCount=4, format=",d")),
-        )  # fmt: skip
+        bars = (
+            alt.Chart(alt.Data(values=found))
+            .mark_bar(color=color)
+            .encode(
+                x=alt.X(
+                    "from:Q", bin="binned", title=name, scale=across, axis=alt.Axis(tickCount=6, labelOverlap=True)
+                ),
+                x2=alt.X2("to:Q"),
+                y=alt.Y(
+                    "pairs:Q",
+                    title="pairs",
+                    scale=alt.Scale(domain=[0, most]),
+                    axis=alt.Axis(tickMinStep=1, tickCount=4, format=",d"),
+                ),
+            )
+        )
         lines = alt.Chart(alt.Data(values=[{"at": t} for t in thresholds])).mark_rule(
             color="#c23b3b", size=2, strokeDash=[4, 3]
         )
@@ -169,15 +211,27 @@ def _svg(chart: Any) -> str:
     import vl_convert
 
     styled = (
-        chart.configure(background="transparent", font="sans-serif", padding={"left": 16, "right": 24, "top": 5, "bottom": 5})
+        chart.configure(
+            background="transparent", font="sans-serif", padding={"left": 16, "right": 24, "top": 5, "bottom": 5}
+        )
         .configure_axis(
-            labelColor="currentColor", titleColor="currentColor", gridColor="currentColor", gridOpacity=0.12,
-            domainColor="currentColor", tickColor="currentColor", labelFontSize=11, labelLimit=220,
+            labelColor="currentColor",
+            titleColor="currentColor",
+            gridColor="currentColor",
+            gridOpacity=0.12,
+            domainColor="currentColor",
+            tickColor="currentColor",
+            labelFontSize=11,
+            labelLimit=220,
         )
         .configure_view(stroke=None)
         .configure_legend(labelColor="currentColor", titleColor="currentColor")
-    )  # fmt: skip
+    )
     # The description covers the whole chart; parts that have a role but no name confuse screen readers.
     svg: str = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", vl_convert.vegalite_to_svg(styled.to_json()))
     description = chart.description if isinstance(chart.description, str) else ""
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
+
+
+if __name__ == "__main__":
+    print(json.dumps(draw(ReportData.model_validate_json(sys.stdin.buffer.read()))))

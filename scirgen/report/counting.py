@@ -31,7 +31,8 @@ class Row(Protocol):
 
 
 def diversity_index(levels: Counter[str]) -> float:
-    """Cognitive diversity: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1 (even)."""
+    """Cognitive diversity: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1
+    (even)."""
     total = sum(levels.values())
     entropy = -sum(n / total * math.log(n / total) for n in levels.values() if n)
     return max(0.0, entropy / math.log(len(LEVELS)))
@@ -98,7 +99,8 @@ def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
 def nearest(
     kept: Iterable[tuple[str, NearRow]], rejected: Iterable[tuple[str, NearRow]], most: int = _EACH
 ) -> Iterator[Sides]:
-    """For each score that rejected something: the rows closest to its threshold on either side. Rows come with the score's name."""
+    """For each score that rejected something: the rows closest to its threshold on either side. Rows come with the
+    score's name."""
     sides: dict[str, tuple[list[NearRow], list[NearRow]]] = defaultdict(lambda: ([], []))
     for side, rows in enumerate((rejected, kept)):
         for name, row in rows:
@@ -143,7 +145,8 @@ def mean(values: Iterable[float]) -> float:
 
 
 def aspect_rows(found: Iterable[tuple[str, str, str, str]]) -> Iterator[AspectRow]:
-    """Table 3c by category, from (category, dataset id, paper id, text) of each kept sentence; words are separated by white space."""
+    """Table 3c by category, from (category, dataset id, paper id, text) of each kept sentence; words are separated by
+    white space."""
     words: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     sentences: Counter[str] = Counter()
     for category, dataset_id, paper_id, text in found:

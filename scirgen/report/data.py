@@ -38,7 +38,8 @@ class TypeRow(Frozen):
 
 
 class AspectRow(Frozen):
-    """One aspect over all datasets (ScIRGen, Table 3c): statements and their mean words; (dataset, paper) groups and theirs."""
+    """One aspect over all datasets (ScIRGen, Table 3c): statements and their mean words; (dataset, paper) groups and
+    theirs."""
 
     aspect: str
     groups: int
@@ -109,7 +110,8 @@ def cut_out(text: str, at: int, said: str, where: str) -> Highlight:
 
 
 class SampleRow(Frozen):
-    """A row to look at: accepted, or rejected with its reason. Very long texts are cut, and the first spans are shown."""
+    """A row to look at: accepted, or rejected with its reason. Very long texts are cut, and the first spans are
+    shown."""
 
     id: str
     status: str
@@ -134,7 +136,15 @@ class PaperRow(Frozen):
 
 
 class ReportData(Frozen):
-    """All figures of a run, or of a release, which has no funnel, usage or rejected rows."""
+    """All figures of a run, or of a release, which has no funnel, usage or rejected rows.
+
+    Attributes:
+        rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and hops count the
+            released rows, or all accepted ones before the first release.
+        papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
+            ``papers_collected`` were candidates.
+        left: datasets of an earlier run that the catalogue or the selection no longer has.
+    """
 
     kind: Literal["run", "release"] = "run"
     name: str = ""
@@ -142,7 +152,11 @@ class ReportData(Frozen):
     models: dict[str, str]
     datasets: int
     datasets_with_papers: int
+    links: dict[str, int]
     papers: int
+    papers_collected: int | None = None
+    papers_cited: int | None = None
+    left: int = 0
     rows: int
     waiting: int
     funnel: tuple[StageRow, ...]

@@ -6,13 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, QAPair, Rejection, Score, Span
-from scirgen.pipeline.plan import PLAN
+from scirgen.core.records import (
+    Aspect,
+    Dataset,
+    Document,
+    Link,
+    Paper,
+    QAPair,
+    Rejection,
+    Score,
+    Span,
+    count_links,
+)
+from scirgen.pipeline.plan import PLAN, Step
 from scirgen.pipeline.record_codec import rejected_pair
 from scirgen.pipeline.views.dearest import dearest_papers
 from scirgen.pipeline.views.idle import recorded_idle
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, nearest, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -47,13 +57,15 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
 
 
 def _gather(view: StoreView, sample: int) -> ReportData:
-    pairs = list(_slim(view.pairs()))
+    accepted = list(_slim(view.pairs()))
     datasets = {d.id: d.title for d in view.datasets()}
-    scores = [score for pair in pairs for score in _scores(pair.scores, pair.question_type, accepted=True)]
+    scores = [score for pair in accepted for score in _scores(pair.scores, pair.question_type, accepted=True)]
     refused: list[tuple[str, NearRow]] = []
     rejections = list(_light(view.rejections(), scores, refused))
-    links = [link for link in view.records("match", Link) if link.used]
-    per_dataset = Counter(link.dataset_id for link in links)
+    released = view.released_rows()
+    left_out = {r.record_id for r in rejections if r.stage == "release"}
+    pairs = [p for p in accepted if p.id not in left_out]
+    uses = view.uses()
     by_type = view.rejected_by_type()
     funnel = view.funnel()
     manifest = view.manifest()
@@ -65,13 +77,17 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         domain=str(manifest.get("domain", "")),
         models=models if isinstance(models, dict) else {},
         datasets=len(datasets),
-        datasets_with_papers=len(per_dataset),
-        papers=len({p.id for p in view.records("collect", Paper)}),
-        rows=len(pairs),
+        datasets_with_papers=len(uses),
+        links=count_links(view.records("match", Link)),
+        papers=len({paper for papers in uses.values() for paper in papers}),
+        papers_collected=len({p.id for p in view.records("collect", Paper)}),
+        papers_cited=len({span.document_id for p in pairs for span in p.evidence} - datasets.keys()),
+        left=view.left(),
+        rows=len(accepted),
         waiting=view.waiting(),
-        funnel=tuple(_stage_row(name, funnel) for name in (s.stage for s in PLAN)),
+        funnel=tuple(_stage_row(name, funnel) for name in view.stages()),
         types=tuple(type_rows(pairs, by_type)),
-        papers_per_dataset=histogram(per_dataset[d] for d in datasets),
+        papers_per_dataset=histogram(len(uses.get(d, ())) for d in datasets),
         aspects=tuple(_aspect_rows(view)),
         bloom={level: bloom.get(level, 0) for level in LEVELS},
         bloom_by_type=cross(pairs),
@@ -79,7 +95,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         diversity=diversity_index(bloom) if bloom else None,
         hops=histogram(p.hops for p in pairs),
         scores=tuple(scores),
-        sides=tuple(nearest([(s.name, _near(p, s)) for p in pairs for s in p.scores if s.passed], refused)),
+        sides=tuple(nearest([(s.name, _near(p, s)) for p in accepted for s in p.scores if s.passed], refused)),
         judged_nothing=tuple(map(str, recorded_idle(manifest))),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
         unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
@@ -87,13 +103,13 @@ def _gather(view: StoreView, sample: int) -> ReportData:
             PaperRow(paper=shown(p.title or p.paper_id, 200), calls=p.calls, total=p.total)
             for p in dearest_papers(view)
         ),
-        released=sum(released.values()) if (released := view.released_rows()) else None,
+        released=sum(released.values()) if released else None,
         queries=view.queries_by_recipe(),
         candidates=funnel["generate"]["outputs"],
         usage=_usage(usage, view.tokens_per_released_row()),
         last_usage=last if isinstance(last, dict) else {},
-        sample=tuple(_sample(view, pairs, rejections, datasets, sample)),
-        sample_of=len(pairs) + sum(r.record_kind == "QAPair" for r in rejections),
+        sample=tuple(_sample(view, accepted, rejections, datasets, sample)),
+        sample_of=len(accepted) + sum(r.record_kind == "QAPair" for r in rejections),
     )
 
 
@@ -114,7 +130,7 @@ def _slim(pairs: Iterable[QAPair]) -> Iterator[QAPair]:
 
 
 def _stage_row(name: str, funnel: dict[str, dict[str, int]]) -> StageRow:
-    row, step = funnel[name], next(s for s in PLAN if s.stage == name)
+    row, step = funnel[name], next((s for s in PLAN if s.stage == name), Step(name, "", "", ""))
     return StageRow(
         stage=name,
         reads=step.reads,
@@ -153,9 +169,13 @@ def _light(
 
 def _near(pair: QAPair, score: Score, reason: str = "") -> NearRow:
     return NearRow(
-        id=pair.id, question=shown(pair.question, SHOWN_SPAN), answer=shown(pair.answer, SHOWN_SPAN), value=score.value,
-        threshold=score.threshold or 0.0, reason=reason,
-    )  # fmt: skip
+        id=pair.id,
+        question=shown(pair.question, SHOWN_SPAN),
+        answer=shown(pair.answer, SHOWN_SPAN),
+        value=score.value,
+        threshold=score.threshold or 0.0,
+        reason=reason,
+    )
 
 
 def _scores(scores: Iterable[Score], question_type: str, *, accepted: bool) -> Iterator[ScoreRow]:
@@ -177,10 +197,19 @@ def _sample(
     texts = _Texts(view)
     for pair in drawn(pairs, size, lambda p: p.question_type):
         yield SampleRow(
-            id=pair.id, status="accepted", stage="tag", code="", reason="", question=shown(pair.question), answer=shown(pair.answer),
-            question_type=pair.question_type, bloom=pair.bloom or "", dataset=titles.get(pair.dataset_id, pair.dataset_id),
-            evidence=tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS]), scores={s.name: s.value for s in pair.scores},
-        )  # fmt: skip
+            id=pair.id,
+            status="accepted",
+            stage="tag",
+            code="",
+            reason="",
+            question=shown(pair.question),
+            answer=shown(pair.answer),
+            question_type=pair.question_type,
+            bloom=pair.bloom or "",
+            dataset=titles.get(pair.dataset_id, pair.dataset_id),
+            evidence=tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS]),
+            scores={s.name: s.value for s in pair.scores},
+        )
     chosen = {
         (r.stage, r.code, r.record_id)
         for r in drawn([r for r in rejections if r.record_kind == "QAPair"], size, lambda r: r.code)
@@ -191,13 +220,19 @@ def _sample(
         chosen.remove((rejection.stage, rejection.code, rejection.record_id))
         found = rejected_pair(rejection)
         yield SampleRow(
-            id=rejection.record_id, status="rejected", stage=rejection.stage, code=rejection.code, reason=shown(rejection.reason),
-            question=shown(found.question) if found else rejection.record[:500] or f"(no question: {rejection.reason})", answer=shown(found.answer) if found else "",
-            question_type=rejection.question_type or "", bloom="",
+            id=rejection.record_id,
+            status="rejected",
+            stage=rejection.stage,
+            code=rejection.code,
+            reason=shown(rejection.reason),
+            question=shown(found.question) if found else rejection.record[:500] or f"(no question: {rejection.reason})",
+            answer=shown(found.answer) if found else "",
+            question_type=rejection.question_type or "",
+            bloom="",
             dataset=titles.get(rejection.dataset_id or "", rejection.dataset_id or ""),
             evidence=tuple(texts.around(s) for s in found.evidence[:SHOWN_SPANS]) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
-        )  # fmt: skip
+        )
 
 
 class _Texts:

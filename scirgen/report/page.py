@@ -9,8 +9,8 @@ from pathlib import Path
 
 from scirgen.core.errors import StoreError
 from scirgen.core.safety.files import mode_beside, write_new
-from scirgen.qa.release import SPLITS, Release
-from scirgen.report.charts import draw
+from scirgen.release_files.release import SPLITS, Release
+from scirgen.report.charts import charts_of
 from scirgen.report.codes import meanings
 from scirgen.report.counting import summaries
 from scirgen.report.data import ReportData, SampleRow
@@ -59,19 +59,22 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 def render(data: ReportData) -> str:
     """The page. All text is escaped, and the content security policy allows the page's one script only by its hash."""
+    charts, no_charts = charts_of(data)
     return fill_page(
         _PARTS,
         "report",
         data=data,
         title="scirgen report" if data.kind == "run" else data.name,
         said=_in_a_sentence(data),
+        reason=_commonest_reason(data),
         per_row=_tokens_per_row(data),
         meanings=meanings(_codes(data)),
         scores=summaries(data.scores),
         usage=_usage(data.usage, data.last_usage),
         facets=_facets(data.sample),
         listed=frozenset(r.id for r in data.sample),
-        charts=draw(data),
+        charts=charts,
+        no_charts=no_charts,
     )
 
 
@@ -83,8 +86,9 @@ def _in_a_sentence(data: ReportData) -> str:
     writers = [m for role, m in data.models.items() if role != "scorer"]
     of = f"of {kinds} {'type' if kinds == 1 else 'types'}" if kinds else ""
     of += f" and Bloom levels {levels[0]} to {levels[-1]}" if kinds and len(levels) > 1 else ""
-    about = f"about {data.datasets:,} {'dataset' if data.datasets == 1 else 'datasets'} of the domain {data.domain or 'unknown'}"
-    about += f" and {data.papers:,} {'paper' if data.papers == 1 else 'papers'} on them" if data.papers else ""
+    datasets = "dataset" if data.datasets == 1 else "datasets"
+    about = f"about {data.datasets:,} {datasets} of the domain {data.domain or 'unknown'}"
+    about += f" and {data.papers:,} {'paper' if data.papers == 1 else 'papers'} that use them" if data.papers else ""
     by = f"written by {', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
     queries = sum(data.queries.values())
@@ -95,6 +99,23 @@ def _in_a_sentence(data: ReportData) -> str:
     count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
     said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence that supports it."
     return said + (f" Beside them, {asked}." if asked else "")
+
+
+def _commonest_reason(data: ReportData) -> str:
+    """Say where most is lost: the failure that kept most items back, else the commonest rejection of a candidate."""
+    failures = [(n, row.stage, code) for row in data.funnel for code, n in row.failures.items()]
+    if failures:
+        number, stage, code = max(failures)
+        return f"Most items that could not be done: {stage}, {code} ({number:,}). The next run tries them again."
+    shown = ("filter", "generate") if data.candidates else tuple(row.stage for row in data.funnel)
+    rejected = [(n, row.stage, code) for row in data.funnel if row.stage in shown for code, n in row.rejected.items()]
+    if not rejected:
+        return ""
+    number, stage, code = max(rejected)
+    of = f" of {data.candidates:,} candidates" if stage == "filter" else ""
+    return (
+        f"Commonest reason for a rejection: {stage}, {code} ({number:,}{of}). {meanings([code]).get(code, '')}".strip()
+    )
 
 
 def _tokens_per_row(data: ReportData) -> str:

@@ -6,7 +6,6 @@ Everything shown comes from a run's store. Paper and catalogue text is escaped, 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,8 +15,7 @@ import jinja2
 from scirgen.core.errors import InputError
 from scirgen.core.records import Aspect, Dataset, Document, Frozen, Link, Paper, Rejection, Span, aspects_by_category
 from scirgen.core.registry import suggest
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import StoreView, open_view
 
 _PARTS = files("scirgen.report") / "page"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -47,7 +45,12 @@ class LinkedPaper(Frozen):
 
 
 class Profile(Frozen):
-    """A dataset with its papers and what was kept from them; ``left_out`` counts rejections of match and verify by code."""
+    """A dataset with its papers and what was kept from them.
+
+    Attributes:
+        chosen: sentences of its papers that extract chose; each is shown, or left out with a reason.
+        left_out: the sentences that no call of generate shows, with their reasons.
+    """
 
     id: str
     title: str
@@ -57,7 +60,8 @@ class Profile(Frozen):
     papers: tuple[LinkedPaper, ...]
     aspects: tuple[tuple[str, tuple[Said, ...]], ...]
     candidates_rejected: tuple[tuple[str, str], ...]
-    left_out: tuple[tuple[str, int], ...]
+    chosen: int
+    left_out: tuple[Said, ...]
 
 
 def build_profile(folder: Path, wanted: str) -> Profile:
@@ -80,9 +84,11 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         }
         links = [x for x in view.records("match", Link, dataset.id) if x.used]
         aspects = list(view.records("verify", Aspect, dataset.id))
+        chosen = [a for a in view.records("extract", Aspect, dataset.id) if a.paper_id in {x.paper_id for x in links}]
         not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
-        removed = [r for r in view.rejections("verify", dataset.id) if r.dataset_id == dataset.id]
-    return _profile(dataset, papers, links, aspects, not_used, removed)
+        stages = ("verify", "generate")
+        removed = [r for s in stages for r in view.rejections(s, dataset.id) if r.dataset_id == dataset.id]
+    return _profile(dataset, papers, links, aspects, chosen, not_used, removed)
 
 
 def as_markdown(profile: Profile) -> str:
@@ -113,6 +119,7 @@ def _profile(
     papers: dict[str, Paper],
     links: Sequence[Link],
     aspects: Sequence[Aspect],
+    chosen: Sequence[Aspect],
     not_used: Sequence[Rejection],
     removed: Sequence[Rejection],
 ) -> Profile:
@@ -139,6 +146,12 @@ def _profile(
         )
         for link in links
     )
+    # A sentence may be of several aspects, and be kept for one of them.
+    reasons = {r.record_id: f"{r.code}: {r.reason}" for r in removed}
+    gone = {_place(a): a for a in (*chosen, *aspects) if _id_of(a, dataset) in reasons}
+    for aspect in aspects:
+        if aspect.id not in reasons:
+            gone.pop(_place(aspect), None)
     return Profile(
         id=dataset.id,
         title=dataset.title,
@@ -151,8 +164,20 @@ def _profile(
             for category, group in aspects_by_category(aspects).items()
         ),
         candidates_rejected=tuple((_title_of(papers, r), r.reason) for r in not_used),
-        left_out=tuple(sorted(Counter(r.code for r in removed).items())),
+        chosen=len({_place(a) for a in chosen}),
+        left_out=tuple(
+            said(a.span, a.paper_id, reasons[_id_of(a, dataset)])
+            for a in sorted(gone.values(), key=lambda a: (numbers.get(a.paper_id, 0), a.span.start, a.span.end))
+        ),
     )
+
+
+def _place(aspect: Aspect) -> tuple[str, int, int]:
+    return aspect.span.document_id, aspect.span.start, aspect.span.end
+
+
+def _id_of(aspect: Aspect, dataset: Dataset) -> str:
+    return aspect.model_copy(update={"dataset_id": dataset.id}).id
 
 
 def _title_of(papers: dict[str, Paper], rejection: Rejection) -> str:

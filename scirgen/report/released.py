@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from scirgen.qa.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
+from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -60,6 +60,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         models={str(n): model for n, model in enumerate(info.models, 1)},
         datasets=len(documents),
         datasets_with_papers=sum(bool(p) for p in documents.values()),
+        links={name: n for name, n in info.counts.items() if name.startswith("links")},
         papers=info.counts.get("papers", 0),
         rows=len(asked),
         waiting=0,
@@ -85,8 +86,12 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
 def _scores(row: ReleaseRow) -> Iterator[ScoreRow]:
     for score in row.scores:
         yield ScoreRow(
-            name=score.name, value=score.value, threshold=score.threshold, accepted=True, question_type=row.question_type
-        )  # fmt: skip
+            name=score.name,
+            value=score.value,
+            threshold=score.threshold,
+            accepted=True,
+            question_type=row.question_type,
+        )
 
 
 def _aspects(release: Release) -> Iterator[AspectRow]:
@@ -106,12 +111,21 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
     for row in rows:
         document = documents.get(row.dataset_id)
         yield SampleRow(
-            id=row.id, status="accepted", stage=row.split, code="", reason="", question=shown(row.question), answer=shown(row.answer),
-            question_type=row.question_type, bloom=row.bloom or "",
+            id=row.id,
+            status="accepted",
+            stage=row.split,
+            code="",
+            reason="",
+            question=shown(row.question),
+            answer=shown(row.answer),
+            question_type=row.question_type,
+            bloom=row.bloom or "",
             dataset=document.title if document else row.dataset_id,
-            evidence=tuple(_highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]),
+            evidence=tuple(
+                _highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]
+            ),
             scores={s.name: s.value for s in row.scores},
-        )  # fmt: skip
+        )
 
 
 def _highlight(

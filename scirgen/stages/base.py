@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -97,6 +97,25 @@ def made_stage(registry: Registry, name: str) -> Stage:
     return made()
 
 
+def suited(stage: Stage, ctx: StageContext) -> Stage:
+    """The stage for a model's prompt pack: its variant `NAME.PACK` of the registry, or the stage itself.
+
+    Raises:
+        ConfigError: nothing that is installed serves the model's pack.
+    """
+    if ctx.pack == "standard":
+        return stage
+    variants = [name for name in ctx.registry.names("stage") if name.endswith(f".{ctx.pack}")]
+    if not variants:
+        raise ConfigError(
+            f"{ctx.chat.identity} needs the prompts for {ctx.pack} models, and no installed plugin has them",
+            hint='Install scirgen with its plugins (pip install "scirgen[local]"), take a larger model, or set '
+            "models.pack: standard.",
+        )
+    name = f"{stage.name}.{ctx.pack}"
+    return made_stage(ctx.registry, name) if name in variants else stage
+
+
 def roles_in(stages: Iterable[Stage], config: Config) -> frozenset[Role]:
     """The models that the stages ask with these settings."""
     return frozenset(role for stage in stages for role in stage.uses(config).roles)
@@ -113,7 +132,8 @@ class Scope(Protocol):
         ...
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
-        """All datasets of the run that use a paper, by id, this one among them. Known after match: not before extract."""
+        """All datasets of the run that use a paper, by id, this one among them. Known after match: not before
+        extract."""
         ...
 
     @property
@@ -123,17 +143,23 @@ class Scope(Protocol):
 
     @property
     def wanted(self) -> Sequence[dict[str, object]]:
-        """In later rounds: the quota cells given to this dataset (``question_type``, ``bloom``, ``polarity``, ``count``)."""
+        """In later rounds: the quota cells given to this dataset (``question_type``, ``bloom``, ``polarity``,
+        ``count``)."""
         ...
 
 
 class RunView(Protocol):
-    """The whole run, read-only, in the order of ids; what release and the report read. Iterators hold one row at a time."""
+    """The whole run, read-only, in the order of ids; what release and the report read. Iterators hold one row at a
+    time."""
 
     def datasets(self) -> Iterator[Dataset]: ...
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
         """Current outputs of a stage; shared outputs (of a paper) come once."""
+        ...
+
+    def uses(self) -> dict[str, tuple[str, ...]]:
+        """Dataset id -> ids of the papers that use it, both sorted. All counts of used papers come from here."""
         ...
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]: ...
@@ -151,13 +177,13 @@ class RunView(Protocol):
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """Notes for readers of the release on how the run was made; empty for a run that was not merged."""
+        """For a merged run: how its parts differ, and what is missing in them."""
         ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class StageContext:
-    """The services that a stage may use. There is one context per run; ``at`` makes that of one item."""
+    """The services that a stage may use. It never changes: there is one per run, and ``at`` makes that of one item."""
 
     config: Config
     resources: Resources
@@ -176,11 +202,7 @@ class StageContext:
 
     def at(self, stage: str, key: str, fingerprint: str) -> StageContext:
         """This context, for one work item."""
-        return StageContext(
-            self.config, self.resources, self.prompts, self.taxonomies, self.registry, self.folder,
-            self.chat_session, self.score_session, self.run, self.log, stage, key, fingerprint,
-            self.judge_session,
-        )  # fmt: skip
+        return replace(self, stage=stage, key=key, fingerprint=fingerprint)
 
     @property
     def chat(self) -> ChatSession:
@@ -246,15 +268,24 @@ class Stage(ABC):
         return Uses(config=(self.name,))
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of what the items' salts hold besides `uses`: gates, scorers, strategies or recipes, with versions and prompts.
+        """Hash of what the items' salts hold besides `uses`: gates, scorers, strategies or recipes, with versions and
+        prompts.
 
         A dataset that is complete is planned again only if this or `uses` changes.
         """
         return ""
 
+    def check(self, ctx: StageContext) -> None:  # noqa: B027 (most stages have nothing to check)
+        """Open what the settings name and refuse what cannot work, before any work is done.
+
+        Raises:
+            ScirgenError: the settings name something that does not exist, or that does not suit the models.
+        """
+
     @abstractmethod
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The work items of one dataset. Cheap and deterministic; items with the same key in several datasets are done once."""
+        """The work items of one dataset. Cheap and deterministic; items with the same key in several datasets are done
+        once."""
 
     @abstractmethod
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:

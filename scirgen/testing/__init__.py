@@ -1,12 +1,16 @@
 """For tests and plugin authors: a fake OpenAI-compatible server with deterministic, well-formed replies, and
-`check_source`, the conformance suite of source adapters.
+`check_source`, `check_gate` and `check_scorer`, the conformance suites of adapters, gates and scorers.
 
 No other scirgen package imports this one.
 """
 
 from __future__ import annotations
 
+from scirgen.testing.judges import JudgeContractError, check_gate, check_scorer
 from scirgen.testing.serving import serving
 from scirgen.testing.sources import SourceContractError, SourceReport, check_source, check_source_async
 
-__all__ = ["SourceContractError", "SourceReport", "check_source", "check_source_async", "serving"]
+__all__ = [
+    "JudgeContractError", "SourceContractError", "SourceReport", "check_gate", "check_scorer", "check_source",
+    "check_source_async", "serving",
+]  # fmt: skip

@@ -61,11 +61,17 @@ class Batches:
         if wanted["input_file_id"] not in self.files:
             return _missing()
         batch = {
-            "id": f"batch_{len(self.made) + 1}", "object": "batch", "status": "in_progress",
-            "input_file_id": wanted["input_file_id"], "endpoint": wanted["endpoint"],
-            "completion_window": wanted["completion_window"], "metadata": wanted.get("metadata"),
-            "output_file_id": None, "error_file_id": None, "errors": None,
-        }  # fmt: skip
+            "id": f"batch_{len(self.made) + 1}",
+            "object": "batch",
+            "status": "in_progress",
+            "input_file_id": wanted["input_file_id"],
+            "endpoint": wanted["endpoint"],
+            "completion_window": wanted["completion_window"],
+            "metadata": wanted.get("metadata"),
+            "output_file_id": None,
+            "error_file_id": None,
+            "errors": None,
+        }
         end = self.ends.pop(0) if self.ends else "completed"
         self.made[batch["id"]] = batch
         task = asyncio.create_task(self._work(batch, end))
@@ -91,8 +97,11 @@ class Batches:
         for line in done:
             status, body = await self._answer(line["body"])
             row = {
-                "id": "r", "custom_id": line["custom_id"], "response": {"status_code": status, "body": body}, "error": None,
-            }  # fmt: skip
+                "id": "r",
+                "custom_id": line["custom_id"],
+                "response": {"status_code": status, "body": body},
+                "error": None,
+            }
             (good if status < 400 else bad).append(row)
         for line in lines[len(done) :]:
             error = {"code": f"batch_{end}", "message": f"This request was {end}."}

@@ -133,7 +133,7 @@ BATCH_FAULTS: Final = frozenset(FAULTS) - {
 
 @dataclass
 class Faults:
-    """Which requests fail, and how.
+    """The requests that fail, and the way they do.
 
     Attributes:
         rates: fault -> share of attempts; they add up to at most 1.

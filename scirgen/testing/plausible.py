@@ -1,5 +1,6 @@
-"""Made-up replies: a valid instance of any JSON schema, its texts taken from the prompt's fenced data; log-probabilities from
-counting words. Used by the server of `scirgen.testing`, and by estimates instead of a model.
+"""Made-up replies: a valid instance of any JSON schema, its texts taken from the prompt's fenced data;
+log-probabilities from counting words. Used by the fake server (`replies`) and by the fake models in this process
+(`models`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,7 @@ import json
 import math
 import random
 import re
-from typing import Any, Final, Literal
-
-Lean = Literal["usual", "sparse", "rich"]
-"""The kind of replies. ``sparse``: no, false, the shortest lists; ``rich``: yes, true, the longest lists; ``usual``:
-any option, true, three entries."""
-
-_NO: Final = re.compile(r"no|none|not\b.*|neither|other|irrelevant", re.I)
+from typing import Any
 
 _FENCE = re.compile(r"<(data-[0-9a-f]{8,64})>\n(.*?)\n</\1>", re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'])|\n+")
@@ -25,7 +20,6 @@ _THROWN = re.compile(r"remove|reject|discard|drop|faults")
 _STEMS = re.compile(r"Typical beginnings: (.+)")
 _ANY_STEMS = ("What is known about ...", "How does ... relate to ...", "Why does ...")
 _QUANTITY = re.compile(r"\d+(?:[.,]\d+)?\s?[A-Za-z%°]+")
-_WISH = re.compile(r"p\d+")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z-]{3,}")
 
 
@@ -57,9 +51,8 @@ def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, A
 class Plausible:
     """Makes values for one reply from one prompt's data. All values in an object are about one sentence."""
 
-    def __init__(self, prompt: str, rng: random.Random, lean: Lean = "usual") -> None:
+    def __init__(self, prompt: str, rng: random.Random) -> None:
         self.rng = rng
-        self.lean = lean
         self.prompt = prompt
         self.data = "\n".join(m.group(2) for m in _FENCE.finditer(prompt)) or prompt
         pieces = [s.strip() for s in _SENTENCE.split(self.data)]
@@ -67,6 +60,7 @@ class Plausible:
         self.numbered = {int(n): text.strip() for n, text in _NUMBERED.findall(self.data)}
         self.task = prompt
         self.stems = _stems(prompt)
+        self.turn = 0
 
     def sentence(self) -> str:
         return _LABEL.sub("", self.rng.choice(self.sentences))
@@ -90,6 +84,8 @@ class Plausible:
 
     def answer(self, sentence: str) -> str:
         """An answer in the form that the prompt asks for."""
+        if "single word Yes or No" in self.task:
+            return self.rng.choice(("Yes", "No"))
         if "number and its unit alone" in self.task and (found := _QUANTITY.search(sentence)):
             return found.group().strip()
         if "not a sentence" in self.task or "option alone" in self.task:
@@ -98,7 +94,8 @@ class Plausible:
         return sentence
 
     def instance(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None = None) -> Any:
-        """A valid instance of a schema; ``name`` is the property it is for, ``about`` the sentence its object is about."""
+        """A valid instance of a schema; ``name`` is the property it is for, ``about`` the sentence its object is
+        about."""
         if "$ref" in schema:
             return self.instance(_resolved(schema["$ref"], root), root, name, about)
         if "const" in schema:
@@ -118,7 +115,7 @@ class Plausible:
         if kind == "array":
             return self._array(schema, root, name, about)
         if kind == "boolean":
-            return self.lean != "sparse"
+            return True
         if kind in ("integer", "number"):
             return self._number(schema, kind)
         return self._string(schema, name, about or self.sentence()) if kind == "string" else None
@@ -128,43 +125,43 @@ class Plausible:
         return {**self._object(schema, root), "number": number}
 
     def choice(self, options: list[Any]) -> Any:
-        """One of the options; a judge finds a pair supported, unless replies are sparse."""
-        if "supported" in options and "contradicted" in options:
-            return "contradicted" if self.lean == "sparse" else "supported"
-        leaning = [o for o in options if bool(_NO.fullmatch(str(o))) == (self.lean == "sparse")]
-        return self.rng.choice(leaning if self.lean != "usual" and leaning else options)
+        """One of the options; a judge finds a pair supported."""
+        return "supported" if {"supported", "contradicted"} <= set(options) else self.rng.choice(options)
 
     def _object(self, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
         properties = schema.get("properties", {})
         about = self.sentence()
         made: dict[str, Any] = {}
         for key, part in properties.items():
-            if _WISH.fullmatch(key) and (block := _block(self.prompt, key)):
-                self.task, self.stems = block, _stems(block)
-            if self.numbered and part.get("type") == "integer" and not {"minimum", "maximum"} & part.keys():
+            if key == "type" and "enum" in part:
+                # The types of a list of pairs in turn, each in the form that the prompt asks for.
+                made[key] = part["enum"][self.turn % len(part["enum"])]
+                self.turn += 1
+                self.task = _block(self.prompt, made[key])
+                self.stems = _stems(self.task)
+            elif self.numbered and part.get("type") == "integer" and not {"minimum", "maximum"} & part.keys():
                 made[key] = self.rng.choice(sorted(self.numbered))
                 about = self.numbered[made[key]] or about
             elif self.numbered and part.get("type") == "array" and part.get("items", {}).get("type") == "integer":
                 # Line numbers: the object's other values are about the first of them.
-                made[key] = [] if self._emptied(part, key) else self._line_numbers(part)
+                made[key] = [] if self._emptied(part, key) else self._line_numbers()
                 about = (self.numbered[made[key][0]] if made[key] else "") or about
             else:
                 made[key] = self.instance(part, root, key, about)
         return made
 
     def _emptied(self, schema: dict[str, Any], name: str) -> bool:
-        return schema.get("minItems", 0) == 0 and (_THROWN.search(name) is not None or self.lean == "sparse")
+        return schema.get("minItems", 0) == 0 and _THROWN.search(name) is not None
 
-    def _line_numbers(self, schema: dict[str, Any]) -> list[int]:
-        wanted = 1 if self.lean != "rich" else min(2, schema.get("maxItems", 2))
-        return self.rng.sample(sorted(self.numbered), min(wanted, len(self.numbered)))
+    def _line_numbers(self) -> list[int]:
+        return self.rng.sample(sorted(self.numbered), min(1, len(self.numbered)))
 
     def _array(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None) -> list[Any]:
         low = schema.get("minItems", 0)
         if low == 0 and _THROWN.search(name):
             return []
         items = schema.get("items", {"type": "string"})
-        most = low if self.lean == "sparse" else schema.get("maxItems", 3)
+        most = schema.get("maxItems", 3)
         if "enum" in items:
             options = list(items["enum"])
             self.rng.shuffle(options)
@@ -206,10 +203,10 @@ def _stems(text: str) -> list[str]:
     return [s.strip() for s in found.group(1).rstrip(".").split(";")] if found else list(_ANY_STEMS)
 
 
-def _block(prompt: str, wish: str) -> str:
-    """What a prompt that asks for several things says about one of them: the paragraph that has its name."""
-    at = prompt.find(f"\n{wish}:")
-    return prompt[prompt.rfind("\n\n", 0, at) : at] if at >= 0 else ""
+def _block(prompt: str, name: str) -> str:
+    """The part of a prompt for several things that is about one of them: the paragraph that begins with its name."""
+    at = prompt.find(f"\n{name}: ")
+    return prompt[at : (prompt + "\n\n").find("\n\n", at)] if at >= 0 else ""
 
 
 def _resolved(reference: str, root: dict[str, Any]) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class FakeServer:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/completions", self._completions)
+        app.router.add_post("/v1/decisions", self._decisions)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
         self.batches.add_routes(app, self._batched)
@@ -138,6 +139,11 @@ class FakeServer:
         if not self.logprobs and (body.get("echo") or body.get("prompt_logprobs") is not None):
             return _error(400, "echo is not supported")
         return await self._answer(request, body, lambda: replies.completion(body))
+
+    async def _decisions(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        refusal = self._refusal(body)
+        return refusal or await self._answer(request, body, lambda: replies.decision(body))
 
     def _refusal(self, body: dict[str, Any]) -> web.Response | None:
         if body.get("model") != self.model:

@@ -93,7 +93,8 @@ async def _walk(source: Source, cursor: str | None, limit: int, report: SourceRe
         raise
     except Exception as error:
         report.problems.append(
-            f"datasets({cursor!r}) raised {type(error).__name__}: {error}; errors that a retry may fix must be a SourceError, "
+            f"datasets({cursor!r}) raised {type(error).__name__}: {error}; "
+            "errors that a retry may fix must be a SourceError, "
             "and a broken record must be yielded as a Rejection"
         )
     return entries
@@ -139,7 +140,8 @@ async def _check_resume(
     if ids[: len(rest)] != rest:
         lost, doubled = set(rest) - set(ids), set(ids) - set(rest)
         report.problems.append(
-            f"datasets({cursor.value!r}) does not go on right after that cursor: {len(lost)} datasets lost, {len(doubled)} "
+            f"datasets({cursor.value!r}) does not go on right after that cursor: "
+            f"{len(lost)} datasets lost, {len(doubled)} "
             "that should not come"
         )
 

@@ -22,7 +22,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What to reply. ``body`` is sent as JSON unless it is bytes or text; with ``cut``, the connection ends half-way
+    """A reply. ``body`` is sent as JSON unless it is bytes or text; with ``cut``, the connection ends half-way
     through it."""
 
     body: object = b""

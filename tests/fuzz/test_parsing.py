@@ -1,4 +1,5 @@
-"""Broken PDFs: every seed flips, cuts or splices the bytes of a PDF; the parser must give a document or an error with a code."""
+"""Broken PDFs: every seed flips, cuts or splices the bytes of a PDF; the parser must give a document or an error with a
+code."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def mutate(data: bytes, other: bytes, seed: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Generated papers always, and real ones where they are there: small ones, or all below 3 MB if there are many seeds."""
+    """Generated papers always, and real ones where they are there: small ones, or all below 3 MB if there are many
+    seeds."""
     folder = tmp_path_factory.mktemp("originals")
     made = [made_pdf(folder / f"{columns}.pdf", columns=columns, paragraphs=1).read_bytes() for columns in (1, 2)]
     real = real_pdfs() if SEEDS <= 50 else [*real_pdfs(), *real_pdfs("papers2")]

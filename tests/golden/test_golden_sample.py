@@ -1,4 +1,5 @@
-"""What parse and section make of the invented papers, as text to be reviewed. Regenerate: SCIRGEN_REGENERATE=1 pytest tests/golden."""
+"""What parse and section make of the invented papers, as text to be reviewed. Regenerate: SCIRGEN_REGENERATE=1 pytest
+tests/golden."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import scirgen
+import scirgen_bench
 from scirgen.testing import serving
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import write_records
@@ -51,7 +52,7 @@ def test_profile_and_benchmark_read_a_run(made: tuple[Path, Path]) -> None:
     _, folder = made
     assert scirgen.profile(str(folder), "d00000").id == "d00000"
     split = next(s for s in ("test", "dev", "train") if list(scirgen.Release(folder).rows(s)))
-    report = scirgen.benchmark_retrieval(str(folder), ["bm25"], split=split)
+    report = scirgen_bench.benchmark_retrieval(str(folder), ["bm25"], split=split)
     assert report.rows and report.queries > 0
 
 

@@ -1,4 +1,5 @@
-"""Wrong input and settings: one clear message with a hint and a non-zero exit, before any work, and no half-written release."""
+"""Wrong input and settings: one clear message with a hint and a non-zero exit, before any work, and no half-written
+release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``batch:NAME@URL`` against a Batch API on loopback: collected, resumed, nothing paid for twice, every fault an item's own."""
+"""``batch:NAME@URL`` against a Batch API on loopback: collected, resumed, nothing paid for twice, every fault an item's
+own."""
 
 from __future__ import annotations
 
@@ -214,7 +215,8 @@ async def test_run_in_batches_equals_the_live_run_byte_for_byte(tmp_path: Path) 
             loaded, domain = resolve_config(domain="geo", flags=flags)
             run = await run_pipeline(tmp_path / name, loaded.config, domain, observer=Silent())
             assert run.outcome is not None and run.outcome.status == "success"
-        # How many requests a batch collects depends on the machine's load; that many come together is another test's to show.
+        # How many requests a batch collects depends on the machine's load; that many come together is another test's to
+        # show.
         assert len(server.answered) > len(server.batches.made) > 0
         assert max(server.answered.values()) == 2  # once live, once in a batch; and each start's probe of the scorer
 

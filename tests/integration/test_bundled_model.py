@@ -20,8 +20,8 @@ from scirgen.core.errors import ConfigError, ModelAccessError
 from scirgen.core.prompts import fence
 from scirgen.core.registry import load_registry
 from scirgen.llm.base import Message, ScoreRequest
-from scirgen.llm.local import bundled
 from scirgen.llm.open import open_sessions
+from scirgen_embedded import model as bundled
 from tests.support.models import prompt
 
 TEXT = fence("Snow depth was measured at 40 stations of the Tibetan Plateau between 1979 and 2018.")

@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("records", "most_mb"), [(10_000, 120), pytest.param(100_000, 300, marks=pytest.mark.nightly)]
+    ("records", "most_mb"), [(10_000, 190), pytest.param(100_000, 300, marks=pytest.mark.nightly)]
 )  # fmt: skip
 def test_a_large_catalogue_is_walked_in_constant_memory(tmp_path: Path, records: int, most_mb: int) -> None:
     file = tmp_path / "records.jsonl"
@@ -25,5 +25,6 @@ def test_a_large_catalogue_is_walked_in_constant_memory(tmp_path: Path, records:
         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = json.loads(done.stdout)
+    # 50 MB of it are the language detector, for records that state none.
     assert found["datasets"] == records
     assert found["peak_mb"] < most_mb

@@ -20,14 +20,17 @@ from tests.support import catalogue_shapes as shapes
 PAPER = """Soil moisture and the carbon of alpine meadows
 
 Abstract
-We asked how soil moisture controls the carbon that alpine meadows take up, with the record of site {n} from 2012 to 2018.
+We asked how soil moisture controls the carbon that alpine meadows take up, with the record of site {n} from 2012 to \
+2018.
 
 1 Introduction
-Alpine meadows store much carbon in their soil. Few studies cover more than two years, so the effect of dry summers is not
+Alpine meadows store much carbon in their soil. Few studies cover more than two years, so the effect of dry summers is \
+not
 well known. The aim of this study is to measure it.
 
 2 Data and methods
-We used the data set Soil record {n} (https://doi.org/10.5555/data.{n}). Soil moisture was averaged over each day and compared with
+We used the data set Soil record {n} (https://doi.org/10.5555/data.{n}). Soil moisture was averaged over each day and \
+compared with
 the flux of carbon by linear regression. Days with rain above 20 mm were left out.
 
 3 Results
@@ -111,7 +114,8 @@ def release(out: Path) -> dict[str, bytes]:
 
 
 SECOND_PAGE = ("data.3", "data.4", "cites:W103", "cites:W104", "/pdf/3", "/pdf/4")
-"""What names the second page's datasets in a request: their DOIs, the ids OpenAlex has for them, their papers' files."""
+"""What names the second page's datasets in a request: their DOIs, the ids OpenAlex has for them, their papers'
+files."""
 
 
 def test_a_catalogue_and_a_paper_service_become_a_release_killed_or_not(
@@ -152,6 +156,7 @@ def test_a_catalogue_and_a_paper_service_become_a_release_killed_or_not(
     assert release(tmp_path / "killed") == expected
     again = Counter((a.path, *sorted(a.query.items())) for a in services.asked)
     repeated = {key for key, times in again.items() if times > 1}
-    # Only what was in flight when the process died may be asked for again: look-ups and files of the second page's datasets.
+    # Only what was in flight when the process died may be asked for again: look-ups and files of the second page's
+    # datasets.
     assert all(any(part in str(k) for part in SECOND_PAGE) for k in repeated), repeated
     assert set(again) == set(asked_once)

@@ -30,7 +30,8 @@ def test_the_custom_source_example_runs_to_a_release(tmp_path: Path) -> None:
         assert address is not None
         try:
             done = subprocess.run(
-                [sys.executable, str(EXAMPLES / "custom_source.py"), "--model", f"openai:fake@{address.group()}", "--out", "tides"],
+                [sys.executable, str(EXAMPLES / "custom_source.py"), "--model", f"openai:fake@{address.group()}",
+                 "--out", "tides"],
                 cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
             )  # fmt: skip
         finally:

@@ -22,11 +22,11 @@ from scirgen.core.errors import ConfigError, InputError, ScirgenError, StoreErro
 from scirgen.core.records import QAPair
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.opening import open_view
-from scirgen.qa.release import Release
+from scirgen.pipeline.views.view import open_view
+from scirgen.release_files.release import Release
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
-from tests.support.small_runs import release_bytes, run_small, write_records
+from tests.support.small_runs import answered, release_bytes, run_small, write_records
 
 SAMPLE = Path(__file__).parents[1] / "material" / "invented"
 
@@ -90,7 +90,8 @@ def copied(parts: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packaged sample with two of its papers, as the run ``whole`` and by ids as ``a``, ``b`` and ``c``, which share papers."""
+    """The packaged sample with two of its papers, as the run ``whole`` and by ids as ``a``, ``b`` and ``c``, which
+    share papers."""
     folder = tmp_path_factory.mktemp("sample")
     (folder / "input" / "papers").mkdir(parents=True)
     for name in ("arvel-streamflow.md", "issvar-lake-ice.xml"):
@@ -168,13 +169,8 @@ def test_a_merged_row_is_traced_to_its_prompt_reply_and_paper(sample: Path, tmp_
     run = scirgen.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
     row = next(r for r in Release(tmp_path / "m").rows() if any(e.source == "paper" for e in r.evidence))
     shown = command("inspect", run.folder, row.id).output
-    (owner,) = (name for name, ids in part_ids().items() if row.dataset_id in ids)
-    assert f"part {owner} ({sample / owner})" in shown
     assert "[system]" in shown and "-- reply" in shown and row.evidence[0].text in shown
-    assert (
-        shown.replace(f"   part {owner} ({sample / owner})\n", "")
-        == command("inspect", sample / "whole", row.id).output
-    )
+    assert shown == command("inspect", sample / "whole", row.id).output
     assert command("inspect", run.folder, row.id[:10]).output == shown
     assert "no record" in str(command("inspect", run.folder, "qa-nothing").exception)
 
@@ -192,7 +188,6 @@ def test_everything_that_reads_a_run_reads_a_merged_one(sample: Path, tmp_path: 
         result = command(*given)
         assert result.exit_code == 0, (given, result.output)
     assert (out / "report.html").is_file()
-    assert f"scirgen doctor {sample / 'b'}" in command("doctor", out).output
 
 
 # -- settled over all parts --------------------------------------------------------------------------------------------
@@ -235,7 +230,8 @@ def test_benchmarks_and_formats_can_be_given_to_the_merge(parts: Path, tmp_path:
     row = next(Release(parts / "whole").rows())
     (tmp_path / "bench.jsonl").write_text(json.dumps({"question": row.question, "answer": row.answer}))
     (tmp_path / "c.yaml").write_text(
-        "limits: {concurrency: 3}\ngenerate: {types_without_paper: 7}\nrelease: {formats: [beir], about: {creator: Me}}\n"
+        "limits: {concurrency: 3}\ngenerate: {types_without_paper: 7}\n"
+        "release: {formats: [beir], about: {creator: Me}}\n"
     )
     settings = ["--set", f"release.decontaminate=[{tmp_path / 'bench.jsonl'}]", "--config", tmp_path / "c.yaml"]
     result = command("merge", parts / "p0", parts / "p1", "--out", tmp_path / "m", *settings)
@@ -255,19 +251,17 @@ def test_merging_again_does_nothing_until_a_part_has_changed(copied: Path, tmp_p
     assert command(*given).exit_code == 0
     assert (tmp_path / "m/release/release.json").stat().st_mtime_ns == before
     small(split_file(copied / "records.jsonl", slice(0, 9, 2), slice(3, 9, 2))[1], copied / "p1")
-    assert "p1 changed after the merge" in command("status", tmp_path / "m").output
     assert command(*given).exit_code == 0
-    assert "changed" not in command("status", tmp_path / "m").output
     assert Release(tmp_path / "m").info.counts["datasets"] == 8
 
 
-def test_a_merged_run_among_the_parts_stands_for_its_parts(parts: Path, tmp_path: Path) -> None:
+def test_a_merged_run_may_be_a_part(parts: Path, tmp_path: Path) -> None:
     scirgen.merge(tmp_path / "one", [parts / "p0"])
     scirgen.merge(tmp_path / "m", [tmp_path / "one", parts / "p1"])
     assert release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
-    for given in ((tmp_path / "one", parts / "p0"), (parts / "p0", tmp_path / "one"), (parts / "p0", parts / "p0")):
-        assert "named twice" in refused(*given, "--out", tmp_path / "x").message
-    assert "a part of the merged run" in refused(parts / "p0", tmp_path / "one", "--out", tmp_path / "x").message
+    scirgen.merge(tmp_path / "again", [tmp_path / "m", parts / "p0"])
+    assert release_bytes(tmp_path / "again") == release_bytes(parts / "whole")
+    assert "named twice" in refused(parts / "p0", parts / "p0", "--out", tmp_path / "x").message
     assert not (tmp_path / "x").exists()
 
 
@@ -279,8 +273,6 @@ def test_a_dataset_that_two_parts_did_alike_comes_once(parts: Path, tmp_path: Pa
     assert release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
     assert merged.funnel() == Run(parts / "whole").funnel()
     assert {line.split("\t")[1] for line in (tmp_path / "m/parts.tsv").read_text().splitlines()[1:]} == {"p0", "whole"}
-    row = next(r for r in Release(tmp_path / "m").rows() if r.dataset_id == "d00002")
-    assert "part p0" in command("inspect", tmp_path / "m", row.id).output
 
 
 def test_dataset_with_different_results_is_refused_or_the_firsts(parts: Path, tmp_path: Path) -> None:
@@ -399,10 +391,10 @@ def test_a_finished_part_that_went_on_and_was_stopped_is_unfinished(copied: Path
     store = Store(copied / "p1" / "run.db")
     # As a run does that finds one more record of the catalogue and is killed before the next.
     with store.transaction():
-        store.db.execute("UPDATE datasets SET seen=2 WHERE id='d00001'")
+        store.db.execute("INSERT INTO datasets(id, position, seen) VALUES('more', 9, 2)")
     store.close()
     error = refused(copied / "p0", copied / "p1", "--out", tmp_path / "m")
-    assert error.error_code == "unfinished" and "stopped before the end of its catalogue" in error.message
+    assert error.error_code == "unfinished" and "1 of 5 datasets are not complete" in error.message
 
 
 def test_a_part_without_pairs_is_merged_but_not_if_all_are(parts: Path, tmp_path: Path) -> None:
@@ -480,26 +472,32 @@ def test_folders_that_are_no_part_or_no_place_for_a_merge_are_refused(copied: Pa
     assert "not a run" in refused(p0, tmp_path / "nothing", "--out", tmp_path / "m").message
     assert "is a release, not a run" in refused(p0, p1 / "release", "--out", tmp_path / "m").message
     assert not (tmp_path / "m").exists()
-    scirgen.merge(tmp_path / "m", [p0, p1])
-    model = ["--model", "openai:x@http://127.0.0.1:9/v1"]
-    error = command("generate", "--input", copied / "records.jsonl", "--out", tmp_path / "m", *model).exception
-    assert isinstance(error, ConfigError) and "merged run" in error.message
-    estimate = command("estimate", "--history", tmp_path / "m", "--input", copied / "records.jsonl").exception
-    assert isinstance(estimate, ConfigError) and "Name one of its parts" in estimate.hint
 
 
-def test_parts_may_move_with_the_merged_run_a_missing_one_is_named(copied: Path, tmp_path: Path) -> None:
-    scirgen.merge(copied / "m", [copied / "p0", copied / "p1"])
-    row = next(Release(copied / "m").rows())
-    copied.rename(tmp_path / "moved")
-    moved = tmp_path / "moved"
-    assert "-- reply" in command("inspect", moved / "m", row.id).output
-    shutil.rmtree(moved / "p1")
-    error = command("inspect", moved / "m", row.id).exception
-    assert isinstance(error, StoreError) and "the part p1" in error.message and "release" in error.hint
-    assert command("audit", moved / "m").exit_code == 0
-    assert command("push", moved / "m", "me/geo", "--dry-run").exit_code == 0
-    assert command("report", moved / "m" / "release").exit_code == 0
+def test_a_merged_run_needs_its_parts_no_more(copied: Path, tmp_path: Path) -> None:
+    scirgen.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
+    row = next(Release(tmp_path / "m").rows())
+    shutil.rmtree(copied)
+    assert "-- reply" in command("inspect", tmp_path / "m", row.id).output
+    for given in (["audit"], ["report"], ["doctor"], ["status"]):
+        assert command(*given, tmp_path / "m").exit_code == 0
+
+
+def test_a_merged_run_is_resumed_as_an_ordinary_one(parts: Path, tmp_path: Path) -> None:
+    scirgen.merge(tmp_path / "m", [parts / "p0", parts / "p1"])
+    before = Run(tmp_path / "m").funnel()
+
+    async def resume(records: Path) -> tuple[Run, int]:
+        async with FakeServer() as server:
+            run = await run_small(server, records, tmp_path / "m", generate__types_without_paper=6)
+            return run, sum(answered(server).values())
+
+    run, asked = asyncio.run(resume(parts / "records.jsonl"))
+    assert asked == 0 and run.outcome is not None and run.outcome.status == "success"
+    assert run.funnel() == before and release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
+    run, asked = asyncio.run(resume(write_records(tmp_path / "more.jsonl", 10)))
+    assert asked > 0 and run.funnel()["collect"]["done"] == 10
+    assert "already contains a run" in refused(parts / "p0", "--out", tmp_path / "m").message
 
 
 def test_parts_of_the_same_name_are_told_apart_by_their_path(copied: Path, tmp_path: Path) -> None:

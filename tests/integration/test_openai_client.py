@@ -1,4 +1,5 @@
-"""The openai client against servers on loopback: Azure's dialect, headers, proxies, certificates, and servers that mean harm."""
+"""The openai client against servers on loopback: Azure's dialect, headers, proxies, certificates, and servers that mean
+harm."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ from scirgen.llm.server.openai_client import Access, OpenAIServer
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-GOOD = {"choices": [{"message": {"content": "snow"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 5, "completion_tokens": 1}}  # fmt: skip
+GOOD = {
+    "choices": [{"message": {"content": "snow"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 5, "completion_tokens": 1},
+}
 ASKED = ChatRequest((Message("user", "What fell?"),))
 
 
@@ -84,6 +88,7 @@ async def test_azure_gets_deployment_version_and_key(form: str, monkeypatch: pyt
     monkeypatch.setenv("OPENAI_API_KEY", "openai-secret")
     noting = Noting()
     async with served(noting) as url:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", url)
         assert await chatted(form.format(name="my-gpt", url=url)) == "snow"
     request = noting.seen[-1]
     assert request.path == "/openai/deployments/my-gpt/chat/completions"
@@ -107,6 +112,7 @@ async def test_azures_newer_api_is_openais_own(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     noting = Noting()
     async with served(noting) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
         await chatted(f"openai:gpt@{url}/openai/v1?api-version=preview")
     assert noting.seen[-1].path_qs == "/openai/v1/chat/completions?api-version=preview"
     assert noting.seen[-1].headers["Authorization"] == "Bearer secret"

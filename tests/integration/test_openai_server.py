@@ -38,7 +38,8 @@ DATA = fence("Snow depth was measured at 40 stations. The lake lost two metres o
 
 @asynccontextmanager
 async def served(answer: Callable[[web.Request, dict[str, Any]], web.Response]) -> AsyncIterator[str]:
-    """A server on loopback that lists the model "fake" and answers every POST with ``answer``; an AssertionError is a 404."""
+    """A server on loopback that lists the model "fake" and answers every POST with ``answer``; an AssertionError is a
+    404."""
 
     async def post(request: web.Request) -> web.Response:
         try:

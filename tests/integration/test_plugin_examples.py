@@ -15,10 +15,13 @@ from click.testing import CliRunner
 import scirgen
 from scirgen import ModelURI
 from scirgen.api import resolve_config, run_pipeline
-from scirgen.benchmark.retriever import Retriever, make_retriever
 from scirgen.cli.main import cli
-from scirgen.core.registry import KINDS, Registry, load_registry, shape_problems
+from scirgen.core.config import load_config
+from scirgen.core.registry import CONTRACTS, Registry, load_registry, shape_problems
 from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.plan import plan
+from scirgen.pipeline.store import StoredResult
+from scirgen_bench.retriever import Retriever, make_retriever
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 
@@ -89,7 +92,7 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
         "filter.gates": ["schema", "not_verbatim", "shouting"],
         "filter.faithfulness": ["overlap", "shift"],
         "filter.thresholds": {"shift": {"*": -100.0}},  # the scorer is asked, and decides nothing
-        "tag.tagger": str(tagger_in(tmp_path)),
+        "tag_locally.tagger": str(tagger_in(tmp_path)),
         "query.recipes": ["titles"],
         "release.formats": ["csv"],
     }
@@ -105,10 +108,61 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
     assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
 
 
-def test_every_kind_but_the_pipeline_s_own_stages_has_an_example(installed: Registry) -> None:
+async def test_a_plugin_s_step_resumes_and_shows_its_records_everywhere(installed: Registry, tmp_path: Path) -> None:
+    records, folder = write_stations(tmp_path / "in"), tmp_path / "run"
+
+    async def run(**more: object) -> list[str]:
+        flags = {
+            "input": str(records),
+            "models.generator": "echo:any",
+            "models.scorer": "letters:any",
+            "collect.source": "stations",
+            "generate.off": True,
+            **more,
+        }
+        loaded, domain = resolve_config(domain="stations", flags=flags)
+        done = Done()
+        made = await run_pipeline(folder, loaded.config, domain, observer=done)
+        assert made.outcome is not None and made.outcome.status == "success"
+        return done.executed
+
+    assert "word_counts" not in await run()
+    assert (await run(**{"word_counts.most": 3})).count("word_counts") == 2
+    assert "word_counts" not in await run(**{"word_counts.most": 3})
+    assert (await run(**{"word_counts.most": 4})).count("word_counts") == 2
+    from scirgen_examples.word_counts import WordCounts
+
+    found = next(scirgen.Run(folder).records("word_counts", WordCounts))
+    assert scirgen.inspect(folder, found.id) == [found]
+    assert scirgen.Run(folder).funnel()["word_counts"]["outputs"] == 2
+    for command in (["words", str(folder)], ["status", str(folder)]):
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0, result.output
+    assert "word_counts" in result.output
+
+
+class Done(Silent):
+    """Notes the stages of the items that were executed, not reused."""
+
+    def __init__(self) -> None:
+        self.executed: list[str] = []
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        if not reused:
+            self.executed.append(result.stage)
+
+
+def test_an_unknown_step_is_refused_with_the_near_one(installed: Registry) -> None:
+    with pytest.raises(scirgen.ConfigError) as caught:
+        plan(installed, load_config(flags={"steps": ["word_count"]}).config)
+    assert "word_counts" in caught.value.hint
+
+
+def test_every_kind_has_an_example_here_or_in_a_wing(installed: Registry) -> None:
     mine = {kind for (kind, _), (plugin, _) in installed.entries().items() if plugin == "scirgen-examples"}
-    assert mine == set(KINDS) - {"stage"}
-    installed.verify()
+    shown_by_wings = {"release_part", "reader", "resources", "kind"}
+    assert mine == set(CONTRACTS) - shown_by_wings | {"retriever", "query_recipe"}
+    installed.verify(name for _, name in installed.entries())
 
 
 def test_example_retriever_and_entailment_model_work(installed: Registry) -> None:
@@ -170,7 +224,8 @@ class WithName:
     [
         ("gate", "mine", NoExplanation, ["it lacks explanation"]),
         ("gate", "mine", NotAsync, ["check() must be async"]),
-        ("gate", "other", type("G", (NoExplanation,), {"explanation": "x"}), ["it is registered as 'other', and its code is 'mine'"]),
+        ("gate", "other", type("G", (NoExplanation,), {"explanation": "x"}),
+         ["it is registered as 'other', and its code is 'mine'"]),
         ("match_strategy", "mine", TooFew, ["judge() must take (pair, ctx)"]),
         ("release_format", "mine", type("F", (), {}), ["it lacks write(release, folder)"]),
         ("parser", "mine", type("P", (), {"parse": lambda self, path: None}), ["<lambda>() must take (path, options)"]),
@@ -182,7 +237,7 @@ class WithName:
 def test_shape_of_a_plugin_is_judged_before_it_is_used(
     kind: str, name: str, found: object, problems: list[str]
 ) -> None:
-    assert shape_problems(kind, name, found) == problems
+    assert shape_problems(kind, name, found, CONTRACTS[kind]) == problems
 
 
 def test_plugin_of_the_wrong_shape_is_one_error_with_its_name_and_file(
@@ -193,7 +248,7 @@ def test_plugin_of_the_wrong_shape_is_one_error_with_its_name_and_file(
     registry = Registry()
     registry.add(scirgen.Plugin("mine", "1", (scirgen.Provided("gate", "odd", "odd_gate:Odd"),)))
     with pytest.raises(scirgen.ConfigError) as caught:
-        registry.verify()
+        registry.verify(["odd"])
     said = caught.value.message
     assert "plugin 'mine': gate 'odd' (odd_gate:Odd in " in said and "odd_gate.py)" in said
     assert "it lacks explanation; it lacks async check(pairs, material, ctx)" in said

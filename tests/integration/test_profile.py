@@ -27,7 +27,10 @@ from scirgen.pipeline.store import Store
 from scirgen.report.profile import as_html, as_markdown, build_profile, markdown_text
 from scirgen.stages.base import StageResult
 
-EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> [click](javascript:alert(3)) `code` **bold** {{ 7411*7411 }}"
+EVIL = (
+    "<script>alert(1)</script> <img src=x onerror=alert(2)> "
+    "[click](javascript:alert(3)) `code` **bold** {{ 7411*7411 }}"
+)
 SENTENCE = f"Streamflow fell by 18 % in summer {EVIL}."
 PLAIN = "Snow melted earlier, as the four stations show."
 
@@ -62,6 +65,8 @@ def run(tmp_path: Path) -> Path:
         Aspect(paper_id="10.1/p", category=AspectCategory.FINDINGS, span=s, dataset_id="flow-1", reason="flow")
         for s in (first, second)
     ]
+    piece = kept[0].model_copy(update={"span": document.span(cut + 2, cut + 21, SectionClass.EXPERIMENT), "reason": ""})
+    chosen = [a.model_copy(update={"dataset_id": None, "reason": ""}) for a in (*kept, piece)]
     other = Paper(id="10.1/q", title="Another")
     gone = [
         Rejection(
@@ -73,14 +78,29 @@ def run(tmp_path: Path) -> Path:
             dataset_id="flow-1",
         ),
         Rejection(
-            stage="verify", code="redundant", reason="twice", record_kind="Aspect", record_id="x", dataset_id="flow-1"
+            stage="verify",
+            code="incomplete",
+            reason="a piece",
+            record_kind="Aspect",
+            record_id=piece.id,
+            dataset_id="flow-1",
+        ),
+        Rejection(
+            stage="generate",
+            code="surplus",
+            reason="2 calls are full",
+            record_kind="Aspect",
+            record_id=kept[1].id,
+            dataset_id="flow-1",
         ),
     ]
     steps = {
         "collect": StageResult((dataset, Paper(id="10.1/p", file=str(file)), other)),
         "parse": StageResult((document,)),
         "match": StageResult((link,), (gone[0],)),
+        "extract": StageResult(tuple(chosen)),
         "verify": StageResult(tuple(kept), (gone[1],)),
+        "generate": StageResult((), (gone[2],)),
     }
     with Store(tmp_path / "run.db") as store:
         store.see_datasets(["flow-1"], 0, 1)
@@ -96,7 +116,15 @@ def test_profile_puts_sentences_under_their_aspect_with_page_links(run: Path) ->
     assert name == "Findings" and [s.page for s in sentences] == [3, 7]
     assert sentences[0].link.endswith("/a%20%28first%29%20paper.pdf#page=3")
     assert built.papers[0].title == "On flow" and built.papers[0].evidence[0].text == PLAIN
-    assert built.candidates_rejected == (("Another", "no trace"),) and built.left_out == (("redundant", 1),)
+    assert built.candidates_rejected == (("Another", "no trace"),)
+
+
+def test_profile_accounts_for_every_chosen_sentence(run: Path) -> None:
+    built = build_profile(run, "flow-1")
+    left = [(s.text, s.reason) for s in built.left_out]
+    assert left == [("Snow melted earlier", "incomplete: a piece"), (PLAIN, "surplus: 2 calls are full")]
+    assert built.chosen == 3
+    assert "2 of 3 chosen sentences" in as_markdown(built) and "2 of 3 chosen sentences" in as_html(built)
 
 
 def test_profile_when_text_is_hostile_then_it_stays_text_in_both_formats(run: Path) -> None:

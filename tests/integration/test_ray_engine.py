@@ -1,4 +1,5 @@
-"""The Ray engine on a cluster of several nodes on this machine: the same release as the local engine, also when a node dies."""
+"""The Ray engine on a cluster of several nodes on this machine: the same release as the local engine, also when a node
+dies."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def test_same_release_as_local_byte_for_byte(server: str, cluster: Any, tmp_path
 
 
 def test_recipes_give_the_same_tasks_on_ray(server: str, cluster: Any, tmp_path: Path) -> None:
-    recipes = {"query.recipes": ["recommend", "facets", "aspects"], "query.only": True, "filter.faithfulness": []}
+    recipes = {"query.recipes": ["recommend", "facets", "aspects"], "generate.off": True, "filter.faithfulness": []}
     local = generate(tmp_path / "local", server, **recipes)
     on_ray = generate(tmp_path / "ray", server, engine="ray", **{"ray.address": cluster.address}, **recipes)
     assert release_bytes(on_ray) == release_bytes(local)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.api import Run
-from scirgen.benchmark.leaderboard import write_leaderboard
 from scirgen.cli.main import cli
 from scirgen.cli.run.generate import summarise
 from scirgen.core.records import (
@@ -34,6 +35,7 @@ from scirgen.report import gather, write_report
 from scirgen.report.charts import binned
 from scirgen.report.page import render
 from scirgen.stages.base import StageResult
+from scirgen_bench.leaderboard import write_leaderboard
 
 EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7411*7411 }} </script>"
 TEXT = f"Snow depth was 12 cm in January. {EVIL} It rose to 30 cm in March."
@@ -43,24 +45,39 @@ TEXT = f"Snow depth was 12 cm in January. {EVIL} It rose to 30 cm in March."
 def run(tmp_path: Path) -> Path:
     """A small finished run, written through the store as the runner writes it."""
     document = Document(
-        id="doc", paper_id="10.1/x", title=f"Snow {EVIL}", text=TEXT,
+        id="doc",
+        paper_id="10.1/x",
+        title=f"Snow {EVIL}",
+        text=TEXT,
         blocks=(Block(kind=BlockKind.PARAGRAPH, start=0, end=len(TEXT), page=3),),
-    )  # fmt: skip
+    )
     dataset = Dataset(id="d1", title=f"Snow depth {EVIL}", description="Depth of snow.")
     span = document.span(0, 33)
     aspect = Aspect(paper_id="10.1/x", category=AspectCategory.FINDINGS, span=span, dataset_id="d1")
     pairs = [
         QAPair(
-            id=f"qa-{n}", dataset_id="d1", question=f"How deep was snow in place {n}? {EVIL}", answer="12 cm",
-            question_type="quantification" if n % 2 else "definition", evidence=(span,), bloom=f"C{n % 3 + 1}",
+            id=f"qa-{n}",
+            dataset_id="d1",
+            question=f"How deep was snow in place {n}? {EVIL}",
+            answer="12 cm",
+            question_type="quantification" if n % 2 else "definition",
+            evidence=(span,),
+            bloom=f"C{n % 3 + 1}",
             scores=(Score(name="shift", value=0.1 * n, threshold=0.0, passed=True),),
         )
         for n in range(7)
-    ]  # fmt: skip
+    ]
     refused = Rejection(
-        stage="filter", code="pointing", reason="says 'this dataset'", record_kind="QAPair", record_id="qa-99",
-        dataset_id="d1", question_type="definition", score=0.5, record=pairs[0].model_dump_json(),
-    )  # fmt: skip
+        stage="filter",
+        code="pointing",
+        reason="says 'this dataset'",
+        record_kind="QAPair",
+        record_id="qa-99",
+        dataset_id="d1",
+        question_type="definition",
+        score=0.5,
+        record=pairs[0].model_dump_json(),
+    )
     results = {
         "collect": StageResult((dataset,)),
         "parse": StageResult((document,)),
@@ -114,21 +131,35 @@ def test_what_never_became_a_candidate_is_counted_apart(run: Path) -> None:
 
 @pytest.fixture
 def judged(run: Path) -> Path:
-    """The run with eight rows that contrast kept, and one that it rejected."""
+    """The run with eight rows that calibrated kept, and one that it rejected."""
     kept = [
         QAPair(
-            id=f"k-{n}", dataset_id="d1", question=f"Kept {n}?", answer="a", question_type="example",
-            scores=(Score(name="contrast", value=n / 10, threshold=0.0, passed=True), Score(name="shift", value=0.0, abstained=True)),
+            id=f"k-{n}",
+            dataset_id="d1",
+            question=f"Kept {n}?",
+            answer="a",
+            question_type="example",
+            scores=(
+                Score(name="calibrated", value=n / 10, threshold=0.0, passed=True),
+                Score(name="shift", value=0.0, abstained=True),
+            ),
         )
         for n in range(1, 9)
-    ]  # fmt: skip
+    ]
     bad = kept[0].model_copy(
-        update={"id": "bad", "scores": (Score(name="contrast", value=-0.5, threshold=0.0, passed=False),)}
+        update={"id": "bad", "scores": (Score(name="calibrated", value=-0.5, threshold=0.0, passed=False),)}
     )
     refused = Rejection(
-        stage="filter", code="contrast", reason="the evidence prefers '3' to '4'", record_kind="QAPair", record_id="bad",
-        dataset_id="d1", question_type="example", score=-0.5, record=bad.model_dump_json(),
-    )  # fmt: skip
+        stage="filter",
+        code="calibrated",
+        reason="the evidence prefers '3' to '4'",
+        record_kind="QAPair",
+        record_id="bad",
+        dataset_id="d1",
+        question_type="example",
+        score=-0.5,
+        record=bad.model_dump_json(),
+    )
     with Store(run / "run.db") as store:
         store.use("d1", "tag", "k2", store.put("tag", "k2", "f", StageResult(tuple(kept)), 0.1).id)
         store.use("d1", "filter", "k2", store.put("filter", "k2", "f", StageResult((), (refused,)), 0.1).id)
@@ -138,19 +169,19 @@ def judged(run: Path) -> Path:
 def test_rejected_and_kept_rows_stand_side_by_side_at_the_threshold(judged: Path) -> None:
     data = gather(judged)
     (sides,) = data.sides
-    assert sides.score == "contrast" and [r.id for r in sides.rejected] == ["bad"]
+    assert sides.score == "calibrated" and [r.id for r in sides.rejected] == ["bad"]
     assert [r.id for r in sides.kept] == ["k-1", "k-2", "k-3", "k-4", "k-5"]
     assert sum(s.name == "shift" for s in data.scores) == 8, "a score that found nothing to measure is not counted"
     page = render(data)
-    assert "the evidence prefers &#39;3&#39; to &#39;4&#39;" in page and "rejected by contrast" in page
+    assert "the evidence prefers &#39;3&#39; to &#39;4&#39;" in page and "rejected by calibrated" in page
     assert '<a href="#bad">' in page
 
 
 def test_what_judged_nothing_is_named(run: Path) -> None:
-    idle = {"kind": "scorer", "name": "contrast", "reason": "it found nothing to measure in 7 pairs"}
+    idle = {"kind": "scorer", "name": "calibrated", "reason": "it found nothing to measure in 7 pairs"}
     with Store(run / "run.db") as store:
         store.set_meta("manifest", json.dumps({"judged_nothing": [idle]}))
-    said = "scorer contrast (it found nothing to measure in 7 pairs)"
+    said = "scorer calibrated (it found nothing to measure in 7 pairs)"
     assert gather(run).judged_nothing == (said,) and said in render(gather(run))
 
 
@@ -216,13 +247,23 @@ def test_a_page_full_of_long_rows_stays_under_five_megabytes(run: Path) -> None:
     )
     refused = tuple(
         Rejection(
-            stage="filter", code="shift", reason="too low", record_kind="QAPair", record_id=f"r-{n}", dataset_id="d1",
-            question_type="example", record=p.model_dump_json(),
+            stage="filter",
+            code="shift",
+            reason="too low",
+            record_kind="QAPair",
+            record_id=f"r-{n}",
+            dataset_id="d1",
+            question_type="example",
+            record=p.model_dump_json(),
         )
         for n, p in enumerate(pairs)
-    )  # fmt: skip
+    )
     with Store(run / "run.db") as store:
-        for stage, result in (("parse", StageResult((document,))), ("tag", StageResult(pairs)), ("filter", StageResult((), refused))):  # fmt: skip
+        for stage, result in (
+            ("parse", StageResult((document,))),
+            ("tag", StageResult(pairs)),
+            ("filter", StageResult((), refused)),
+        ):
             store.use("d1", stage, "long", store.put(stage, "long", "f", result, 0.1).id)
     page = write_report(run)
     assert gather(run).sample_of == 808 and len(gather(run).sample) == 600
@@ -259,11 +300,15 @@ def long_run(run: Path) -> Path:
     with Store(run / "run.db") as store:
         pairs = tuple(
             QAPair(
-                id=f"more-{n:02}", dataset_id="d1", question=f"How wide was lake {n}?", answer=f"{n} km {EVIL}",
-                question_type="quantification", bloom="C2",
+                id=f"more-{n:02}",
+                dataset_id="d1",
+                question=f"How wide was lake {n}?",
+                answer=f"{n} km {EVIL}",
+                question_type="quantification",
+                bloom="C2",
             )
             for n in range(50)
-        )  # fmt: skip
+        )
         store.use("d1", "tag", "more", store.put("tag", "more", "f", StageResult(pairs), 0.1).id)
     return run
 
@@ -397,11 +442,18 @@ def test_a_release_has_a_report_too(tmp_path: Path) -> None:
         "id": "r1",
         "context": {"metadata": {"titleEn": f"Snow {EVIL}", "description": "Depth."}},
         "extract_pdfs_data": [{"background": ["One two."]}],
-        "query": {"Definition": [{"QuestionEn": f"What is it, {n}? {EVIL}", "AnswerEn": EVIL, "Level": "C2"} for n in range(30)]},
+        "query": {
+            "Definition": [
+                {"QuestionEn": f"What is it, {n}? {EVIL}", "AnswerEn": EVIL, "Level": "C2"} for n in range(30)
+            ]
+        },
         "split": "train",
-    }  # fmt: skip
+    }
     (tmp_path / "records.jsonl").write_text(json.dumps(record) + "\n")
-    for command in (["import", "scirgen-geo", str(tmp_path / "records.jsonl"), str(tmp_path / "geo")], ["report", str(tmp_path / "geo")]):  # fmt: skip
+    for command in (
+        ["import", "scirgen-geo", str(tmp_path / "records.jsonl"), str(tmp_path / "geo")],
+        ["report", str(tmp_path / "geo")],
+    ):
         result = CliRunner().invoke(cli, command)
         assert result.exit_code == 0, result.output
     for page, problems in _opened(tmp_path / "geo-report" / "report.html"):
@@ -456,3 +508,14 @@ def test_a_run_of_queries_alone_names_them_everywhere(tmp_path: Path, capsys: py
     said = capsys.readouterr().out
     assert said.startswith("success: 3 queries (facets 2, recommend 1), from 1 dataset\n")
     assert "no questions; queries in tasks/" in said
+
+
+def test_report_is_written_where_charts_get_no_memory(run: Path) -> None:
+    code = (
+        "import sys; from scirgen.report import write_report; from pathlib import Path; write_report(Path(sys.argv[1]))"
+    )
+    limited = f"ulimit -v 1500000; exec {sys.executable} -c '{code}' {run}"
+    ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    page = (run / "report.html").read_text("utf-8")
+    assert "Charts could not be drawn" in page and "<svg" not in page and "Rows, share and mean words" in page

@@ -152,7 +152,7 @@ def test_ten_stops_leave_the_release_identical_and_ask_no_reply_again(
     assert sum(asked_since(server, before).values()) - replies(out) <= lost <= STOPS * CONCURRENCY
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_stopped_run_finishes_what_is_in_flight_and_goes_on_later(
     server: Server, undisturbed: tuple[Path, float], tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -212,7 +212,7 @@ def _edited_bloom_prompt(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-RECIPES = ("--recipes", "recommend,facets,aspects", "--set", "query.only=true", "--set", "filter.faithfulness=[]")
+RECIPES = ("--recipes", "recommend,facets,aspects", "--set", "generate.off=true", "--set", "filter.faithfulness=[]")
 
 
 @pytest.mark.nightly

@@ -23,15 +23,15 @@ from scirgen.core.errors import ConfigError, ModelAccessError, ScirgenError, Sto
 from scirgen.core.records import Failure
 from scirgen.pipeline import store as store_module
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import open_view
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import answered, release_bytes, run_small, write_records
 
 ITEMS = ("collect", "generate", "filter", "tag")
 THIRTY_PERCENT = (
-    "429", "500", "502", "503", "reset_before", "reset_in_body", "broken_json", "truncated_reply", "wrong_schema", "empty",
-    "refusal", "length",
+    "429", "500", "502", "503", "reset_before", "reset_in_body", "broken_json", "truncated_reply", "wrong_schema",
+    "empty", "refusal", "length",
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ async def test_full_disk_in_mid_run_is_one_error_and_the_next_run_goes_on(
         def small_disk(self: Store, writable: bool) -> sqlite3.Connection:
             db = opened(self, writable)
             if writable:
-                db.execute("PRAGMA max_page_count=60")
+                db.execute("PRAGMA max_page_count=80")
             return db
 
         with monkeypatch.context() as patch:
@@ -176,8 +176,8 @@ def test_a_file_that_may_not_grow_is_one_error_without_a_traceback(tmp_path: Pat
         assert server.stdout is not None
         url = server.stdout.readline().split()[2]
         command = [
-            sys.executable, "-m", "scirgen", "generate", "--model", f"openai:fake@{url}", "--input", str(records), "--out",
-            str(tmp_path / "run"), "--set", "filter.faithfulness=[]", "--quiet",
+            sys.executable, "-m", "scirgen", "generate", "--model", f"openai:fake@{url}", "--input", str(records),
+            "--out", str(tmp_path / "run"), "--set", "filter.faithfulness=[]", "--quiet",
         ]  # fmt: skip
         ended = subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=limited)
         assert ended.returncode == 1, ended.stderr

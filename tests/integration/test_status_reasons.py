@@ -48,7 +48,8 @@ async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_pat
     async with FakeServer() as server:
         run = await run_small(
             server, tmp_path / "in.jsonl", tmp_path / "run", language="it", filter__gates=["schema", "language"],
-            filter__faithfulness=["shift"], filter__thresholds={"shift": {"disjunctive": 0.99}},
+            filter__faithfulness=["shift"], filter__thresholds={"shift": {"quantification": 0.99}},
+            generate__types=["quantification", "definition"], generate__types_without_paper=2,
         )  # fmt: skip
     folder = str(run.folder)
 

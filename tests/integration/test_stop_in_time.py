@@ -83,7 +83,8 @@ def phase(name: str, folder: Path, silence: RawServer, server: Slow) -> Phase:
     given = ["--model", f"openai:fake@{server.url}", "--set", "limits.timeout_s=3600", "--set", "limits.retries=0"]
     if name == "catalogue":
         options = [
-            "collect.source=ckan", f"collect.options.base_url={silence.url}", "collect.http.allow_private_addresses=true",
+            "collect.source=ckan", f"collect.options.base_url={silence.url}",
+            "collect.http.allow_private_addresses=true",
             "collect.http.max_file_s=3600",
         ]  # fmt: skip
         return Phase([*given, *sets(*options)], silence.asked.is_set)

@@ -15,18 +15,19 @@ from hypothesis import strategies as st
 
 from scirgen.core.records import Dataset, plain_id
 from scirgen.core.registry import load_registry
-from scirgen.qa.qafiles import open_qa
-from scirgen.qa.release import SPLITS, Release, trec_id
+from scirgen.release_files.qafiles import open_qa
+from scirgen.release_files.release import SPLITS, Release, trec_id
 from scirgen.report import write_report
 from tests.support.content_factory import FakeRun, dataset, pair
 from tests.support.release_writing import write
 
 HOSTILE = [
-    "a\tb", "a\nb", "a\r\nb", "a\x0bb", "a\x0cb", "a\x1cb", "a\x85b", "a\u2028b", "a\u2029b", "a\0b", "a\x1b[2Jb", "a b",
-    "a  b", " a", "a ", "\u00a0a", "\u3000", '"a', 'a"b', '"a\tb"', "'a'", "a,b", "a;b", "=1+1", "@cmd", "-1", "+1", "#a",
-    "<script>alert(1)</script>", "</DOCNO><DOCNO> d1 ", "</DOC>", "<img src=x onerror=alert(1)>", "&amp;", "&", "%20", "%0A", "a%20b",
-    "| a | b |", "[a](javascript:alert(1))", "![a](http://evil.example/x.png)", "`a`", "```", "---", "../../a", "{{ 7 * 7 }}",
-    "{% raw %}", "\u202egnp.exe", "null", "true", "0", "1e5", "x" * 3000, "\\", "\\n", "\\u000a", "https://doi.org/10.1/a?b=c&d=e",
+    "a\tb", "a\nb", "a\r\nb", "a\x0bb", "a\x0cb", "a\x1cb", "a\x85b", "a\u2028b", "a\u2029b", "a\0b", "a\x1b[2Jb",
+    "a b", "a  b", " a", "a ", "\u00a0a", "\u3000", '"a', 'a"b', '"a\tb"', "'a'", "a,b", "a;b", "=1+1", "@cmd", "-1",
+    "+1", "#a", "<script>alert(1)</script>", "</DOCNO><DOCNO> d1 ", "</DOC>", "<img src=x onerror=alert(1)>", "&amp;",
+    "&", "%20", "%0A", "a%20b", "| a | b |", "[a](javascript:alert(1))", "![a](http://evil.example/x.png)", "`a`",
+    "```", "---", "../../a", "{{ 7 * 7 }}", "{% raw %}", "\u202egnp.exe", "null", "true", "0", "1e5", "x" * 3000, "\\",
+    "\\n", "\\u000a", "https://doi.org/10.1/a?b=c&d=e",
 ]  # fmt: skip
 FORMATS = ("beir", "trec", "ir_datasets", "squad", "sharegpt", "alpaca", "rag", "triples")
 ODD = st.text(st.sampled_from("ab%20AF \t\n\r\"'<>&|`[]\\=\0\x1b\x85\u2028é漢"), min_size=1, max_size=12)

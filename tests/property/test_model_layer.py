@@ -21,11 +21,13 @@ from scirgen.testing.replies import word_logprobs
 TEXT = st.text(max_size=40)
 REQUESTS = st.builds(
     ChatRequest,
-    st.lists(st.builds(Message, st.sampled_from(["system", "user", "assistant"]), TEXT), min_size=1, max_size=3).map(tuple),
+    st.lists(
+        st.builds(Message, st.sampled_from(["system", "user", "assistant"]), TEXT), min_size=1, max_size=3
+    ).map(tuple),
     st.none() | st.dictionaries(TEXT, st.integers(), max_size=2),
     st.builds(
-        Sampling, st.sampled_from([0.0, 0.7]), st.sampled_from([1.0, 0.9]), st.integers(1, 9), st.none() | st.integers(0, 3),
-        st.lists(TEXT, max_size=2).map(tuple),
+        Sampling, st.sampled_from([0.0, 0.7]), st.sampled_from([1.0, 0.9]), st.integers(1, 9),
+        st.none() | st.integers(0, 3), st.lists(TEXT, max_size=2).map(tuple),
     ),
 )  # fmt: skip
 IDENTITIES = st.builds(ModelIdentity, TEXT, TEXT, TEXT)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import LanguageWording, Taxonomies
-from scirgen.qa.repeats.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
+from scirgen.repeats.neardup import Asked, answers_agree, contradict, near_duplicates, resolve, wordprint
 
 WORDING = LanguageWording(affirmative=("yes",), negative=("no",), stop_words=("the", "of", "in", "what", "is", "how"))
 TOPICS = (
@@ -235,11 +235,17 @@ ENGLISH = Taxonomies(Resources()).wording.of("en")
         ),
         (
             (
-                "Do human activities dominate changes of grassland productivity over a larger area than climate change?",
+                (
+                    "Do human activities dominate changes of grassland productivity over a "
+                    "larger area than climate change?"
+                ),
                 "Yes",
             ),
             (
-                "Does climate change dominate changes of grassland productivity over a larger area than human activities?",
+                (
+                    "Does climate change dominate changes of grassland productivity over a larger "
+                    "area than human activities?"
+                ),
                 "No",
             ),
         ),

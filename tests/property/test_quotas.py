@@ -1,4 +1,5 @@
-"""Quotas: whole numbers that sum to the target, a budget that is never exceeded, an order that does not depend on arrival."""
+"""Quotas: whole numbers that sum to the target, a budget that is never exceeded, an order that does not depend on
+arrival."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scirgen.core.config import QuotaConfig
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.quotas import (
+from scirgen.release_files.quotas import (
     Accepted,
     Progress,
     budget,

@@ -1,4 +1,5 @@
-"""Runs in any order with anything between them: stages change and change back, items fail and heal, runs are stopped and killed.
+"""Runs in any order with anything between them: stages change and change back, items fail and heal, runs are stopped
+and killed.
 
 The model knows which (stage, item, versions) are done; a run must do exactly the others that are in reach, each once.
 """
@@ -15,11 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scirgen.commands.doctor import diagnose
 from scirgen.core.errors import ReplyInvalidError
-from scirgen.pipeline.plan import PER_DATASET
-from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.views.view import open_view
 from tests.support.counting_runs import Killed, World
 
-STAGES = [step.stage for step in PER_DATASET]
+STAGES = [step.stage for step in PLAN[1:-1]]
 WIDTH = {"limits.datasets_in_flight": 3}
 PAPER = "10.1/x"
 
@@ -53,7 +54,8 @@ class Runs(RuleBasedStateMachine):
         return stage, PAPER if stage == "parse" else dataset, version
 
     def to_do(self) -> set[str]:
-        """The items that an undisturbed run works on, failing ones included, in order, since later items depend on them."""
+        """The items that an undisturbed run works on, failing ones included, in order, since later items depend on
+        them."""
         before, wanted = set(self.done), set[str]()
         for dataset in self.datasets():
             for stage in STAGES:
@@ -148,7 +150,7 @@ class Runs(RuleBasedStateMachine):
             stored = {
                 (stage, key)
                 for stage in STAGES
-                for key, status in view._store.db.execute(
+                for key, status in view.store.db.execute(
                     "SELECT m.key, r.status FROM members m JOIN results r ON r.id=m.result_id WHERE m.stage=?", (stage,)
                 )
                 if status == "done"

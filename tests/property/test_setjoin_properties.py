@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.qa.repeats.setjoin import similar_sets
+from scirgen.repeats.setjoin import similar_sets
 
 SETS = st.lists(st.frozensets(st.integers(0, 14), max_size=12), max_size=25)
 """Small vocabularies, so that many pairs are near every threshold; empty sets too."""

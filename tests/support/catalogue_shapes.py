@@ -1,4 +1,5 @@
-"""Replies of the shapes that the services document, made from short descriptions; and loopback services that page through them."""
+"""Replies of the shapes that the services document, made from short descriptions; and loopback services that page
+through them."""
 
 from __future__ import annotations
 
@@ -22,21 +23,24 @@ def datacite_record(number: int, **attributes: object) -> dict[str, object]:
             "creators": [{"name": "Li, Xin", "nameType": "Personal"}],
             "subjects": [{"subject": "soil moisture"}, {"subject": "permafrost"}],
             "relatedIdentifiers": [
-                {"relationType": "IsCitedBy", "relatedIdentifier": f"10.5555/paper.{number}", "relatedIdentifierType": "DOI"},
+                {"relationType": "IsCitedBy", "relatedIdentifier": f"10.5555/paper.{number}",
+                 "relatedIdentifierType": "DOI"},
                 {"relationType": "IsNewVersionOf", "relatedIdentifier": "10.5555/old", "relatedIdentifierType": "DOI"},
                 {
                     "relationType": "References", "relatedIdentifier": "10.5555/data.0", "relatedIdentifierType": "DOI",
                     "resourceTypeGeneral": "Dataset",
                 },
             ],
-            "rightsList": [{"rightsUri": "https://creativecommons.org/licenses/by/4.0/legalcode", "rightsIdentifier": "cc-by-4.0"}],
+            "rightsList": [{"rightsUri": "https://creativecommons.org/licenses/by/4.0/legalcode",
+                            "rightsIdentifier": "cc-by-4.0"}],
             "publisher": "National Tibetan Plateau Data Center",
             "publicationYear": 2021,
             "geoLocations": [
                 {
                     "geoLocationPlace": "Heihe",
                     "geoLocationBox": {
-                        "westBoundLongitude": 98, "eastBoundLongitude": 101, "southBoundLatitude": 38, "northBoundLatitude": 42,
+                        "westBoundLongitude": 98, "eastBoundLongitude": 101, "southBoundLatitude": 38,
+                        "northBoundLatitude": 42,
                     },
                 }
             ],
@@ -106,7 +110,8 @@ def ckan(packages: Sequence[Mapping[str, object]]) -> Route:
 
 
 def huggingface(datasets: Sequence[Mapping[str, object]], base: list[str]) -> Route:
-    """``/api/datasets``; the next page is named by the Link header. ``base`` holds the server's address once it runs."""
+    """``/api/datasets``; the next page is named by the Link header. ``base`` holds the server's address once it
+    runs."""
 
     def route(asked: Asked) -> Answer:
         start, size = int(asked.query.get("cursor", 0)), int(asked.query["limit"])
@@ -118,8 +123,14 @@ def huggingface(datasets: Sequence[Mapping[str, object]], base: list[str]) -> Ro
     return route
 
 
-_OAI = '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2024-01-01T00:00:00Z</responseDate>{}</OAI-PMH>'
-_DC = "<record><header{deleted}><identifier>oai:x:{n}</identifier><datestamp>2024-01-01</datestamp></header>{metadata}</record>"
+_OAI = (
+    '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+    "<responseDate>2024-01-01T00:00:00Z</responseDate>{}</OAI-PMH>"
+)
+_DC = (
+    "<record><header{deleted}><identifier>oai:x:{n}</identifier>"
+    "<datestamp>2024-01-01</datestamp></header>{metadata}</record>"
+)
 _METADATA = (
     '<metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" xmlns:dc="http://purl.org/dc/elements/1.1/">'
     "{fields}</oai_dc:dc></metadata>"

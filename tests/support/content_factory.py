@@ -41,6 +41,11 @@ class FakeRun:
     def rejections(self, stage=None, dataset_id=None):
         return iter(self.rejected)
 
+    def uses(self):
+        links = [link for link in self.records("match", Link) if link.used]
+        papers = {d.id: {link.paper_id for link in links if link.dataset_id == d.id} for d in self.all_datasets}
+        return {dataset_id: tuple(sorted(ids)) for dataset_id, ids in sorted(papers.items()) if ids}
+
     def pairs(self):
         return iter(sorted(self.all_pairs, key=lambda p: (p.dataset_id, p.id)))
 

@@ -19,7 +19,7 @@ from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import open_view
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched
 

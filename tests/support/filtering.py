@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from scirgen.builtin import PLUGIN
-from scirgen.core.config import Config
+from scirgen.core.config import load_config
 from scirgen.core.errors import ModelError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, QAPair, Span
-from scirgen.core.registry import Registry
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
@@ -99,14 +98,13 @@ def taxonomy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_context(taxonomy_root: Path, folder: Path) -> Callable[..., StageContext]:
     def make(rule: Callable[[ScoreRequest], Any] | None = None, **filter_settings: Any) -> StageContext:
         resources = Resources(Domain("test", "Test", taxonomy_root))
-        registry = Registry()
-        registry.add(PLUGIN)
+        sections = {name: filter_settings.pop(name) for name in ("type_opinion",) if name in filter_settings}
         return StageContext(
-            config=Config.model_validate({"filter": filter_settings}),
+            config=load_config(flags={"filter": filter_settings, **sections}).config,
             resources=resources,
             prompts=PromptLibrary(resources),
             taxonomies=Taxonomies(resources),
-            registry=registry,
+            registry=load_registry(),
             folder=folder,
             score_session=ScriptedScorer(rule) if rule else None,
             stage="filter",

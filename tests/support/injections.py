@@ -1,4 +1,5 @@
-"""Sixty injections: texts that a hostile paper or catalogue may hold to make a language model do something else. All made up.
+"""Sixty injections: texts that a hostile paper or catalogue may hold to make a language model do something else. All
+made up.
 
 Each payload holds the word ZORBLAX, so that a test sees where it ends up.
 """

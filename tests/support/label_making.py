@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from scirgen.commands.label.draw import Request, draw
-from scirgen.commands.label.sources import Candidate, Material
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.qa.labels import Hidden, Item, LabelSet, Marked, Shown
+from scirgen.release_files.labels import Hidden, Item, LabelSet, Marked, Shown
+from scirgen_label.draw import Request, draw
+from scirgen_label.sources import Candidate, Material
 
 
 class Population:
-    """``size`` pairs of 7 datasets. Every third was rejected; those whose number is not a multiple of four are faithful."""
+    """``size`` pairs of 7 datasets. Every third was rejected; those whose number is not a multiple of four are
+    faithful."""
 
     kind = "made"
 
@@ -24,12 +25,23 @@ class Population:
     def candidates(self) -> Iterator[Candidate]:
         for n in range(self.size):
             verdict = "kept" if n % 3 else "rejected_by_score"
-            hidden = Hidden(verdict=verdict, question_type="quantification", dataset_id=f"d{n % 7}", scores={"shift": 0.05 if n % 4 == 0 else 0.4})  # fmt: skip
+            hidden = Hidden(
+                verdict=verdict,
+                question_type="quantification",
+                dataset_id=f"d{n % 7}",
+                scores={"shift": 0.05 if n % 4 == 0 else 0.4},
+            )
             yield Candidate(f"qa-{n}", f"d{n % 7}", {"verdict": verdict, "question_type": "quantification"}, hidden)
 
     def material(self, records: Collection[str]) -> Material:
         marked = (Marked(text="It is 3 m deep.", where="metadata"),)
-        return Material({r: Shown(question=f"How deep is {r}?", answer=f"{r} is 3 m deep.", evidence=marked, context="d") for r in records}, {"d": "It is 3 m deep."})  # fmt: skip
+        return Material(
+            {
+                r: Shown(question=f"How deep is {r}?", answer=f"{r} is 3 m deep.", evidence=marked, context="d")
+                for r in records
+            },
+            {"d": "It is 3 m deep."},
+        )
 
 
 def truth(item: Item) -> str:
@@ -44,10 +56,12 @@ def drawn(folder: Path, test: int = 60, dev: int = 20, size: int = 200) -> Label
 
 
 def labels_file(
-    labels: LabelSet, annotator: str, path: Path, say: Callable[[int, Item], str] | None = None, more: Mapping[str, Mapping[str, str]] | None = None,
+    labels: LabelSet, annotator: str, path: Path, say: Callable[[int, Item], str] | None = None,
+    more: Mapping[str, Mapping[str, str]] | None = None,
     items: Collection[Item] | None = None,
 ) -> Path:  # fmt: skip
-    """A file as the page's Download button writes it. ``say`` gives the label of the n-th item; by default the right one."""
+    """A file as the page's Download button writes it. ``say`` gives the label of the n-th item; by default the right
+    one."""
     lines = []
     for n, item in enumerate(labels.items if items is None else items):
         fields = {"stands_alone": "yes", "fits_type": "no" if n % 10 == 0 else "yes", **(more or {}).get(item.id, {})}

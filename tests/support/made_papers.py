@@ -74,7 +74,10 @@ def made_pdf(
     """
     import pymupdf
 
-    css = "body{font-family:serif;font-size:10pt;text-align:justify} h1{font-size:17pt} h2{font-size:12pt;font-weight:bold}"
+    css = (
+        "body{font-family:serif;font-size:10pt;text-align:justify} h1{font-size:17pt} "
+        "h2{font-size:12pt;font-weight:bold}"
+    )
     count = 0
     parts = ["<h1>Snow cover and river flow in a made-up basin</h1><p>Ann Author and Ben Writer</p><h2>Abstract</h2>"]
     for name in ("", *headings):

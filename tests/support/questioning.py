@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scirgen.builtin import PLUGIN
-from scirgen.core.config import Config
+from scirgen.core.config import load_config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, QAPair, Record, SectionClass, Span
-from scirgen.core.registry import Registry
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext
@@ -58,16 +57,14 @@ def make_context(
     **config: object,
 ) -> tuple[StageContext, ScriptedChat]:
     """A context over the built-in resources, and the scripted session in it."""
-    registry = Registry()
-    registry.add(PLUGIN)
     resources = Resources()
     chat = ScriptedChat(rule, pack)
     context = StageContext(
-        config=Config.model_validate(config),
+        config=load_config(flags=config).config,
         resources=resources,
         prompts=PromptLibrary(resources),
         taxonomies=Taxonomies(resources),
-        registry=registry,
+        registry=load_registry(),
         folder=Path("unused"),
         chat_session=chat,
     )

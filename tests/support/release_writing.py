@@ -7,7 +7,7 @@ from pathlib import Path
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.release import Release, ReleaseInfo
+from scirgen.release_files.release import Release, ReleaseInfo
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import ReleaseSettings, write_release
 

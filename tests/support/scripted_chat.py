@@ -18,7 +18,8 @@ Rule = Callable[[RenderedPrompt, int], object]
 
 
 class ScriptedChat:
-    """``rule(prompt, call number)`` gives a JSON-serialisable reply for ``ask``, a text or (text, finish_reason) for the others."""
+    """``rule(prompt, call number)`` gives a JSON-serialisable reply for ``ask``, a text or (text, finish_reason) for
+    the others."""
 
     def __init__(self, rule: Rule, pack: str = "standard") -> None:
         self.rule = rule

@@ -1,4 +1,5 @@
-"""Shared by the tests of whole runs: records without papers, settings for few calls per record, and the hashes of a release."""
+"""Shared by the tests of whole runs: records without papers, settings for few calls per record, and the hashes of a
+release."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.pipeline.observer import Silent
 from scirgen.testing.server import FakeServer, request_hash
 
-RECORDS = """Daily snow depth at station {n} from 2001 to {year}. Depth was measured by {sensors} sensors above the ground every hour. \
+RECORDS = """Daily snow depth at station {n} from 2001 to {year}. Depth was measured by {sensors} sensors \
+above the ground every hour. \
 The sensors failed when the soil froze in the winter of {winter}. Values were averaged over each day."""
 
 

@@ -1,4 +1,5 @@
-"""Worst cases for regular expressions: which patterns the package holds, and texts that make a backtracking engine suffer."""
+"""Worst cases for regular expressions: which patterns the package holds, and texts that make a backtracking engine
+suffer."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def package_patterns() -> Iterator[tuple[str, str | bytes, int]]:
 
 
 def _literal(node: ast.AST, constants: dict[str, ast.expr]) -> str | bytes | None:
-    """A pattern's text, names of the module's own constants filled in; what is only known at run time stands as ``x``."""
+    """A pattern's text, names of the module's own constants filled in; what is only known at run time stands as
+    ``x``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
         return node.value
     if isinstance(node, ast.Name) and node.id in constants:

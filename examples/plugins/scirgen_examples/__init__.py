@@ -20,6 +20,13 @@ PLUGIN = Plugin(
         Provided("release_format", "csv", "scirgen_examples.release_format:CsvFormat", "questions as CSV"),
         Provided("retriever", "shortest", "scirgen_examples.retriever:Shortest", "shortest documents first"),
         Provided("query_recipe", "titles", "scirgen_examples.query_recipe:TitleRecipe", "a paper's title as a query"),
+        Provided("settings", "word_counts", "scirgen_examples.word_counts:WordCountConfig"),
+        Provided("record", "WordCounts", "scirgen_examples.word_counts:WordCounts"),
+        Provided("stage", "word_counts", "scirgen_examples.word_counts:WordCountStage"),
+        Provided("step", "word_counts", "scirgen_examples.word_counts:STEP", "frequent words of each record"),
+        Provided(
+            "command", "words", "scirgen_examples.word_counts:words", "Print the frequent words of a run's datasets."
+        ),
         Provided("engine", "counting", "scirgen_examples.engine:CountingEngine", "counts what it runs"),
     ),
 )

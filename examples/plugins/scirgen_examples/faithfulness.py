@@ -1,4 +1,5 @@
-"""A faithfulness scorer: how much the material supports an answer; higher is better. ``filter.faithfulness: [overlap]``."""
+"""A faithfulness scorer (``filter.faithfulness: [overlap]``): how much the material supports an answer; higher is
+better."""
 
 from collections.abc import Sequence
 from typing import ClassVar

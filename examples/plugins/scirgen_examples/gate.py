@@ -1,4 +1,5 @@
-"""A gate: a reason to reject a pair. `PairGate` looks at one pair at a time; `Gate` at all pairs of a dataset together."""
+"""A gate: a reason to reject a pair. `PairGate` looks at one pair at a time; `Gate` at all pairs of a dataset
+together."""
 
 from typing import ClassVar
 

@@ -1,4 +1,5 @@
-"""Models: a backend is made from a URI (``echo:any``), started once, and then asked. Deriving from `Backend` saves the rest."""
+"""Models: a backend is made from a URI (``echo:any``), started once, and then asked. Deriving from `Backend` saves the
+rest."""
 
 from collections.abc import Sequence
 
@@ -20,7 +21,8 @@ class EchoChat(Backend):
 
 
 class LetterScoring(Backend):
-    """The more letters of the continuation occur in the prompt, the likelier it is. One token: the whole continuation."""
+    """The more letters of the continuation occur in the prompt, the likelier it is. One token: the whole
+    continuation."""
 
     capabilities = Capabilities(logprobs=True)
 

@@ -7,7 +7,8 @@ from scirgen import Candidate, Dataset, Fetched, Paper, SourceSetup
 
 
 class NotesService:
-    """``FOLDER/station-7.note`` belongs to the dataset ``station-7``; ``collect.paper_options.notes.folder`` names the folder."""
+    """``FOLDER/station-7.note`` belongs to the dataset ``station-7``; ``collect.paper_options.notes.folder`` names the
+    folder."""
 
     name = "notes"
 

@@ -1,10 +1,11 @@
-"""A retriever for ``scirgen benchmark retrieval --retrievers shortest``. Called with the text after ``:`` and a maker of others."""
+"""A retriever for ``scirgen benchmark retrieval --retrievers shortest``. Called with the text after ``:`` and a maker
+of others."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from scirgen import Ranking
+from scirgen_bench import Ranking
 
 
 class Shortest:

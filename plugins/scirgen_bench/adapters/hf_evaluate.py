@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from scirgen.benchmark.answer_metrics import THRESHOLD, exact_match, number_match, question_entails, rouge_l
 from scirgen.builtin import PLUGIN
 from scirgen.core.extras import require
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment
+from scirgen_bench.answer_metrics import THRESHOLD, exact_match, number_match, question_entails, rouge_l
 
 with require("benchmark", "these metrics"):
     import datasets
@@ -74,13 +74,15 @@ class RougeL(evaluate.Metric):  # type: ignore[misc]
 
 
 class EntailmentAccuracy(evaluate.Metric):  # type: ignore[misc]
-    """``{"entailment_accuracy": share or None, "failed": n}``: the answer entails the reference with more than 0.5 (ScIRGen, 4.2).
+    """``{"entailment_accuracy": share or None, "failed": n}``: the answer entails the reference with more than 0.5
+    (ScIRGen, 4.2).
 
-    ``compute`` takes ``questions`` besides ``predictions`` and ``references``: both sides carry the question. Pairs the model
-    could not judge are counted in ``failed`` and left out of the share.
+    ``compute`` takes ``questions`` besides ``predictions`` and ``references``: both sides carry the question. Pairs
+    the model could not judge are counted in ``failed`` and left out of the share.
 
     Args:
-        entailment: an opened model, or ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or ``lexical:words``, which counts shared words.
+        entailment: an opened model, or ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or
+            ``lexical:words``, which counts shared words.
         registry: where the scheme is looked up; scirgen's own schemes by default.
         options: ``models.options`` of a configuration.
         settings: arguments of `evaluate.Metric` (``keep_in_memory``, ``cache_dir``, ...).

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from scirgen.core.errors import InputError, MissingExtraError
+from scirgen.core.files.jsonl import read_json
 
 _REGISTERED: dict[str, Path] = {}
 """Id -> folder, in this process: ir_datasets keeps the data that an id was first registered with."""
 
 
 def register(folder: str | Path) -> list[str]:
-    """Register every id of the folder's ``datasets.json``; afterwards ``ir_datasets.load(id)`` gives docs, queries and qrels.
+    """Register every id of the folder's ``datasets.json``; afterwards ``ir_datasets.load(id)`` gives docs, queries and
+    qrels.
 
     Args:
         folder: a run's folder, a release, or ``RELEASE/ir_datasets``, written by the release format of that name.
@@ -39,7 +40,7 @@ def register(folder: str | Path) -> list[str]:
         from ir_datasets.util import LocalDownload
     except ImportError as error:
         raise MissingExtraError(f"this needs ir_datasets: {error}", hint="pip install ir_datasets") from error
-    table: dict[str, dict[str, str]] = json.loads(index.read_text(encoding="utf-8"))
+    table: dict[str, dict[str, str]] = read_json(index, hint="Write the release again.")
     for name, files in table.items():
         parts = [TsvDocs(LocalDownload(folder / files["docs"]), namespace=name.replace("/", "_"))]
         if "queries" in files:

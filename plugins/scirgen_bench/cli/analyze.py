@@ -20,10 +20,10 @@ from scirgen.cli.options import PATH, json_file_option, write_json
 def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
     """Compare types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo,
     JSONL."""
-    from scirgen.benchmark.compare.labelling import Labeller
-    from scirgen.benchmark.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
-    from scirgen.benchmark.compare.question_sets import read_question_set
-    from scirgen.benchmark.tables import markdown
+    from scirgen_bench.compare.labelling import Labeller
+    from scirgen_bench.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
+    from scirgen_bench.compare.question_sets import read_question_set
+    from scirgen_bench.tables import markdown
 
     labeller = Labeller(read_question_set(labels_from)) if labels_from else None
     profiles = []

@@ -21,14 +21,16 @@ def benchmark() -> None:
     "--retrievers",
     default="bm25",
     show_default=True,
-    help="Comma-separated: bm25, bm25:k1=1.2,b=0.75, bm25:tuned, bm25:norms=byte, tfidf, st:MODEL_OR_DIR, hybrid (BM25 and the st: model of the list, or hybrid:MODEL_OR_DIR), rerank:MODEL_OR_DIR, run:FILE (a TREC run).",
+    help="Comma-separated: bm25, bm25:k1=1.2,b=0.75, bm25:tuned, bm25:norms=byte, tfidf, st:MODEL_OR_DIR, "
+    "hybrid (BM25 and the st: model of the list, or hybrid:MODEL_OR_DIR), rerank:MODEL_OR_DIR, run:FILE (a TREC run).",
 )
 @click.option(
     "--setting",
     "settings",
-    default="without-paper,with-paper",
-    show_default=True,
-    help="Comma-separated settings that say what is indexed; with-paper-json has the extracts as JSON, as in the published BM25 row.",
+    help="Comma-separated settings that say what is indexed; without-own-paper leaves out the papers that the "
+    "question's evidence "
+    "is from; with-paper-json has the extracts as JSON, as in the published BM25 row. "
+    "[default: without-paper,with-paper,without-own-paper; with --task: without-paper]",
 )
 @click.option("--split", type=SPLIT, default="test", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), help="Largest number of questions, spread over the split.")
@@ -49,10 +51,10 @@ def benchmark() -> None:
 )
 @click.option(
     "--query-text",
-    type=click.Choice(["facet", "abstract"]),
+    type=click.Choice(["facet", "abstract", "aspects"]),
     default="facet",
     show_default=True,
-    help="With --task: search with the query's own text, or with its paper's title and abstract.",
+    help="With --task: search with the query's own text, its paper's title and abstract, or the texts of its aspects.",
 )
 @click.option(
     "--not-after-query",
@@ -67,7 +69,7 @@ def benchmark() -> None:
 def retrieval(
     release: Path,
     retrievers: str,
-    settings: str,
+    settings: str | None,
     split: str,
     limit: int | None,
     json_file: Path | None,
@@ -85,13 +87,13 @@ def retrieval(
     """Measure whether retrievers find the dataset that a question is about: recall, MRR, NDCG and more, with intervals
     and tests."""
     if task:
-        from scirgen.benchmark.tasks.cut import parse_cut
-        from scirgen.benchmark.tasks.evaluate import DEPTH, TaskSettings
-        from scirgen.cli.measure.tasks import measure
+        from scirgen_bench.cli.tasks import measure
+        from scirgen_bench.tasks.cut import parse_cut
+        from scirgen_bench.tasks.evaluate import DEPTH, TaskSettings
 
         if qrels or by or limit:
             raise click.UsageError("--qrels, --by and --limit are for the release's questions, not for a --task")
-        if not (named := names_in(settings)):
+        if not (named := names_in("without-paper" if settings is None else settings)):
             raise click.BadParameter("give at least one", param_hint="--setting")
         given = TaskSettings(
             split=split, profile=profile, setting=named[-1], form=form, query_text=query_text,
@@ -101,17 +103,17 @@ def retrieval(
         return
     if profile or form or cut or not_after_query:
         raise click.UsageError("--profile, --form, --cut and --not-after-query need a --task")
-    from scirgen.benchmark.retrieval import evaluate
-    from scirgen.benchmark.retriever import split_specs
-    from scirgen.benchmark.tables import breakdown_table, retrieval_table, shown_spec
     from scirgen.core.registry import load_registry
-    from scirgen.qa.release import Release, read_qrels
+    from scirgen.release_files.release import Release, read_qrels
+    from scirgen_bench.retrieval import DEFAULT_SETTINGS, evaluate
+    from scirgen_bench.retriever import split_specs
+    from scirgen_bench.tables import breakdown_table, retrieval_table, shown_spec
 
     report = evaluate(
         Release(release),
         split_specs(retrievers),
         registry=load_registry(),
-        settings=names_in(settings),
+        settings=names_in(DEFAULT_SETTINGS if settings is None else settings),
         split=split,
         runs=runs,
         limit=limit,
@@ -141,7 +143,8 @@ def retrieval(
     "--judges",
     "--model",
     required=True,
-    help="One or more judges, comma-separated URIs (openai:NAME[@URL], hf:ID_OR_DIR, bundled:...); each grades every pair.",
+    help="One or more judges, comma-separated URIs (openai:NAME[@URL], hf:ID_OR_DIR, bundled:...); each grades "
+    "every pair.",
 )
 @click.option(
     "--pool-with",
@@ -162,7 +165,8 @@ def retrieval(
     "--reviewed",
     multiple=True,
     type=PATH,
-    help="With --task aspects: folder of labels (scirgen label, task query); needs that people kept are graded, as they left them.",
+    help="With --task aspects: folder of labels (scirgen label, task query); needs that people kept are "
+    "graded, as they left them.",
 )
 @click.option("--unreviewed", is_flag=True, help="With --task aspects: grade needs that nobody has passed.")
 @click.option(
@@ -172,7 +176,7 @@ def retrieval(
     help="Folder of labels (task relevance) whose test a judge has passed; its grades then count as validated.",
 )
 @click.option("--sample", type=PATH, help="Grade only the pairs that this folder of labels holds.")
-@click.option("--setting", default="with-paper", show_default=True)
+@click.option("--setting", default="without-paper", show_default=True)
 @click.option("--split", type=SPLIT, default="test", show_default=True)
 @click.option(
     "--depth", type=click.IntRange(min=1), default=10, show_default=True, help="New documents of each retriever."
@@ -184,23 +188,11 @@ def retrieval(
 def pool(release: Path, task: str | None, **given: Any) -> None:
     """Pool what retrievers find and have models grade it 0-3; use the result with: benchmark retrieval --qrels.
 
-    With --task, the pool is a task's; its grades go into the next release by release.judgements.
+    With --task, the pool is a task's; its grades go into the next release by query.judgements.
     """
-    from scirgen.cli.measure.tasks import PoolOptions, grade
+    from scirgen_bench.cli.tasks import PoolOptions, grade
 
     grade(release, task, PoolOptions(**given))
-
-
-@benchmark.command(short_help="Measure how well the judges of a task agree.")
-@click.argument("release", type=PATH)
-@click.option("--task", required=True, help="A retrieval task of the release.")
-@click.option("--grades", type=PATH, help="Folder of: benchmark pool --task.  [default: the release's grades]")
-def agreement(release: Path, task: str, grades: Path | None) -> None:
-    """Measure agreement: Spearman, Krippendorff's alpha, Cohen's kappa and exact agreement, as medians over queries,
-    before and after adjudication."""
-    from scirgen.cli.measure.tasks import show_agreement
-
-    show_agreement(release, task, grades)
 
 
 @benchmark.command(short_help="Answer the questions, without and with passages.")
@@ -235,11 +227,11 @@ def qa(
     """Measure closed-book and retrieval-augmented answers, beside the baselines always-Yes and copy-the-context."""
     import asyncio
 
-    from scirgen.benchmark.qa import BREAKDOWNS, QASettings, run_qa
-    from scirgen.benchmark.tables import qa_cells_table, qa_table
-    from scirgen.cli.measure.tasks import Count, beside
     from scirgen.core.registry import load_registry
-    from scirgen.qa.release import Release
+    from scirgen.release_files.release import Release
+    from scirgen_bench.cli.tasks import Count, beside
+    from scirgen_bench.qa import BREAKDOWNS, QASettings, run_qa
+    from scirgen_bench.tables import qa_cells_table, qa_table
 
     try:
         ks = sorted({int(k) for k in depths.split(",")})
@@ -254,10 +246,14 @@ def qa(
     count = Count("answers")
     report = asyncio.run(
         run_qa(
-            opened, QASettings(model, retriever, ks, split, limit, entailment), load_registry(), out or beside(opened, "qa"),
-            started=count.start, progress=count,
+            opened,
+            QASettings(model, retriever, ks, split, limit, entailment),
+            load_registry(),
+            out or beside(opened, "qa"),
+            started=count.start,
+            progress=count,
         )
-    )  # fmt: skip
+    )
     write_json(json_file, report.model_dump_json(indent=2))
     click.echo(f"{report.release}, {report.split}; entailment by {report.entailment}, above {report.threshold}\n")
     click.echo(qa_table(report.rows))
@@ -267,10 +263,13 @@ def qa(
         click.echo(
             "note: lexical:words only counts shared words; for figures worth quoting, give --entailment an NLI model."
         )
+    for note in report.notes:
+        click.echo(f"note: {note}")
     for row in report.rows:
         if row.unjudged:
             click.echo(
-                f"note: {row.unjudged} answer(s) of {row.system}, k = {row.k}, do not fit {report.entailment}: not in its accuracy."
+                f"note: {row.unjudged} answer(s) of {row.system}, k = {row.k}, do not fit {report.entailment}: "
+                "not in its accuracy."
             )
     if any(row.failed for row in report.rows):
         raise SystemExit(3)

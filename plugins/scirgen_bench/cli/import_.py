@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from scirgen.cli.options import PATH, SPLIT, names_in
 
 if TYPE_CHECKING:
-    from scirgen.qa.release import Release
+    from scirgen.release_files.release import Release
     from scirgen.stages.release.content import ReleaseContent
 
 
@@ -31,13 +31,6 @@ def import_() -> None:
     help="Split for records that state none. [default: new splits, or train if other records state one]",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed for new splits.")
-@click.option(
-    "--passages",
-    type=click.Choice(["source", "document"]),
-    default="source",
-    show_default=True,
-    help="Cut each source into passages separately, or one text per dataset.",
-)
 def scirgen_geo(
     src: Path,
     out: Path,
@@ -45,17 +38,16 @@ def scirgen_geo(
     resplit: bool,
     rest: str | None,
     seed: int,
-    passages: Literal["source", "document"],
 ) -> None:
     """Import ScIRGen-Geo: SRC is a folder as released (full/train/dev/test, or flat), or records.jsonl[.gz]."""
-    from scirgen.commands.import_scirgen_geo import scirgen_geo as read
+    from scirgen_bench.published.scirgen_geo import scirgen_geo as read
 
     if resplit and rest:
         raise click.UsageError("--resplit makes new splits and --split keeps everything in one: give only one of them")
     content = read(src, rest)
     if resplit:
         content.splits = None
-    release = _written(content, out, formats, seed=seed, passages=passages)
+    release = _written(content, out, formats, seed=seed)
     counts = release.info.counts
     sizes = ", ".join(f"{split} {count.rows:,}" for split, count in release.info.splits.items())
     click.echo(f"{release.folder}: {counts['rows']:,} questions ({sizes}) about {counts['datasets']:,} datasets")
@@ -65,9 +57,7 @@ def scirgen_geo(
         click.echo(f"note: {note}")
 
 
-def _written(
-    content: ReleaseContent, out: Path, formats: str, seed: int = 0, passages: Literal["source", "document"] = "source"
-) -> Release:
+def _written(content: ReleaseContent, out: Path, formats: str, seed: int = 0) -> Release:
     """Write an imported release."""
     from scirgen.core.registry import load_registry
     from scirgen.core.resources import Resources
@@ -75,9 +65,7 @@ def _written(
     from scirgen.stages.release.write import ReleaseSettings, write_release
 
     wording = Taxonomies(Resources()).wording.of(content.info.language)
-    settings = ReleaseSettings(
-        wording=wording, registry=load_registry(), seed=seed, formats=names_in(formats), passages=passages
-    )
+    settings = ReleaseSettings(wording=wording, registry=load_registry(), seed=seed, formats=names_in(formats))
     return write_release(content, out, settings)[0]
 
 
@@ -91,7 +79,7 @@ def _import_task(name: str, summary: str, text: str) -> None:
     def command(src: Path, out: Path, formats: str) -> None:
         from importlib import import_module
 
-        content = getattr(import_module(f"scirgen.commands.import_tasks.{name}"), name)(src)
+        content = getattr(import_module(f"scirgen_bench.published.{name}"), name)(src)
         release = _written(content, out, formats)
         for task, info in release.info.tasks.items():
             sizes = ", ".join(f"{split} {n:,}" for split, n in info.queries.items() if n)
@@ -108,15 +96,16 @@ def _import_task(name: str, summary: str, text: str) -> None:
 _import_task(
     "datafinder",
     "Import DataFinder (ACL 2023) as a release with the task recommend.",
-    "Import DataFinder. SRC has documents.jsonl[.gz] and topics.jsonl[.gz]; docs/recipes.md lists their columns.",
+    "Import DataFinder. SRC is a clone of its repository: data/dataset_search_collection.jsonl, test_data.jsonl, ...",
 )
 _import_task(
     "csfcube",
     "Import CSFCube (NeurIPS 2021) as a release with the task facets.",
-    "Import CSFCube. SRC has abstracts, queries (.jsonl[.gz]) and judgements.tsv[.gz]; docs/recipes.md lists their columns.",
+    "Import CSFCube. SRC is its repository or release: abstracts-csfcube-preds.jsonl, "
+    "test-pid2anns-csfcube-*.json, ...",
 )
 _import_task(
     "dorismae",
     "Import DORIS-MAE (NeurIPS 2023) as a release with the task aspects.",
-    "Import DORIS-MAE. SRC has queries, subqueries, birco_corpus (.jsonl[.gz]) and birco_qrels.tsv[.gz].",
+    "Import DORIS-MAE. SRC is a folder with DORIS-MAE_dataset_v1.json.",
 )

@@ -14,7 +14,7 @@ from scirgen.cli.options import PATH
 @click.option("--out", required=True, type=PATH, help="Folder for leaderboard.md and .html.")
 def leaderboard(results: tuple[Path, ...], out: Path) -> None:
     """Compare results of `benchmark retrieval|qa --json` in a Markdown table and one HTML page."""
-    from scirgen.benchmark.leaderboard import write_leaderboard
+    from scirgen_bench.leaderboard import write_leaderboard
 
     for path in write_leaderboard(results, out):
         click.echo(path)

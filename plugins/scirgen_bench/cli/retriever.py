@@ -70,13 +70,14 @@ def train(release: Path, base: str, out: Path, **given: Any) -> None:
 
     After an interruption, run the same command again to continue from the last checkpoint.
     """
-    from scirgen.commands.retriever.train import TrainingSettings, train_retriever
-    from scirgen.qa.release import Release
+    from scirgen.release_files.release import Release
+    from scirgen_bench.train.train import TrainingSettings, train_retriever
 
     settings = TrainingSettings(**given)
     made = train_retriever(Release(release), base, out, settings, lambda line: click.echo(line, err=True))
     for name, after in made["dev_after"].items():
         click.echo(f"{name}: {made['dev_before'].get(name, 0.0):.3f} before, {after:.3f} after")
     click.echo(
-        f"{out}: {made['steps_done']} steps. Measure: scirgen benchmark retrieval {release} --retrievers bm25:tuned,st:{out}"
+        f"{out}: {made['steps_done']} steps. Measure: scirgen benchmark retrieval {release} --retrievers "
+        f"bm25:tuned,st:{out}"
     )

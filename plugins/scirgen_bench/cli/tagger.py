@@ -50,7 +50,7 @@ def train(
 
     OUT also gets disagreements.tsv: the questions on which tagger and label differ, most confident first.
     """
-    from scirgen.commands.tagger import evaluate, fit, hold_out, read_labels
+    from scirgen_bench.tagger import evaluate, fit, hold_out, read_labels
 
     taxonomies = Taxonomies(Resources(find_domain(domain)))
     examples, skipped = read_labels(labels, target, taxonomies)

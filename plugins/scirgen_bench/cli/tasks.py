@@ -13,9 +13,9 @@ import click
 from scirgen.cli.options import names_in, write_json
 
 if TYPE_CHECKING:
-    from scirgen.benchmark.tasks.evaluate import TaskSettings
-    from scirgen.benchmark.tasks.pool_run import PoolResult
-    from scirgen.qa.release import Release
+    from scirgen.release_files.release import Release
+    from scirgen_bench.tasks.evaluate import TaskSettings
+    from scirgen_bench.tasks.pool_run import PoolResult
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ def measure(
     release: Path, task: str, retrievers: str, settings: TaskSettings, json_file: Path | None, *, quiet: bool
 ) -> None:
     """Measure retrievers on a task, print the table and write the figures."""
-    from scirgen.benchmark.retriever import split_specs
-    from scirgen.benchmark.tables import shown_spec, task_table
-    from scirgen.benchmark.tasks.evaluate import evaluate_task
     from scirgen.core.registry import load_registry
-    from scirgen.qa.release import Release
-    from scirgen.qa.tasks import Task
+    from scirgen.release_files.release import Release
+    from scirgen_bench.retriever import split_specs
+    from scirgen_bench.tables import shown_spec, task_table
+    from scirgen_bench.tasks.evaluate import evaluate_task
+    from scirgen_bench.tasks.task_files import Task
 
     report = evaluate_task(
         Task(Release(release), task),
@@ -90,14 +90,14 @@ def measure(
 
 def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     """Pool and grade a task, and print the result. Exit code 3: some pairs could not be graded."""
-    from scirgen.benchmark.retriever import split_specs
-    from scirgen.benchmark.tasks.pool_run import run_task_pool
-    from scirgen.benchmark.tasks.pools import PoolSettings
     from scirgen.core.registry import load_registry
-    from scirgen.qa.labels import LabelSet
-    from scirgen.qa.release import Release
-    from scirgen.qa.reviews import reviewed_drafts, validated_judges
-    from scirgen.qa.tasks import open_task
+    from scirgen.release_files.labels import LabelSet
+    from scirgen.release_files.release import Release
+    from scirgen.release_files.reviews import reviewed_drafts, validated_judges
+    from scirgen_bench.retriever import split_specs
+    from scirgen_bench.tasks.pool_run import run_task_pool
+    from scirgen_bench.tasks.pools import PoolSettings
+    from scirgen_bench.tasks.task_files import open_task
 
     opened = open_task(Release(release), task)
     out = options.out or beside(opened.release, f"{task}-pool" if task else "pool")
@@ -140,16 +140,19 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
         return
     _show_grades(result, out)
     if task:
-        click.echo(f"Take them into the next release: scirgen generate ... --set release.judgements='[{out}]'")
+        click.echo(f"Take them into the next release: scirgen generate ... --set query.judgements='[{out}]'")
     else:
-        click.echo(f"Measure with them: scirgen benchmark retrieval {release} --split {options.split} --qrels {out / 'qrels.tsv'}")  # fmt: skip
+        click.echo(
+            f"Measure with them: scirgen benchmark retrieval {release} --split {options.split} --qrels "
+            f"{out / 'qrels.tsv'}"
+        )
     if result.graded.failed:
         raise SystemExit(3)
 
 
 def _show_grades(result: PoolResult, out: Path) -> None:
-    """How many grades there are by judge, whether judges see the gold, and which judges are unvalidated."""
-    from scirgen.benchmark.tasks.pool_run import gold_seen
+    """Count the grades by judge; say whether judges see the gold, and which judges are unvalidated."""
+    from scirgen_bench.tasks.pool_run import gold_seen
 
     graded = result.graded
     click.echo(f"{out}: {len(graded.grades):,} grades of {len(result.queries)} queries, {len(graded.failed)} failed")
@@ -177,32 +180,3 @@ def _show_grades(result: PoolResult, out: Path) -> None:
         click.echo(
             f"note: the grades of {names} are unvalidated: no test against people's labels was passed (--labels)"
         )
-
-
-def show_agreement(release: Path, task: str, folder: Path | None) -> None:
-    """Print the agreement of a task's judges."""
-    from scirgen.benchmark.tables import markdown
-    from scirgen.benchmark.tasks.judge_agreement import STATISTICS, judge_agreement
-    from scirgen.core.errors import InputError
-    from scirgen.qa.release import Release
-    from scirgen.qa.tasks import open_task, read_pools
-
-    opened = open_task(Release(release), task)
-    queries = list(opened.queries())
-    grades = read_pools([folder], {q.id for q in queries})[0] if folder else list(opened.grades())
-    rows = judge_agreement(grades, queries)
-    if not rows:
-        raise InputError(
-            f"no query of {task} has grades by two judges",
-            hint="Grade with two: scirgen benchmark pool --judges URI,URI",
-        )
-    header = ["group", "queries", *STATISTICS, *(f"{s} after" for s in STATISTICS), "exact, pooled", "overruled"]
-    body = [
-        [
-            r.group, r.queries, *(r.before.get(s, "-") for s in STATISTICS), *(r.after.get(s, "-") for s in STATISTICS),
-            r.exact_pooled, r.overruled,
-        ]
-        for r in rows
-    ]  # fmt: skip
-    click.echo("Medians over queries: rho (Spearman), alpha (Krippendorff, ordinal), kappa (Cohen), exact\n")
-    click.echo(markdown(header, body))

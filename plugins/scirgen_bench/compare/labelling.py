@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scirgen.benchmark.compare.question_sets import Asked, QuestionSet
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
+from scirgen_bench.compare.question_sets import Asked, QuestionSet
 
 _MOST = 20_000
 _FEWEST = 50

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.compare.question_sets import Asked, QuestionSet
 from scirgen.core.records import AspectCategory
-from scirgen.qa.release import Release
+from scirgen.release_files.release import Release
+from scirgen_bench.compare.question_sets import Asked, QuestionSet
 
 LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
 TYPES = 18
@@ -90,7 +90,7 @@ class Profile(_Row):
 
 
 class Analysis(_Row):
-    """What ``scirgen analyze --json`` writes."""
+    """The output of ``scirgen analyze --json``."""
 
     word: str = WORD
     diversity_index: str = DIVERSITY
@@ -154,7 +154,7 @@ def table_3a(asked: Sequence[Asked]) -> list[TypeRow]:
 
 
 def table_3b(release: Release) -> PapersRow:
-    """How many datasets have how many papers."""
+    """Count the datasets by their number of papers."""
     numbers = Counter(len(d.papers) for d in release.corpus())
     return PapersRow(
         datasets=numbers.total(),
@@ -164,7 +164,7 @@ def table_3b(release: Release) -> PapersRow:
 
 
 def table_3c(release: Release) -> list[AspectCount]:
-    """How many statements there are of each aspect, per dataset and paper, and their mean words."""
+    """Count the statements of each aspect, per dataset and paper, and their mean words."""
     lengths: dict[str, list[int]] = {}
     for aspect in release.aspects():
         lengths.setdefault(aspect.category, []).append(words(aspect.text))

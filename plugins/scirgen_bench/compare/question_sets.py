@@ -1,4 +1,5 @@
-"""A question set as `analyze` compares it: questions with types, levels and splits. `scirgen.qa.qafiles` reads the files."""
+"""A question set as `analyze` compares it: questions with types, levels and splits. `scirgen.release_files.qafiles`
+reads the files."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen.core.errors import InputError
-from scirgen.qa.qafiles import QARow, open_qa, type_key
-from scirgen.qa.release import Release
+from scirgen.release_files.qafiles import QARow, open_qa, type_key
+from scirgen.release_files.release import Release
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A set with its name and kind. ``release`` is set if it is a scirgen release, whose papers and aspects can be compared."""
+    """A set with its name and kind. ``release`` is set if it is a scirgen release, whose papers and aspects can be
+    compared."""
 
     name: str
     kind: str

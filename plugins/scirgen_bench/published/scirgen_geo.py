@@ -1,6 +1,7 @@
 """Imports ScIRGen-Geo as a release: reads its released records and keeps its published splits.
 
-`scirgen.qa.scirgen_geo` reads the files, `scirgen.stages.release.write` writes splits, passages and files.
+`scirgen_bench.published.scirgen_geo_files` reads the files, `scirgen.stages.release.write` writes splits, passages and
+files.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any, cast
 from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Paper, QAPair, Span
-from scirgen.qa.qafiles import type_key
-from scirgen.qa.release import ReleaseInfo
-from scirgen.qa.scirgen_geo import HINT, Question, Record, questions, read_records
+from scirgen.release_files.qafiles import type_key
+from scirgen.release_files.release import ReleaseInfo
 from scirgen.stages.release.content import ReleaseContent
+from scirgen_bench.published.scirgen_geo_files import HINT, Question, Record, questions, read_records
 
 _CATEGORIES = {c.value.replace("_", " "): c for c in AspectCategory}
 _UNSTATED = {"", "None"}
@@ -28,7 +29,7 @@ def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
     Two identical extracts count as one paper, since the records do not say which paper an extract is from.
 
     Args:
-        src: see `scirgen.qa.scirgen_geo.read_records`.
+        src: see `scirgen_bench.published.scirgen_geo_files.read_records`.
         split_of_rest: split of the records that state none. By default: train where others state one; where none does,
             splits are made by `write`.
     """

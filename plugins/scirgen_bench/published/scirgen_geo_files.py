@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import objects_in
-from scirgen.qa.release import SPLITS
+from scirgen.release_files.release import SPLITS
 
 HINT: Final = (
-    "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in full/, train/, dev/, test/), of train|dev|test.jsonl[.gz], or a "
+    "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in full/, train/, dev/, test/), of "
+    "train|dev|test.jsonl[.gz], or a "
     "records.jsonl[.gz]."
 )
 _SPLIT_NAMES = {**{s: s for s in SPLITS}, "validation": "dev", "valid": "dev", "val": "dev"}
@@ -33,7 +34,7 @@ class Question:
 
 
 def is_record(record: Mapping[str, object]) -> bool:
-    """Whether an object is a record of ScIRGen-Geo."""
+    """Check whether an object is a record of ScIRGen-Geo."""
     context = record.get("context")
     return isinstance(record.get("query"), Mapping) and isinstance(context, Mapping) and "metadata" in context
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from scirgen.core.errors import ConfigError
-from scirgen.qa.tasks import TaskDocument
+from scirgen_bench.tasks.task_files import TaskDocument
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Cut:
 
 
 def parse_cut(text: str, depth: int) -> Cut:
-    """``5``: the first five that remain; ``datafinder`` (of 20 hits, stop after rank 4) or ``datafinder:5`` (of 25, rank 5).
+    """``5``: the first five that remain; ``datafinder`` (of 20 hits, stop after rank 4) or ``datafinder:5`` (of 25,
+    rank 5).
 
     Raises:
         ConfigError: the text has another form.

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.benchmark.metrics import Clusters
-from scirgen.benchmark.retrieval import TestRow, file_name, paired_tests, write_run
-from scirgen.benchmark.retriever import (
+from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.registry import Registry
+from scirgen_bench.metrics import Clusters, too_few
+from scirgen_bench.retrieval import TestRow, file_name, paired_tests, write_run
+from scirgen_bench.retriever import (
     Identified,
     Learner,
     Ranking,
@@ -21,11 +23,9 @@ from scirgen.benchmark.retriever import (
     complete_specs,
     make_retriever,
 )
-from scirgen.benchmark.tasks.cut import Cut, listed
-from scirgen.benchmark.tasks.profiles import Judged, Profile, Scored, Values, average, profile
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.registry import Registry
-from scirgen.qa.tasks import Task, TaskDocument, TaskQuery, requirements
+from scirgen_bench.tasks.cut import Cut, listed
+from scirgen_bench.tasks.profiles import Judged, Profile, Scored, Values, average, profile
+from scirgen_bench.tasks.task_files import Task, TaskDocument, TaskQuery, requirements
 
 DEPTH = 1000
 """Number of documents that are ranked for a query if the profile ranks more than the judged pool."""
@@ -49,7 +49,7 @@ class TaskRow(BaseModel):
 
 
 class TaskReport(BaseModel):
-    """What ``scirgen benchmark retrieval --task T --json FILE`` writes. Metrics are unrounded fractions of 1."""
+    """The output of ``scirgen benchmark retrieval --task T --json FILE``. Metrics are unrounded fractions of 1."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -65,14 +65,15 @@ class TaskReport(BaseModel):
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """How a task is measured.
+    """The settings of a measurement on a task.
 
     Attributes:
         split: whose queries are asked.
         profile: a name of `profiles`; None: the one that the release states for the task.
         setting: the corpus of datasets, if the task searches datasets.
         form: only queries of this form.
-        query_text: ``facet``: the query's own text; ``abstract``: its paper's title and whole abstract.
+        query_text: ``facet``: the query's own text; ``abstract``: its paper's title and whole abstract; ``aspects``:
+            the texts of the aspects of a need or sub-query, joined (DORIS-MAE, section 5).
         not_after_query: leave out documents that are younger than the query's paper; undated ones stay.
         cut: how a list is cut before it is measured.
         runs: folder for TREC run files.
@@ -80,7 +81,7 @@ class TaskSettings:
 
     split: str = "test"
     profile: str | None = None
-    setting: str = "with-paper"
+    setting: str = "without-paper"
     form: str | None = None
     query_text: str = "facet"
     not_after_query: bool = False
@@ -142,11 +143,13 @@ class _Asked:
     def __init__(self, task: Task, settings: TaskSettings, chosen: Profile) -> None:
         self._task, self._settings, self._profile = task, settings, chosen
         self._all = list(task.queries())
+        self._known = {q.id: q for q in self._all}
         needed = requirements(self._all)
         qrels = task.qrels(settings.split)
         self.queries = [q for q in self._all if q.split == settings.split and q.id in qrels and self._wanted(q)]
         if not self.queries:
             raise InputError(_nothing(task, settings), hint=_elsewhere(task, settings))
+        self.setting = settings.setting
         self.documents = task.documents(settings.setting)
         self.place: Mapping[str, TaskDocument] = {d.id: d for d in self.documents}
         self.judged = {q.id: Judged(qrels[q.id], len(needed.get(q.id, ())) or 1) for q in self.queries}
@@ -159,6 +162,10 @@ class _Asked:
         return query.form == form if form else query.form in EVALUATED
 
     def _text(self, query: TaskQuery) -> str:
+        if self._settings.query_text == "aspects":
+            if not query.parts:
+                raise InputError(f"query {query.id} has no aspects", hint="Ask with --form complex or sub_query.")
+            return " ".join(self._known[p].text for p in query.parts)
         if self._settings.query_text != "abstract":
             return query.text
         try:
@@ -258,6 +265,13 @@ def _notes(task: Task, asked: _Asked) -> Iterator[str]:
     if task.info.unvalidated:
         judges = ", ".join(task.info.unvalidated)
         yield f"The grades of {judges} are unvalidated: no judge has passed a test against people's labels."
+    if task.info.corpus == "datasets" and asked.setting != "without-paper":
+        yield (
+            f"Setting {asked.setting}: the documents hold statements of the papers that the queries were made "
+            "from, so that "
+            "gold is found too easily. Compare with --setting without-paper."
+        )
+    yield from too_few(len(asked.queries), len({q.paper_id or q.id for q in asked.queries}), "paper(s) or need(s)")
     if not task.info.grades:
         yield "Only the gold documents are known; another document that answers a query counts as wrong."
     missing = sum(d not in asked.place for j in asked.judged.values() for d in j.grades)

@@ -15,14 +15,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.benchmark.tasks.pools import Pool
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt, unfenced
 from scirgen.core.records import Grade
 from scirgen.core.taxonomy import Facets
 from scirgen.llm.session import ChatSession
-from scirgen.qa.tasks import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements
+from scirgen_bench.tasks.pools import Pool
+from scirgen_bench.tasks.task_files import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements
 
 _WORDS = 400
 _REQUIREMENT = ("aspect", "sub_aspect")
@@ -92,7 +92,7 @@ class Judging:
         task: Task,
         prompts: PromptLibrary,
         facets: Facets,
-        setting: str = "with-paper",
+        setting: str = "without-paper",
         *,
         seed: int = 0,
         progress: Callable[[int], None] = lambda done: None,
@@ -217,7 +217,7 @@ def word_in(text: str, words: Sequence[str]) -> str:
 
 
 def differ(grades: Sequence[Grade]) -> bool:
-    """Whether judges disagree and the pair is not settled."""
+    """Check whether judges disagree and the pair is not settled."""
     return len({g.grade for g in grades}) > 1 and not any(g.judge == ADJUDICATED for g in grades)
 
 

@@ -8,9 +8,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.benchmark.retriever import complete_specs
-from scirgen.benchmark.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
-from scirgen.benchmark.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import write_rows
@@ -21,7 +18,10 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
-from scirgen.qa.tasks import PoolInfo, Task, TaskQuery, added_up, requirements, settled
+from scirgen_bench.retriever import complete_specs
+from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
+from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
+from scirgen_bench.tasks.task_files import PoolInfo, Task, TaskQuery, added_up, requirements, settled
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ async def run_task_pool(
     started: Callable[[int, dict[str, int], int], None] = lambda queries, calls, tokens: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> PoolResult:
-    """Pool a task's queries and grade them; replies are kept in ``out/replies.db``, so a second run asks only about new pairs.
+    """Pool a task's queries and grade them; replies are kept in ``out/replies.db``, so a second run asks only about
+    new pairs.
 
     Args:
         task: of an opened release.
@@ -84,7 +85,8 @@ async def run_task_pool(
         if not asked:
             raise InputError(
                 "none of the sampled pairs is in this pool",
-                hint="Use the release, --task, --split, --pool-with, --depth and --limit that the sample was drawn with.",
+                hint="Use the release, --task, --split, --pool-with, --depth and --limit that the sample was "
+                "drawn with.",
             )
     resources = Resources()
     prompts, taxonomies = PromptLibrary(resources), Taxonomies(resources)

@@ -1,8 +1,9 @@
 """Selects the documents to grade for a task's queries: those that several retrievers find in turn, gold documents, and
 cited papers.
 
-CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool already;
-DORIS-MAE (section 4.1) searches by sentence and by paragraph, and adds the papers that the source cites or is cited by.
+CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool
+already; DORIS-MAE (section 4.1) searches by sentence and by paragraph, and adds the papers that the source cites or is
+cited by.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scirgen.benchmark.retriever import Identified, make_retriever
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.registry import Registry
 from scirgen.core.text.sentences import sentence_spans
-from scirgen.qa.reviews import Need, reviewed_needs
-from scirgen.qa.tasks import AbstractRow, Task, TaskDocument, TaskQuery
+from scirgen.release_files.reviews import Need, reviewed_needs
+from scirgen_bench.retriever import Identified, make_retriever
+from scirgen_bench.tasks.task_files import AbstractRow, Task, TaskDocument, TaskQuery
 
 POOLED = ("sentence", "keyphrases", "complex", "facet")
 """Forms that are pooled; a sub-query reuses the grades of its aspects."""
@@ -31,7 +32,7 @@ Pool = dict[str, dict[str, list[str]]]
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """How a pool is made.
+    """The settings of a pool.
 
     Attributes:
         split: the split whose queries are pooled.
@@ -51,7 +52,7 @@ class PoolSettings:
     exclude_sources: bool = True
     limit: int | None = None
     reviewed: Mapping[str, Need | None] | None = None
-    setting: str = "with-paper"
+    setting: str = "without-paper"
     seed: int = 0
 
 
@@ -78,7 +79,8 @@ def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
     if not passed:
         raise InputError(
             f"none of the {len(found)} needs of the split {settings.split} has been reviewed",
-            hint=f"Have people review them: scirgen label draw {task.folder / 'drafts.jsonl'} --task query ..., then --reviewed L/ "
+            hint=f"Have people review them: scirgen label draw {task.folder / 'drafts.jsonl'} --task query ..., "
+            "then --reviewed L/ "
             "(or --unreviewed, for a trial).",
         )
     limit = settings.limit
@@ -141,13 +143,14 @@ def _lists(
 
 
 def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow]) -> Iterator[tuple[str, str]]:
-    """(way, text): by title and by abstract for a facet, by paragraph and by sentence for a need; else the query itself."""
+    """(way, text): by title and by abstract for a facet, by paragraph and by sentence for a need; else the query
+    itself."""
     if query.form == "facet":
         paper = abstracts.get(query.paper_id or "")
         if paper is None:
             raise InputError(
                 f"query {query.id}: its paper {query.paper_id!r} is not in corpus/abstracts.jsonl",
-                hint="Its licence does not permit an abstract; release.abstracts=all keeps it for your own use.",
+                hint="Its licence does not permit an abstract; query.abstracts=all keeps it for your own use.",
             )
         yield "title", paper.title
         yield "abstract", paper.text

@@ -30,7 +30,8 @@ class Judged:
 
     Attributes:
         grades: document id -> grade.
-        parts: number of different requirements over which the grades are added up, for a query of many parts; otherwise 1.
+        parts: number of different requirements over which the grades are added up, for a query of many parts;
+            otherwise 1.
     """
 
     grades: Mapping[str, int]
@@ -152,9 +153,11 @@ def _doris(found: Sequence[Scored], judged: Judged) -> Values:
         values["RP"] = float(hits[:total].mean())
         values["MAP"] = _precision_sum(hits) / total
     cut = int(0.1 * len(sums))
+    values["MRR@10"] = _reciprocal((sums == sums.max())[:10])
+    if not cut:  # a pool of fewer than ten documents has no tenth
+        return values
     values["NDCG10%"] = _ndcg(sums, np.sort(sums)[::-1], cut)
     values["NDCG10%exp"] = _ndcg(2**sums, np.sort(2**sums)[::-1], cut)
-    values["MRR@10"] = _reciprocal((sums == sums.max())[:10])
     return values
 
 
@@ -205,10 +208,11 @@ def profile(name: str) -> Profile:
 
 
 def average(rows: Sequence[Values]) -> dict[str, float]:
-    """Metric -> mean over the queries that count for it, unrounded; 0 if none does."""
+    """Map each metric to its mean over the queries that count for it, unrounded; a metric for which none does is left
+    out."""
     names = dict.fromkeys(name for row in rows for name in row)
     means: dict[str, float] = {}
     for name in names:
-        values = [v for row in rows if (v := row.get(name)) is not None]
-        means[name] = float(np.mean(values)) if values else 0.0
+        if values := [v for row in rows if (v := row.get(name)) is not None]:
+            means[name] = float(np.mean(values))
     return means

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scirgen.core.records import Grade, Query
-from scirgen.qa.release import SPLITS, TaskInfo
-from scirgen.qa.tasks import AbstractRow, TaskQuery, write_task
+from scirgen.core.files.jsonl import write_rows
+from scirgen.core.records import Grade, Query, Rejection
+from scirgen.release_files.release import SPLITS, Release, TaskInfo
+from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial
+from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
+from scirgen_bench.tasks.task_files import AbstractRow, TaskQuery, write_task
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,31 @@ class TaskContent:
 
 
 @dataclass(frozen=True)
-class TaskSet:
+class TaskSet(PartContent):
     """All tasks of a release, and the abstracts that some of them search."""
 
     tasks: tuple[TaskContent, ...] = ()
     abstracts: tuple[AbstractRow, ...] = field(default=())
+    rejections: tuple[Rejection, ...] = ()
+
+    def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:
+        """Write ``corpus/abstracts.jsonl`` if there are any, and ``tasks/NAME`` for each task."""
+        lines: dict[str, int] = {}
+        if self.abstracts:
+            path = folder / "corpus" / "abstracts.jsonl"
+            with path.open("w", encoding="utf-8", newline="\n") as out:
+                write_rows(out, self.abstracts)
+            lines["corpus/abstracts.jsonl"] = len(self.abstracts)
+        infos = write_tasks(folder, self.tasks, lines)
+        counts = {"abstracts": len(self.abstracts)} if self.abstracts else {}
+        return PartWritten({"tasks": infos}, counts, lines, self.rejections)
+
+    def export(self, form: str, release: Release, folder: Path) -> None:
+        """Write the tasks for BEIR and TREC."""
+        if form == "beir":
+            beir_tasks(release, folder)
+        elif form == "trec":
+            trec_tasks(release, folder)
 
 
 def write_tasks(folder: Path, tasks: Iterable[TaskContent], counts: dict[str, int]) -> dict[str, TaskInfo]:

@@ -19,10 +19,25 @@ from statistics import median_low
 from pydantic import Field
 
 from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.files.jsonl import read_records, write_rows
+from scirgen.core.files.jsonl import read_json, read_records, write_rows
 from scirgen.core.records import Grade, Query, Record
 from scirgen.core.registry import suggest
-from scirgen.qa.release import SPLITS, Release, Split, TaskInfo, read_qrels
+from scirgen.release_files.release import SPLITS, Release, Split, TaskInfo, read_qrels
+
+CITATIONS = {
+    "recommend": (
+        "DataFinder: Scientific Dataset Recommendation from Natural Language Descriptions. ACL 2023. arXiv:2305.16636."
+    ),
+    "facets": (
+        "CSFCube: A Test Collection of Computer Science Research Articles for Faceted Query by Example. "
+        "NeurIPS 2021 Datasets and Benchmarks. arXiv:2103.12906."
+    ),
+    "aspects": (
+        "DORIS-MAE: Scientific Document Retrieval using Multi-level Aspect-based Queries. "
+        "NeurIPS 2023 Datasets and Benchmarks. arXiv:2310.04678."
+    ),
+}
+"""Recipe -> the paper whose task it follows."""
 
 QUESTIONS = "questions"
 """The name under which a release's own questions can be given as a task."""
@@ -100,8 +115,10 @@ class Task:
         """query id -> document id -> grade."""
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
-    def documents(self, setting: str = "with-paper") -> list[TaskDocument]:
-        """The documents that its queries search, in the corpus's order, which is also the order of documents with equal scores.
+    def documents(self, setting: str = "without-paper") -> list[TaskDocument]:
+        """The documents that its queries search, in the corpus's order, which is also the order of documents with equal
+        scores. Datasets are shown without their papers unless ``setting`` says otherwise: the queries were made from
+        the papers.
 
         Raises:
             InputError: a task over abstracts in a release that has none.
@@ -137,7 +154,8 @@ class Task:
 
 
 class Questions(Task):
-    """The questions of a release as a retrieval task over its datasets, so that they can be pooled and graded like queries."""
+    """The questions of a release as a retrieval task over its datasets, so that they can be pooled and graded like
+    queries."""
 
     def __init__(self, release: Release) -> None:
         """Reads nothing yet."""
@@ -184,7 +202,7 @@ class PoolInfo(Record):
     failed: int = 0
 
     def identity(self, judge: str) -> str:
-        """What a judge's grades depend on: the model with its revision, and the prompts."""
+        """Name all that a judge's grades depend on: the model with its revision, and the prompts."""
         return f"{judge}, prompt {', '.join(self.prompts.get(judge, ()))}"
 
 
@@ -198,7 +216,7 @@ def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
     if not marker.is_file():
         raise ConfigError(f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE")
     try:
-        info = PoolInfo.model_validate_json(marker.read_text(encoding="utf-8"))
+        info = PoolInfo.model_validate(read_json(marker, hint="Pool again."))
     except ValueError as error:
         raise ConfigError(f"{marker} is damaged: {error}", hint="Pool again.") from error
     return info, list(read_records(folder / "grades.jsonl", Grade))
@@ -241,7 +259,8 @@ def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
 
 
 def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
-    """Complex query or sub-query id -> ids of its different aspects and sub-aspects, each text once (the first one's id).
+    """Complex query or sub-query id -> ids of its different aspects and sub-aspects, each text once (the first one's
+    id).
 
     DORIS-MAE divides by the number of different texts, since sub-aspects repeat under several aspects.
     """
@@ -262,7 +281,8 @@ def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
 
 
 def added_up(needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Complex query -> document -> sum of its grades over the requirements; only documents graded for every one of them."""
+    """Complex query -> document -> sum of its grades over the requirements; only documents graded for every one of
+    them."""
     table: dict[str, dict[str, int]] = {}
     for query, parts in needed.items():
         documents = set.intersection(*(set(grades.get(p, ())) for p in parts)) if parts else set()

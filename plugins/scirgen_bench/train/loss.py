@@ -1,6 +1,6 @@
 """The loss of retriever training, which compares each question with the documents of the batch, and the evaluator.
 
-Needs the extra ``train``; `scirgen.commands.retriever.train` imports it where it trains.
+Needs the extra ``train``; `scirgen_bench.train.train` imports it where it trains.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trains an embedding model on a release's train split; the result is used as ``st:DIR``.
 
 sentence-transformers does the training; this module makes the examples, selects the best step, and records the
-settings. The loss is in `scirgen.commands.retriever.loss`.
+settings. The loss is in `scirgen_bench.train.loss`.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
-from scirgen.benchmark.lexical import BM25
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.extras import require
 from scirgen.core.version import __version__
 from scirgen.llm.encoders.embeddings import SENTENCE, load
 from scirgen.llm.local.model_files import weights_hash
-from scirgen.qa.release import Release
-from scirgen.qa.tasks import Task
+from scirgen.release_files.release import Release
+from scirgen_bench.lexical import BM25
+from scirgen_bench.tasks.task_files import Task
 
 if TYPE_CHECKING:
-    from scirgen.commands.retriever.loss import Example
+    from scirgen_bench.train.loss import Example
 
 TrainingTask = Literal["qa", "recommend"]
 _NEIGHBOURS = 3
@@ -37,7 +37,7 @@ _HELD_OUT = 20
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a retriever is trained.
+    """The settings of a training.
 
     Attributes:
         task: ``qa``: the release's questions; ``recommend``: the queries of that task.
@@ -176,7 +176,7 @@ def _sentence_transformers() -> Mapping[str, Any]:
         import torch
         from datasets import Dataset
 
-        from scirgen.commands.retriever.loss import Evaluator, QuestionLoss, in_order
+        from scirgen_bench.train.loss import Evaluator, QuestionLoss, in_order
     return {
         "SentenceTransformerTrainer": st.SentenceTransformerTrainer,
         "SentenceTransformerTrainingArguments": st.SentenceTransformerTrainingArguments,
@@ -232,8 +232,9 @@ def _learned_and_selected(
 
 
 def _examples(train: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> list[Example]:
-    """Examples for all steps: documents with some of their questions each, in random order, similar documents together."""
-    from scirgen.commands.retriever.loss import Example
+    """Examples for all steps: documents with some of their questions each, in random order, similar documents
+    together."""
+    from scirgen_bench.train.loss import Example
 
     random = Random(settings.seed)
     place = {d: i for i, d in enumerate(sorted(texts))}

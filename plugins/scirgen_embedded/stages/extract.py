@@ -5,17 +5,32 @@ leave open, one sentence at a time, up to a limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from scirgen.core.records import AspectCategory
+from scirgen.core.records import AspectCategory, Dataset, Document
 from scirgen.core.text.cues import AspectCues
 from scirgen.stages.base import StageContext
 from scirgen.stages.extract.reading import Picked
 from scirgen.stages.extract.sections import Sentence
+from scirgen.stages.extract.stage import ExtractStage
 
 NONE = "none"
 _CLEAR_LEAD = 0.4
-"""Less than the weight of a typical section (`AspectCues`): if two aspects have equally many cues, the section decides."""
+"""Less than the weight of a typical section (`AspectCues`): if two aspects have equally many cues, the section
+decides."""
 _CLEAR_LEAST = 1.0
+
+
+class SmallExtractStage(ExtractStage):
+    """Stage `extract` for small models."""
+
+    for_all_users: ClassVar[bool] = False
+
+    async def read(
+        self, document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
+    ) -> list[Picked]:
+        """Sort the section's sentences; the datasets play no part."""
+        return await sort_section(sentences, ctx)
 
 
 async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list[Picked]:

@@ -7,17 +7,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Link
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Link
 from scirgen.core.text.cues import AspectCues
 from scirgen.core.text.words import DATA_WORDS, telling_words
-from scirgen.stages.base import StageContext
+from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.verify.rules import Verdict
+from scirgen.stages.verify.stage import VerifyStage
 
 YES, NO = "yes", "no"
 _RELEVANT = 3
 _OPEN = 2
 _CENTRAL = 3
 _CENTRAL_ASPECTS = frozenset(AspectCategory) - {AspectCategory.METHODS, AspectCategory.DATASET}
+
+
+class SmallVerifyStage(VerifyStage):
+    """Stage `verify` for small models."""
+
+    async def judge(self, item: WorkItem, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
+        """Decide by shared words, and ask about single sentences that these leave open."""
+        title = next((d.title for d in item.of(Document)), "")
+        return await judge_singly(item.one(Dataset), item.one(Link), title, aspects, ctx)
 
 
 @dataclass(frozen=True)

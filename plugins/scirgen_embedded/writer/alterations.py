@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from scirgen.core.text.textmatch import numbers as stated
-from scirgen.stages.generate.small.facts import UNIT, YEAR, Fact, exact_numbers, names, rivals
+from scirgen_embedded.writer.facts import UNIT, YEAR, Fact, exact_numbers
 
 _LIMITS = (
     (re.compile(r"\s?(?:%|per ?cent\b)"), 100),
@@ -21,10 +21,9 @@ _LIMITS = (
     (re.compile(r"\s?(?:°(?!\s?C)|degrees? [EW]\b)"), 180),
 )
 """Units whose values cannot exceed a limit; the first match counts."""
-# Only if an earlier year makes the sentence false: "until 2013" would still be true of something that lasted until 2020.
-_DATED = re.compile(
-    rf"\b(?:in|since|from|between|during|years?)\s(?P<year>{YEAR.pattern})(?![\w,.]?\d|\s?{UNIT}(?!\w))"
-)
+# Only if an earlier year makes the sentence false: "until 2013" would still be true of something that lasted until
+# 2020, and what was done in 1995 may have been done in 1991, too.
+_DATED = re.compile(rf"\b(?:since|from|between)\s(?P<year>{YEAR.pattern})(?![\w,.]?\d|\s?{UNIT}(?!\w))")
 _NEGATIONS = frozenset(("not", "never", "no", "cannot", "without", "neither", "nor"))
 _LETTERS = re.compile(r"[a-z]+")
 
@@ -38,13 +37,11 @@ class Change:
     new: str
 
 
-def change(
-    sentence: str, others: Iterable[str], opposites: Sequence[tuple[str, str]], rng: random.Random
-) -> Change | None:
-    """The sentence with one fact changed by rule, so that the source no longer says it; None if no rule applies.
+def change(sentence: str, opposites: Sequence[tuple[str, str]], rng: random.Random) -> Change | None:
+    """The sentence with one fact changed by rule, so that the source contradicts it; None if no rule applies.
 
-    In order of preference: a word by its opposite, a number by another of the same form, a year by an earlier one, a
-    name by another name of the material that could stand in its place (`rivals`).
+    In order of preference: a word by its opposite, a number by another of the same form, the year of a beginning by an
+    earlier one. A name is not exchanged: that the source names one does not say that another is false.
     """
     for fact, word in opposed(sentence, rng.sample(list(opposites), len(opposites))):
         return Change(sentence[: fact.start] + word + sentence[fact.end :], fact.text, word)
@@ -58,12 +55,6 @@ def change(
         match = rng.choice(dated)
         altered = other_number(match["year"], rng)
         return Change(sentence[: match.start("year")] + altered + sentence[match.end("year") :], match["year"], altered)
-    told = list(others)
-    exchangeable = [(fact, found) for fact in names(sentence) if (found := rivals(sentence, fact, told))]
-    if exchangeable:
-        fact, found = rng.choice(exchangeable)
-        new = rng.choice(found)
-        return Change(sentence[: fact.start] + new + sentence[fact.end :], fact.text, new)
     return None
 
 
@@ -112,8 +103,8 @@ def other_number(text: str, rng: random.Random) -> str:
 
 
 def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]) -> str:
-    """How a yes-question deviates from its sentence: another number, a "not", or a word whose opposite the sentence
-    has. "" if it does not.
+    """The deviation of a yes-question from its sentence: another number, a "not", or a word whose opposite the
+    sentence has. "" if there is none.
     """
     if new := sorted(stated(question) - stated(sentence)):
         return new[0]

@@ -14,12 +14,14 @@ from typing import Literal
 from scirgen.core.text.textmatch import content_words
 
 UNIT = (
-    r"(?:°(?:\s?[CNSEW](?!\w))?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
+    r"(?:°(?:\s?[CNSEW](?!\w))?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|"
+    r"ha|kg|km|mol|ppm|ppb|dB|MB|GB|"
     r"percent|degrees?(?: Celsius)?|arc-?(?:seconds?|minutes?)|m a\.s\.l\.|[a-z]+meters?|[a-z]+metres?)"
 )
 _NUMBER = re.compile(
     rf"(?<![\w.,/–−-])(?P<value>[-–−]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|[-–−]?\d+(?:\.\d+)?)"
-    rf"(?:(?P<unit>\s?{UNIT}(?:[/·⋅ ]?(?:{UNIT}(?:[-−]\d)?|s|d|day|year|yr|h)(?:[-−⁻]?[\d¹²])?)?(?![\w]))|(?P<noun>[\s-][a-z]{{3,}}(?:\s[a-z]{{3,}})?))?"
+    rf"(?:(?P<unit>\s?{UNIT}(?:[/·⋅ ]?(?:{UNIT}(?:[-−]\d)?|s|d|day|year|yr|h)(?:[-−⁻]?[\d¹²])?)?(?![\w]))|"
+    rf"(?P<noun>[\s-][a-z]{{3,}}(?:\s[a-z]{{3,}})?))?"
     r"(?![\w/]|\.\d)"
 )
 _NAME = re.compile(
@@ -27,16 +29,19 @@ _NAME = re.compile(
 )
 YEAR = re.compile(r"(?:18|19|20)\d\d")
 _SOME_YEAR = re.compile(
-    rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s(?P<year>{YEAR.pattern})(?!\d|\s?{UNIT}(?!\w))"
+    rf"\b(?:in|since|from|between|during|years?|and|to|till|until|before|after|by)\s"
+    rf"(?P<year>{YEAR.pattern})(?!\d|\s?{UNIT}(?!\w))"
 )
 _REFERENCE = re.compile(
-    r"\b(?:fig(?:ure)?s?|tab(?:le)?s?|eqs?|equations?|sections?|sect|chapters?|appendix|steps?|types?|levels?|versions?|ver|no|nos|"
-    r"numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|stations?)\.?\s(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
+    r"\b(?:fig(?:ure)?s?|tab(?:le)?s?|eqs?|equations?|sections?|sect|chapters?|appendix|steps?|types?|levels?|"
+    r"versions?|ver|no|nos|numbers?|phases?|parts?|tasks?|bands?|channels?|collections?|scenarios?|samples?|sites?|"
+    r"stations?)\.?\s(?:\(?\w{1,3}\)?\s?(?:,|and|to|-|–)\s?)?$",
     re.IGNORECASE,
 )
 """Words after which a number is a name and not a count: "Fig. 3 shows", "band 4 covers"."""
 _BOUND = re.compile(
-    r"(?:\b(?:than|at least|at most|up to|above|below|over|under|beyond|within|exceed(?:s|ed|ing)?|about|around|nearly|almost|to|by|x)|[<>≤≥~×±])\s?$",
+    r"(?:\b(?:than|at least|at most|up to|above|below|over|under|beyond|within|exceed(?:s|ed|ing)?|"
+    r"about|around|nearly|almost|to|by|x)|[<>≤≥~×±])\s?$",
     re.I,
 )
 _SIDE = re.compile(r"\s?(?:by|x|×|to|±)\s?\d", re.I)
@@ -74,7 +79,8 @@ _MARKS = re.compile(
 
 
 _LINKED = re.compile(
-    r"(^|(?<=[.!?] ))(?:First|Second|Third|Fourth|Finally|Lastly|However|Therefore|Thus|Hence|Moreover|Furthermore|Nevertheless"
+    r"(^|(?<=[.!?] ))"
+    r"(?:First|Second|Third|Fourth|Finally|Lastly|However|Therefore|Thus|Hence|Moreover|Furthermore|Nevertheless"
     r"|Consequently|Additionally|In addition|By contrast|In contrast|As a result|On the other hand)(?:ly)?,\s+(\w)"
 )
 _CLAUSE = re.compile(
@@ -99,7 +105,7 @@ class Fact:
     end: int
     text: str
     counted: bool = False
-    """Whether the number counts things and is not a measurement in a unit."""
+    """A flag: the number counts things and is not a measurement in a unit."""
 
 
 def numbers(sentence: str) -> list[Fact]:
@@ -121,14 +127,15 @@ def numbers(sentence: str) -> list[Fact]:
 
 
 def exact_numbers(sentence: str) -> list[Fact]:
-    """Those of `numbers` that are exact amounts: neither a bound ("more than 9000") nor a side of "1 degree by 1 degree"."""
+    """Those of `numbers` that are exact amounts: neither a bound ("more than 9000") nor a side of "1 degree by 1
+    degree"."""
     return [
         f for f in numbers(sentence) if not _BOUND.search(sentence, 0, f.start) and not _SIDE.match(sentence, f.end)
     ]
 
 
 def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
-    """Whether two values are in one list, "at 2cm, 4cm and 10cm", so that neither alone is an answer."""
+    """Tells whether two values are in one list, "at 2cm, 4cm and 10cm", so that neither alone is an answer."""
     first, second = sorted((fact, other), key=lambda f: f.start)
     return (
         first is not second
@@ -139,7 +146,7 @@ def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
 
 
 def _listed(sentence: str, at: int) -> bool:
-    """Whether a number is in a parenthesis with others, "(10 cm, 20 cm)", or repeats one, "(about 25 km)"."""
+    """Tells whether a number is in a parenthesis with others, "(10 cm, 20 cm)", or repeats one, "(about 25 km)"."""
     opened = sentence.rfind("(", 0, at)
     if opened < 0 or ")" in sentence[opened:at]:
         return False
@@ -160,7 +167,8 @@ def _counted(following: Sequence[str]) -> list[str]:
 
 
 def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
-    """Words that distinguish a value from others of its unit: those of its clause that are nowhere else in the sentence.
+    """Words that distinguish a value from others of its unit: those of its clause that are nowhere else in the
+    sentence.
 
     Empty if it is the only value of its unit, or if no word distinguishes them.
     """
@@ -229,7 +237,7 @@ def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
 
 
 def _same_thing(one: str, other: str) -> bool:
-    """Whether two names may be spellings of the same name: their first words have a part in common.
+    """Tells whether two names may be spellings of the same name: their first words have a part in common.
 
     "Qinghai-Xizang Plateau" and "Qinghai-Tibet Plateau", "ERA5" and "ERA5-Land"; not "Heihe River" and "Yarlung River".
     """
@@ -239,8 +247,8 @@ def _same_thing(one: str, other: str) -> bool:
 
 
 def stands_alone(sentence: str, fact: Fact) -> bool:
-    """Whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of plants")
-    or of a list."""
+    """Tells whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of
+    plants") or of a list."""
     noun, before = _place(sentence, fact)
     after = sentence[fact.end :]
     listed = (near := _AND.match(after)) is not None and after[near.end() : near.end() + 1].isupper()
@@ -268,18 +276,20 @@ def opening(sentence: str, stems: Sequence[str]) -> str:
 
 
 def instances(sentence: str) -> list[str]:
-    """The examples of a sentence: the words after "such as", "for example" and the like, up to the end of the clause."""
+    """The examples of a sentence: the words after "such as", "for example" and the like, up to the end of the
+    clause."""
     return [m.group(1).strip() for m in _INSTANCE.finditer(sentence)]
 
 
 def is_place(sentence: str, fact: Fact) -> bool:
-    """Whether a name is a place, as far as its words and the preposition before it show."""
+    """Tells whether a name is a place, as far as its words and the preposition before it show."""
     _, before = _place(sentence, fact)
     return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
 
 
 def _place(sentence: str, fact: Fact) -> tuple[str, str]:
-    """The noun right after a name ("" if there is none), and the word before it; if there is a noun, it alone decides."""
+    """The noun right after a name ("" if there is none), and the word before it; if there is a noun, it alone
+    decides."""
     after = _FOLLOWED.match(sentence, fact.end)
     if after and after.group(1) not in _NOUN_STOP:
         return after.group(1), after.group(1)

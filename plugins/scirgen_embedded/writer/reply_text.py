@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _LEAD = re.compile(
-    r"^\s*(?:[-*•#>]+\s*|\d+[.)]\s*|(?:sure|certainly|here(?:'s| is| are)[^:\n]{0,60}|question|answer|q|a|response)\s*\d*\s*[:：.]\s*)+",
+    r"^\s*(?:[-*•#>]+\s*|\d+[.)]\s*|"
+    r"(?:sure|certainly|here(?:'s| is| are)[^:\n]{0,60}|question|answer|q|a|response)\s*\d*\s*[:：.]\s*)+",
     re.IGNORECASE,
 )
 _QUOTES = "\"'“”‘’`*_ "

@@ -1,7 +1,9 @@
-"""Words questions about one English sentence by rule, if its grammar is simple, and checks questions that a model wrote.
+"""Words questions about one English sentence by rule, if its grammar is simple, and checks questions that a model
+wrote.
 
 A statement with an auxiliary becomes a yes-or-no question by putting that first (Heilman and Smith, NAACL 2010, section
-3): this is exact if subject, auxiliary and the rest follow each other without another clause. The model words all other questions.
+3): this is exact if subject, auxiliary and the rest follow each other without another clause. The model words all other
+questions.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Collection
 
 from scirgen.core.text.textmatch import content_words, stem, words
 from scirgen.core.text.words import telling_words
-from scirgen.stages.generate.small.facts import main_auxiliary
+from scirgen.stages.generate.naming import short_name
+from scirgen_embedded.writer.facts import main_auxiliary
 
 _LONGEST_SUBJECT, _LONGEST = 14, 34
 _UNCLEAR = re.compile(
@@ -29,19 +32,15 @@ _FURTHER = re.compile(
     r",\s(?:because|since|as|which|whereas|while|so that|although|when|where|and (?:is|are|was|were|has|have)\b)\b.*$",
     re.I,
 )
-_TITLE_NAME = r"[A-Z][\w-]*[A-Z][\w-]*"
-_IN_TITLE = (
-    re.compile(
-        rf"^({_TITLE_NAME})\s?[:：]\s?(?=[a-z])"
-    ),  # "HiWATER: Dataset of ..." names a programme of many datasets
-    re.compile(rf"\b({_TITLE_NAME})\s(?:\w+\s)?(?:data|datasets?|database|survey|products?)\b"),
-    re.compile(rf"[（(]({_TITLE_NAME})(?:[,;，][^()（）]*)?[)）](?=$| (?:for|of|over|in|across)\b)"),
-)
 _ASKED_WITH = "for|with|at|in|within|over|from"
-_MEASURE = r"(?:spatial |temporal |mean )?(?:height|depth|resolution|temperature|length|distance|area|rate|speed|interval|scale|accuracy|frequency|elevation)"
+_MEASURE = (
+    r"(?:spatial |temporal |mean )?(?:height|depth|resolution|temperature|length|distance|area|rate|speed|interval|"
+    r"scale|accuracy|frequency|elevation)"
+)
 _ALWAYS = frozenset((
-    "is", "are", "was", "were", "has", "have", "does", "did", "can", "do", "will", "number", "many", "much", "long", "often", "value",
-    "size", "kind", "type", "name", "called", "used", "using", "data", "dataset", "true", "so", "year", "time", "item", "large",
+    "is", "are", "was", "were", "has", "have", "does", "did", "can", "do", "will", "number", "many", "much", "long",
+    "often", "value", "size", "kind", "type", "name", "called", "used", "using", "data", "dataset", "true", "so",
+    "year", "time", "item", "large",
 ))  # fmt: skip
 _JOINING = frozenset(("since", "until", "before", "after", "between", "without", "against"))
 _COVERED = 0.8
@@ -109,12 +108,6 @@ def _uncapitalised(subject: str, known: str) -> str:
     return subject[:1].lower() + subject[1:]
 
 
-def short_name(title: str) -> str | None:
-    """The short name of a dataset in its title: "TPMFD" of "TPMFD: near-surface ..."; None if it has none."""
-    found = (pattern.search(title) for pattern in _IN_TITLE)
-    return next((m.group(1) for m in found if m), None)
-
-
 def placed(question: str, title: str, within: str) -> str:
     """The question about a dataset with the dataset's name before it, unless it says the name; ``within``: "In the
     {name} data, "."""
@@ -126,7 +119,8 @@ def placed(question: str, title: str, within: str) -> str:
 
 
 def names_subject(question: str, topic: str) -> bool:
-    """Whether a question shares two distinctive words with the title of its dataset or paper, or all if the title has fewer."""
+    """Tells whether a question shares two distinctive words with the title of its dataset or paper, or all if the title
+    has fewer."""
     wanted = telling_words(topic)
     return len(telling_words(question) & wanted) >= min(2, len(wanted))
 
@@ -143,12 +137,12 @@ def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | N
 
 
 def _kin(word: str, known: Collection[str]) -> bool:
-    """Whether a word is another form of a known one, as "collecting" of "collects"."""
+    """Tells whether a word is another form of a known one, as "collecting" of "collects"."""
     return len(word) > 5 and any(k[:5] == word[:5] and abs(len(k) - len(word)) <= 4 for k in known)
 
 
 def broken(question: str, sentence: str) -> str | None:
-    """What is wrong with a model's yes-or-no question about a sentence; None if nothing is.
+    """The fault of a model's yes-or-no question about a sentence; None if it has none.
 
     It must begin with the sentence's auxiliary and have most of its words.
     """

@@ -1,8 +1,8 @@
 """Writes a pair with a small model: a rule chooses the fact, and the model words the question and answers only if
 necessary.
 
-A yes-or-no answer follows from how the question was made: for a "No" one fact of the evidence is changed by rule, and the change is
-recorded with the pair. Numbers, names and options are taken from the evidence as they stand.
+A yes-or-no answer follows from how the question was made: for a "No" one fact of the evidence is changed by rule, and
+the change is recorded with the pair. Numbers, names and options are taken from the evidence as they stand.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import content_words, words
 from scirgen.core.text.textmatch import stem as stem_of
 from scirgen.stages.base import StageContext
+from scirgen.stages.generate.naming import short_name
 from scirgen.stages.generate.replies import yes_no
-from scirgen.stages.generate.small import alterations, facts, wording
-from scirgen.stages.generate.small.few_shot import shots
-from scirgen.stages.generate.small.reply_text import one_answer, one_question
 from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+from scirgen_embedded.writer import alterations, facts, wording
+from scirgen_embedded.writer.few_shot import shots
+from scirgen_embedded.writer.reply_text import one_answer, one_question
 
 _BLANK = "____"
 _WORD = re.compile(r"\w{4,}")
@@ -91,9 +92,8 @@ class SmallWriter:
         """A question about a changed sentence of the evidence, or else of the first further passage that works."""
         asked: list[Discard] = []
         for evidence in (self._evidence, *([p] for p in self._further)):
-            others = [p.text for p in self._task.passages]
             sentence = facts.readable(" ".join(p.text for p in evidence))
-            change = alterations.change(sentence, others, self._opposites, self._random)
+            change = alterations.change(sentence, self._opposites, self._random)
             if change is None:
                 continue
             self._evidence = evidence
@@ -211,7 +211,8 @@ class SmallWriter:
         self, fact: str, answer: str, options: Sequence[str] = (), stem: str | None = None
     ) -> str | None:
         template = self._ctx.prompt("question")
-        # A small model copies the dots in the middle of a stem ("How does ... compare with") instead of filling the gap.
+        # A small model copies the dots in the middle of a stem ("How does ... compare with") instead of filling the
+        # gap.
         whole = tuple(s for s in self._kind.stems if "..." not in s)
         stems = whole or self._kind.stems or ("What",)
         prompt = template.render(
@@ -234,7 +235,8 @@ class SmallWriter:
         return self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
 
     def _substantial(self, question: str, leaving_out: Sequence[str] = ()) -> bool:
-        """Whether the question shares words with its evidence other than the options it names; "Is China or MODIS?" does not."""
+        """Tells whether the question shares words with its evidence other than the options it names; "Is China or
+        MODIS?" does not."""
         for text in leaving_out:
             question = question.replace(text, " ")
         if _BLANK in question or "the blank" in question.casefold():
@@ -266,7 +268,7 @@ class SmallWriter:
 
     def _draft(self, question: str, answer: str, note: str) -> Draft | Discard:
         first, title = self._evidence[0], self._task.dataset.title
-        named = first.paper_id is None and wording.short_name(title) is not None
+        named = first.paper_id is None and short_name(title) is not None
         if named:
             within = self._ctx.taxonomies.wording.of(self._ctx.config.language).within
             question = wording.placed(question, title, within)
@@ -288,7 +290,7 @@ class SmallWriter:
 def holds_answer(
     text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
 ) -> bool:
-    """Whether a sentence holds a fact that can be the answer to such a question.
+    """Tells whether a sentence holds a fact that can be the answer to such a question.
 
     ``others`` are the other sentences, which provide the second option between two names; ``opposites`` are pairs of
     words.
@@ -308,7 +310,8 @@ def _askable_names(text: str) -> list[facts.Fact]:
 def _optional(
     text: str, others: Sequence[str], opposites: Sequence[tuple[str, str]]
 ) -> list[tuple[facts.Fact, list[str]]]:
-    """Facts for which there is a second option, each with its possible options (empty for numbers, whose options are made).
+    """Facts for which there is a second option, each with its possible options (empty for numbers, whose options are
+    made).
 
     Two values of one quantity and two opposite words are always comparable; two names are if one could replace the
     other.

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from scirgen.core.records import AspectCategory, Query, Rejection
 from scirgen.core.text.textmatch import words
 from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
-from scirgen.stages.query.base import PaperMaterial, QueryRecipe, paper_materials, rejected
-from scirgen.stages.query.checks import coined_names, shares_run
-from scirgen.stages.query.decompose import (
+from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
+from scirgen_tasks.recipes.checks import coined_names, shares_run
+from scirgen_tasks.recipes.decompose import (
     DecomposeReply,
     aspect_queries,
     fault_of,
@@ -24,6 +24,7 @@ from scirgen.stages.query.decompose import (
     sentences_of,
     sub_queries,
 )
+from scirgen_tasks.settings import settings
 
 _TITLE_RUN, _ABSTRACT_RUN = 5, 8
 _COMPOSITE = 3
@@ -39,7 +40,8 @@ class ComplexReply(BaseModel):
 
 
 class AspectsRecipe(QueryRecipe):
-    """One or two calls for the need and two for its aspects. One item for each paper, and one for papers that share a dataset."""
+    """One or two calls for the need and two for its aspects. One item for each paper, and one for papers that share a
+    dataset."""
 
     name = "aspects"
     prompts = ("complex", "decompose")
@@ -49,7 +51,7 @@ class AspectsRecipe(QueryRecipe):
         """Each paper, and the dataset's first two or three together."""
         yield from super().items(papers, scope, ctx)
         together = papers[:_COMPOSITE]
-        if ctx.config.query.composite and len(together) > 1:
+        if settings(ctx.config).composite and len(together) > 1:
             yield self.item(together, scope, ctx)
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -65,18 +67,18 @@ class AspectsRecipe(QueryRecipe):
 
     async def _need(self, papers: Sequence[PaperMaterial], ctx: StageContext) -> tuple[Query | None, list[Rejection]]:
         """The first draft that passes its checks."""
-        settings = ctx.config.query
+        chosen = settings(ctx.config)
         prompt = ctx.prompt("complex").render(
             papers=[(p.document.title, p.abstract, p.said(*_MATERIAL)) for p in papers],
-            least=settings.words[0],
-            most=settings.words[1],
+            least=chosen.words[0],
+            most=chosen.words[1],
             language=ctx.config.language,
         )
         rejections: list[Rejection] = []
-        for attempt in range(settings.attempts):
+        for attempt in range(chosen.attempts):
             reply = await ctx.chat.ask(prompt, ComplexReply, seed=ctx.seed("need", attempt), sample=attempt)
             text = " ".join(reply.value.text.split())
-            wrong = _wrong(text, papers, settings.words, ctx.taxonomies.needs.first_person.get(ctx.config.language, ()))
+            wrong = _wrong(text, papers, chosen.words, ctx.taxonomies.needs.first_person.get(ctx.config.language, ()))
             if wrong is None:
                 ids = [p.paper_id for p in papers]
                 years = [p.year for p in papers if p.year is not None]
@@ -131,7 +133,7 @@ class AspectsRecipe(QueryRecipe):
         parts = [p.model_copy(update={"provenance": origin, "fields": ()}) for p in parts]
         rejections += [rejected(ctx, f.code, f.reason, f"sub-aspect {n}", f.text) for n, f in enumerate(faults, 1)]
         aspects = [p for p in parts if p.form == "aspect"]
-        size = ctx.config.query.sub_query_aspects
+        size = settings(ctx.config).sub_query_aspects
         joined = [q.model_copy(update={"provenance": origin, "fields": ()}) for q in sub_queries(need, aspects, size)]
         return [need, *parts, *joined], rejections
 

@@ -18,6 +18,8 @@ from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
 
 STAGE = "query"
+CONTRACT = ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)")
+"""The members that a plugin of kind ``query_recipe`` must have."""
 _STATEMENTS = 12
 
 
@@ -91,7 +93,8 @@ class QueryRecipe(ABC):
             ctx.taxonomies.needs.of(ctx.config.domain)
 
     def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each paper, with the key ``paper_id|recipe``, so that datasets with the same paper share the item."""
+        """One item for each paper, with the key ``paper_id|recipe``, so that datasets with the same paper share the
+        item."""
         for paper in papers:
             yield self.item((paper,), scope, ctx)
 

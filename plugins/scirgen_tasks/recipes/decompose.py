@@ -86,7 +86,8 @@ def kept_sub_aspects(draft: AspectDraft, stop: frozenset[str]) -> tuple[list[str
 
 
 def same_cover(one: DecomposeReply, other: DecomposeReply) -> float:
-    """How similar two divisions of a need are: the share of pairs of sentences that both join or both separate (Rand index)."""
+    """Measure how similar two divisions of a need are: the share of pairs of sentences that both join or both separate
+    (Rand index)."""
     a, b = _joined(one), _joined(other)
     numbers = sorted({n for r in (one, other) for x in r.aspects for n in x.sentences})
     pairs = list(combinations(numbers, 2))
@@ -130,7 +131,8 @@ def aspect_queries(
 
 
 def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Query]:
-    """A query for every ``size`` aspects, made of their sentences in the need's order, each once; its grades are those of the aspects.
+    """A query for every ``size`` aspects, made of their sentences in the need's order, each once; its grades are those
+    of the aspects.
 
     A combination is left out if its sentences also belong to another aspect, since it would ask for more than its
     grades cover.

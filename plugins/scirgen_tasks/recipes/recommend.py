@@ -15,8 +15,8 @@ from scirgen.core.records import AspectCategory, Query, QueryForm, Rejection
 from scirgen.core.taxonomy import NeedField
 from scirgen.core.text.textmatch import content_words, words
 from scirgen.stages.base import StageContext, StageResult, WorkItem
-from scirgen.stages.query.base import PaperMaterial, QueryRecipe, paper_materials, rejected
-from scirgen.stages.query.checks import shares_run
+from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
+from scirgen_tasks.recipes.checks import shares_run
 
 _LEAST_WORDS, _MOST_WORDS = 8, 60
 _TITLE_RUN = 6
@@ -95,7 +95,8 @@ def reply_model(fields: Sequence[NeedField]) -> type[NeedReply]:
 
 
 def keyphrases(texts: Sequence[str], stop: Collection[str]) -> str:
-    """DataFinder's keyphrases: the fields' words in lower case, without stop words and words that an earlier phrase contains.
+    """DataFinder's keyphrases: the fields' words in lower case, without stop words and words that an earlier phrase
+    contains.
 
     "Image classification", "image" -> "image classification".
     """

@@ -9,10 +9,13 @@ from scirgen.core.errors import PluginError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Document, Link, Paper
 from scirgen.core.registry import Registry
+from scirgen.pipeline.plan import Step
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.query.base import STAGE, PaperMaterial, QueryRecipe
+from scirgen_tasks.recipes.base import STAGE, PaperMaterial, QueryRecipe
+from scirgen_tasks.settings import settings
 
 _WITHOUT_MODEL = {"facets"}
+STEP = Step(STAGE, "abstracts + aspects of linked papers", "Query", "(paper, query recipe)", after="verify")
 
 
 class QueryStage(Stage):
@@ -26,16 +29,26 @@ class QueryStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Recipes come from the registry, so their prompts and taxonomies enter through each item's salt."""
-        asks = bool(set(config.query.recipes) - _WITHOUT_MODEL)
+        asks = bool(set(settings(config).recipes) - _WITHOUT_MODEL)
         return Uses(config=(STAGE,), roles=("generator",) if asks else ())
+
+    def check(self, ctx: StageContext) -> None:
+        """Open the run's recipes and what they read, before any paper costs a call.
+
+        Raises:
+            PluginError: an unknown recipe.
+            ResourceError: a taxonomy that a recipe reads is damaged, or names something that it does not define.
+        """
+        for recipe in chosen_recipes(settings(ctx.config).recipes, ctx.registry):
+            recipe.check(ctx)
 
     def definitions(self, ctx: StageContext) -> str:
         """Hash of the chosen recipes' versions, prompts and taxonomies."""
-        return digest([r.definitions(ctx) for r in chosen_recipes(ctx.config.query.recipes, ctx.registry)])
+        return digest([r.definitions(ctx) for r in chosen_recipes(settings(ctx.config).recipes, ctx.registry)])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each recipe and paper."""
-        recipes = chosen_recipes(ctx.config.query.recipes, ctx.registry)
+        recipes = chosen_recipes(settings(ctx.config).recipes, ctx.registry)
         if not recipes:
             return
         papers = _papers(scope)
@@ -46,17 +59,6 @@ class QueryStage(Stage):
         """The queries that the recipe writes for one item."""
         (recipe,) = chosen_recipes((str(item.parameters["recipe"]),), ctx.registry)
         return await recipe.write(item, ctx)
-
-
-def check_recipes(ctx: StageContext) -> None:
-    """Open the run's recipes and what they read, before any paper costs a call.
-
-    Raises:
-        PluginError: an unknown recipe.
-        ResourceError: a taxonomy that a recipe reads is damaged, or names something that it does not define.
-    """
-    for recipe in chosen_recipes(ctx.config.query.recipes, ctx.registry):
-        recipe.check(ctx)
 
 
 def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe]:

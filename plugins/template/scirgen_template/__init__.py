@@ -1,4 +1,4 @@
-"""What this plugin gives to scirgen. Nothing is imported before it is used."""
+"""The parts that this plugin gives to scirgen. Nothing is imported before it is used."""
 
 from __future__ import annotations
 

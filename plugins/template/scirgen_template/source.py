@@ -29,7 +29,7 @@ class TemplateSource:
 
     @classmethod
     def claims(cls, path: Path) -> bool:
-        """Whether this adapter reads the path; asked when the domain's source is chosen by itself."""
+        """Tells whether this adapter reads the path; asked when the domain's source is chosen by itself."""
         return (path / "catalogue.json").is_file()
 
     def revision(self, cursor: str | None) -> str | None:

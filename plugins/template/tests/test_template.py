@@ -13,7 +13,7 @@ from scirgen.testing import check_source
 
 
 def provided(kind: str) -> list:
-    """What the plugin offers of a kind, imported."""
+    """The plugin's offers of a kind, imported."""
     found = []
     for item in PLUGIN.provides:
         if item.kind == kind:

@@ -1,4 +1,4 @@
-"""``scirgen prompts``: tools for people who edit YAML. The work is done in core (lint) and pipeline (try, diff)."""
+"""``scirgen prompts``: tools for people who edit YAML. The work is done in `scirgen.commands.prompts`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
-_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain whose overrides apply.")
+_DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
 
 
 @click.group()
 def prompts() -> None:
-    """List, show, render, check, try and compare prompts."""
+    """List, show, copy, render, check and try prompts."""
 
 
 @prompts.command("list")
@@ -174,43 +174,6 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
     _show_tried(tried)
 
 
-@prompts.command()
-@click.argument("run_a", type=PATH)
-@click.argument("run_b", type=PATH)
-@click.option("--samples", type=click.IntRange(min=0), default=5, show_default=True, help="Number of pairs to show.")
-@as_json_flag
-def diff(run_a: Path, run_b: Path, samples: int, as_json: bool) -> None:
-    """Compare two runs' funnels and pairs side by side."""
-    from scirgen.commands.prompts.compare import STAGES, compare_runs
-
-    found = compare_runs(run_a, run_b, samples)
-    if as_json:
-        click.echo(found.model_dump_json(indent=2))
-        return
-    for id, (old, new) in found.prompts_changed.items():
-        click.echo(f"prompt {id}: {old or 'absent'} -> {new or 'absent'}")
-    click.echo(f"{'':34}{'A':>8}{'B':>8}{'B-A':>8}")
-    for stage in STAGES:
-        _row(stage, found.a.outputs[stage], found.b.outputs[stage])
-        codes = sorted({*found.a.rejected[stage], *found.b.rejected[stage]})
-        for code in codes:
-            _row(f"  rejected {code}", found.a.rejected[stage].get(code, 0), found.b.rejected[stage].get(code, 0))
-    for name, a, b in (("type", found.a.by_type, found.b.by_type), ("level", found.a.by_level, found.b.by_level)):
-        for key in sorted({*a, *b}):
-            _row(f"{name} {key}", a.get(key, 0), b.get(key, 0))
-    if any(side.no_share is not None for side in (found.a, found.b)):
-        shares = (f"{s.no_share:.0%}" if s.no_share is not None else "-" for s in (found.a, found.b))
-        click.echo(f"{'share of No in Verification':34}{''.join(f'{share:>8}' for share in shares)}")
-    for sample in found.samples:
-        click.secho(f"\n{sample.question_type}  {sample.dataset_id}", bold=True)
-        for side, (question, answer) in (("A", sample.a), ("B", sample.b)):
-            click.echo(f"  {side}  {question or '(none)'}\n     {answer}")
-
-
-def _row(name: str, a: int, b: int) -> None:
-    click.echo(f"{name:34}{a:>8}{b:>8}{b - a:>+8}")
-
-
 def _show_messages(prompt: RenderedPrompt) -> None:
     click.secho(f"--- {prompt.reference}", dim=True)
     for role, text in prompt.messages:
@@ -234,7 +197,8 @@ def _show_tried(tried: object) -> None:
         click.echo(_said(record))
     for rejection in tried.rejections:
         click.secho(
-            f"\n{rejection.question_type or rejection.record_kind}: {rejection.stage} {rejection.code}: {rejection.reason}",
+            f"\n{rejection.question_type or rejection.record_kind}: {rejection.stage} {rejection.code}: "
+            f"{rejection.reason}",
             fg="red",
         )
         click.echo("  " + _shown(rejection.record))

@@ -13,7 +13,7 @@ from scirgen.cli.options import PATH, as_json_flag
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
-_DOMAIN = click.option("--domain", default="geo", show_default=True, help="Domain whose overrides apply.")
+_DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
 
 

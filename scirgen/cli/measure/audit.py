@@ -17,11 +17,10 @@ from scirgen.cli.options import (
     settings_option,
     write_json,
 )
-from scirgen.commands.audit import Audit
+from scirgen.commands.audit import READS, Audit, open_rows
 from scirgen.commands.audit import audit as run_audit
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.qa.qafiles import open_qa
 
 
 @click.command()
@@ -43,11 +42,14 @@ def audit(
 ) -> None:
     """Find defects in any question-answer set.
 
-    FILE is a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder, or JSON Lines with
-    'question' and 'answer'. A row may have several defects.
+    FILE is a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder, or a table (JSON Lines,
+    CSV, Parquet, a Hugging Face folder) with 'question' and 'answer'. A row may have several defects. Rows that state
+    no language are judged in the language that their words show, or in that of --set language=CODE.
     """
-    loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
-    found = run_audit(open_qa(file, split), loaded.config, Resources(pack), load_registry())
+    flags = parse_settings(settings)
+    loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags, reads=READS)
+    opened = open_rows(file, split, str(flags.get("language", "")))
+    found = run_audit(opened, loaded.config, Resources(pack), load_registry())
     click.echo(as_text(found, examples))
     write_json(json_file, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
 
@@ -56,6 +58,8 @@ def as_text(found: Audit, examples: int) -> str:
     """The findings as a table with examples."""
     rows = max(found.rows, 1)
     lines = [f"{found.path} ({found.kind}): {found.rows} rows about {found.datasets} datasets"]
+    if set(found.languages) - {"en"}:
+        lines.append("languages: " + ", ".join(f"{code} {n}" for code, n in found.languages.most_common()))
     lines.append(f"{'defect':22}{'rows':>8}{'share':>9}")
     for code, count in found.defects.most_common():
         lines.append(f"{code:22}{count:>8}{count / rows:>9.2%}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,9 @@ from scirgen.cli.options import (
     settings_option,
     write_json,
 )
-from scirgen.commands.calibrate.calibrate import Calibrated, fit_ensemble, read_labels
+from scirgen.commands.calibrate.calibrate import Calibrated, fit_coefficients, read_labels
 from scirgen.commands.calibrate.calibrate import calibrate as run
-from scirgen.commands.calibrate.ensemble import write
+from scirgen.commands.calibrate.coefficients import write
 from scirgen.commands.calibrate.page import calibration_page
 from scirgen.commands.calibrate.quality import FEWEST, GroupQuality, Quality
 from scirgen.core.registry import load_registry
@@ -40,22 +39,19 @@ from scirgen.core.resources import Resources
 @click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
 @click.option("--model", help="Generator, for llm_judge and semantic.")
 @click.option("--scorer", help="Scorer, for shift.")
-@click.option("--precision", type=click.FloatRange(0.0, 1.0), help="Wanted precision.  [default: 0.95]")
+@click.option(
+    "--precision", type=click.FloatRange(0.0, 1.0), help="Wanted precision.  [default: 0.95; of coefficients 0.98]"
+)
 @click.option("--domain", help="Domain whose prompts are used.")
 @config_option
 @settings_option("filter.window=evidence")
 @click.option("--save", type=PATH, help="Write the thresholds for `generate --config`.")
 @click.option(
-    "--ensemble",
+    "--coefficients",
     type=PATH,
-    help="Fit an ensemble of all scores (one probability) and write it to this file.",
+    help="Fit the coefficients of the scorer `calibrated` and write them to this file.",
 )
-@click.option(
-    "--rejected",
-    type=click.FloatRange(0.0, 1.0),
-    help="Share of true answers that the ensemble may reject, instead of a wanted precision.  [default: 0.04]",
-)
-@click.option("--describe", default="", help="Description of the labels; stored with the ensemble.")
+@click.option("--describe", default="", help="Description of the labels; stored with the coefficients.")
 @click.option("--report", type=PATH, help="Write a page with reliability plots.")
 @json_file_option
 def calibrate(
@@ -68,37 +64,37 @@ def calibrate(
     config_file: Path | None,
     settings: tuple[str, ...],
     save: Path | None,
-    ensemble: Path | None,
-    rejected: float | None,
+    coefficients: Path | None,
     describe: str,
     report: Path | None,
     json_file: Path | None,
 ) -> None:
     """Measure faithfulness scores on labelled answers and find thresholds.
 
-    Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC, and the
-    threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each kind.
+    Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC,
+    and the threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each
+    kind.
     """
-    if ensemble and (save or report):
-        raise click.UsageError("--ensemble writes its own thresholds: leave out --save and --report")
-    if rejected is not None and (precision is not None or not ensemble):
-        raise click.UsageError("--rejected goes with --ensemble, and without --precision")
+    if coefficients and (save or report or scorers):
+        raise click.UsageError(
+            "--coefficients come with their own thresholds: leave out --save, --report and --scorers"
+        )
     rows = read_labels(labels)
     flags: dict[str, object] = dict(parse_settings(settings))
     if scorers:
         flags["filter.faithfulness"] = names_in(scorers)
     flags |= {k: v for k, v in (("models.generator", model), ("models.scorer", scorer)) if v}
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags)
-    if ensemble:
+    if coefficients:
         about = describe or f"{len(rows)} labels of {labels.name}"
-        fitting = fit_ensemble(
-            rows, loaded.config, Resources(pack), load_registry(), description=about, precision=precision,
-            rejected=0.04 if rejected is None else rejected, tell=lambda message: click.echo(message, err=True),
+        fitting = fit_coefficients(
+            rows, loaded.config, Resources(pack), load_registry(), description=about,
+            precision=0.98 if precision is None else precision, tell=lambda message: click.echo(message, err=True),
         )  # fmt: skip
         fitted, outside = asyncio.run(fitting)
-        write(ensemble, fitted)
-        click.echo(ensemble_as_text(outside, precision))
-        click.echo(f"Written to {ensemble}; use it with --set filter.ensemble={ensemble}")
+        write(coefficients, fitted.file)
+        click.echo(fitted_as_text(outside))
+        click.echo(f"Written to {coefficients}; use it with --set filter.coefficients={coefficients}")
         write_json(json_file, json.dumps(outside, indent=2))
         return
     precision = 0.95 if precision is None else precision
@@ -107,31 +103,31 @@ def calibrate(
     value = json.loads(json.dumps(found.as_json()).replace("-Infinity", "null"))
     write_json(json_file, json.dumps(value, indent=2))
     if save:
-        head = f"# Thresholds of scirgen calibrate --labels {labels.name} --precision {precision:g}, {found.rows} labels.\n"
+        head = (
+            f"# Thresholds of scirgen calibrate --labels {labels.name} --precision {precision:g}, "
+            f"{found.rows} labels.\n"
+        )
         save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")
     if report:
         report.write_text(calibration_page(found, labels.name), encoding="utf-8")
 
 
-def ensemble_as_text(outside: Mapping[str, object], precision: float | None = None) -> str:
-    """Results of the ensemble on datasets that it was not fitted on, by group."""
-    lines = ["on datasets that were left out:"]
-    for group, value in outside.items():
-        found: Any = value
-        count = f"{found['rows']} answers, {found['faithful']} faithful"
-        if "threshold" not in found:
-            lines.append(f"  {group}: {count}: too few of a kind, or of one dataset; such answers will not be judged")
-            continue
-        auc = _interval(found["auc"], found["auc_interval"])
-        kept = "nothing is kept" if found["precision"] is None else f"{found['precision']:.1%} of the kept are faithful"
+def fitted_as_text(found: Any) -> str:
+    """Format the results of coefficients on datasets that they were not fitted on."""
+    auc = _interval(found["auc"], found["auc_interval"])
+    lines = [
+        f"on datasets that were left out: {found['rows']} answers, {found['faithful']} faithful, AUC {auc}",
+        f"rejected at or below {found['reject']:.3f}, kept above {found['sure']:.3f}, unsure between them",
+    ]
+    for name, side in found["sides"].items():
+        share = f"{side['right']} rightly" if side["rows"] else "no edge reaches the precision"
         lines.append(
-            f"  {group}: {count}, AUC {auc}; at {found['threshold']:.3f} "
-            f"{found['true_rejected']:.1%} of the faithful are rejected, {kept}"
+            f"  {name}: {side['rows']}, {_interval(side['right'] / max(1, side['rows']), side['interval'])}, {share}"
         )
-        if precision is not None and (found["precision"] or 0.0) < precision:
-            lines.append(f"    no threshold reaches a precision of {precision:.0%}: the threshold is 0.5")
-        lines += [f"    {kind:24}{share:.0%} caught" for kind, share in found["caught"].items() if share is not None]
-        lines += [f"    {kind:24}threshold {value:.3f}" for kind, value in found["thresholds"].items()]
+    lines += [
+        f"    {kind:24}{n['rejected']:>5} rejected{n['unsure']:>5} unsure{n['kept']:>5} kept"
+        for kind, n in found["kinds"].items()
+    ]
     return "\n".join(lines)
 
 
@@ -174,7 +170,7 @@ def as_text(found: Calibrated, precision: float) -> str:
 
 
 def carries(group: GroupQuality) -> bool:
-    """Whether a type has enough labels for its own threshold."""
+    """Tells whether a type has enough labels for its own threshold."""
     return min(group.faithful, group.rows - group.faithful) >= FEWEST
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import click
 
 from scirgen.cli.options import PATH
 from scirgen.commands.doctor import diagnose, repair
-from scirgen.pipeline.views.merged_view import part_folders
 
 
 @click.command()
@@ -23,8 +21,6 @@ def doctor(run: Path, repair_store: bool) -> None:
     problems = diagnose(run)
     if not problems:
         click.echo(f"{run}: the store is sound")
-        for part in part_folders(run):
-            click.echo(f"the part has its own store: scirgen doctor {shlex.quote(part)}")
         return
     for problem in problems[:20]:
         click.echo(f"problem: {problem}")
@@ -33,5 +29,7 @@ def doctor(run: Path, repair_store: bool) -> None:
         sys.exit(1)
     saved = repair(run)
     click.echo("kept " + ", ".join(f"{n} {table}" for table, n in saved.kept.items()))
-    click.echo(f"lost {saved.lost_results} unreadable results; the damaged file is {saved.damaged}")
+    for table, rows in saved.lost.items():
+        click.echo(f"lost {len(rows)} {table}: {', '.join(rows[:20])}{', ...' if len(rows) > 20 else ''}")
+    click.echo(f"{'' if saved.lost else 'lost nothing; '}the damaged file is {saved.damaged}")
     click.echo("Run `scirgen generate` again with the same --out to redo what is missing.")

@@ -11,16 +11,17 @@ import click
 
 from scirgen.api import estimate_run, resolve_config
 from scirgen.cli.options import PATH, as_json_flag, run_options, settings_of
-from scirgen.commands.estimate.result import Estimate, Figure
+from scirgen.commands.estimate.estimate import Estimate, Figure
+from scirgen.llm.services import prices_read
 
 
 @click.command()
 @run_options
-@click.option("--sample", default=8, show_default=True, type=click.IntRange(min=1), help="Datasets to rehearse on.")
+@click.option("--sample", default=3, show_default=True, type=click.IntRange(min=1), help="Datasets to try.")
 @click.option(
     "--history",
     type=PATH,
-    help="An earlier run with the same model; supplies reply lengths, tokens per character and speed.",
+    help="An earlier run with the same model; its usage per dataset and its speed are used instead.",
 )
 @click.option(
     "--tokens-per-second",
@@ -40,7 +41,7 @@ def estimate(
     """Predict calls, tokens, cost and hours of `scirgen generate` with the same options. No model is called.
 
     scirgen collects and parses a few datasets for real (it keeps the downloads in --out), runs all stages on them with
-    made-up replies, counts the requests, and scales them up.
+    its fake model, counts the calls, and multiplies them by the number of datasets and the prices.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
     found = asyncio.run(
@@ -51,41 +52,35 @@ def estimate(
 
 def as_text(found: Estimate) -> str:
     """The estimate as a table."""
-    lines = [f"{found.datasets} datasets; rehearsed on {found.sampled} of them. low .. usual .. high"]
-    lines.append(f"{'stage':10}{'items':>22}{'calls':>26}{'prompt tokens':>28}{'reply tokens':>28}")
-    for s in found.stages:
-        label = f"{s.stage}" + (" *" if s.kind == "score" else "")
-        row = f"{label:10}{_range(s.items):>22}"
-        if s.kind:
-            row += f"{_range(s.calls):>26}{_range(s.prompt_tokens):>28}{_range(s.completion_tokens):>28}"
-        lines.append(row)
-    lines.append(
-        f"{'all':10}{'':22}{_range(found.calls):>26}{_range(found.prompt_tokens):>28}"
-        f"{_range(found.completion_tokens):>28}"
-    )
-    if any(s.kind == "score" for s in found.stages):
-        lines.append("* log-probabilities, by the scorer, which reads its reply tokens instead of writing them")
-    lines.append(f"at most {_short(found.ceiling_tokens)} tokens, if every reply reached its limit and was repaired")
-    cost = "unknown: no models.prices for the models used"
+    of = f"tried on {found.sampled} of them" if found.sampled else "from an earlier run"
+    lines = [f"{found.datasets} datasets; {of}. Each figure: low .. typical .. high"]
+    lines.append(f"{'stage':10}{'model':10}{'calls':>24}{'prompt tokens':>26}{'reply tokens':>26}")
+    rows = [(s.stage, s.role, s.calls, s.prompt_tokens, s.reply_tokens) for s in found.shares]
+    for stage, role, *figures in [*rows, ("all", "", found.calls, found.prompt_tokens, found.reply_tokens)]:
+        calls, prompts, replies = map(_range, figures)
+        lines.append(f"{stage or 'all':10}{role:10}{calls:>24}{prompts:>26}{replies:>26}")
+    cost = "unknown: no price for the models used; see models.prices"
     if found.cost is not None:
-        cost = f"{found.cost.low:.2f} .. {found.cost.usual:.2f} .. {found.cost.high:.2f} (at most {found.ceiling_cost:.2f})"
+        cost = (
+            f"{found.cost.low:.2f} .. {found.cost.typical:.2f} .. {found.cost.high:.2f}, "
+            f"by models.prices or list prices of {prices_read()}"
+        )
     lines.append(f"cost      {cost}")
     hours = "unknown: give --history RUN or --tokens-per-second"
     if found.hours is not None:
-        hours = " .. ".join(_hours(h) for h in (found.hours.low, found.hours.usual, found.hours.high))
-    lines.append(f"model     {hours}")
-    lines.append(f"own work  {_hours(found.own_minutes / 60)} on this machine (collecting, parsing, gates), beside it")
-    for number, paper in enumerate(found.dearest):
-        of = ", ".join(f"{stage} {calls}" for stage, calls in paper.calls.items())
-        name = "".join(c if c.isprintable() else " " for c in paper.title or paper.paper_id)[:60]
-        lines.append(f"{'' if number else 'dearest':10}{paper.total:>6} calls for {name} ({of})")
+        hours = " .. ".join(_hours(h) for h in (found.hours.low, found.hours.typical, found.hours.high))
+    lines.append(f"models    {hours}")
+    if found.own_minutes is not None:
+        lines.append(
+            f"scirgen   {_hours(found.own_minutes / 60)} on this machine (collecting, parsing, gates), beside it"
+        )
     lines += [f"note: {note}" for note in found.notes]
     return "\n".join(lines)
 
 
 def _range(figure: Figure) -> str:
-    low, usual, high = (_short(v) for v in (figure.low, figure.usual, figure.high))
-    return usual if low == usual == high else f"{low} .. {usual} .. {high}"
+    low, typical, high = (_short(v) for v in (figure.low, figure.typical, figure.high))
+    return typical if low == typical == high else f"{low} .. {typical} .. {high}"
 
 
 def _short(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -13,61 +14,71 @@ import click
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import run_options, settings_of
 from scirgen.cli.run.progress import make_observer
-from scirgen.commands.estimate.preview import Preview, preview
-from scirgen.core.records import Dataset
+from scirgen.commands.estimate.preview import Preview, fields_of, preview
 from scirgen.core.registry import load_registry
 
 
 @click.command()
 @run_options
 @click.option("--dry-run", is_flag=True, help="Show what would be read, and stop.")
+@click.option("--full", is_flag=True, help="With --dry-run: all fields, all keys that are not read, whole texts.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: machine-readable.")
 @click.option("--quiet", is_flag=True, help="Print only the final summary.")
-def generate(out: Path, config_file: Path | None, quiet: bool, dry_run: bool, **given: Any) -> None:
+def generate(
+    out: Path, config_file: Path | None, quiet: bool, dry_run: bool, full: bool, as_json: bool, **given: Any
+) -> None:
     """Make a dataset from records and papers.
 
+    PATH is a folder of papers, of dataset records, or of both, or one file; without it, the domain's sample is used.
     Run the command again with the same --out to resume; it redoes only what changed.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
     if dry_run:
-        show_preview(asyncio.run(preview(loaded.config, load_registry(), domain, out)))
+        found = asyncio.run(preview(loaded.config, load_registry(), domain, out))
+        if as_json:
+            records = [d.model_dump(mode="json", exclude_defaults=True) for d in found.first]
+            click.echo(json.dumps({**vars(found), "first": records}, indent=2, ensure_ascii=False))
+        else:
+            show_preview(found, full=full)
         return
+    if not quiet and loaded.origins.get("models.generator", "default") == "default":
+        click.echo(
+            f"model     {loaded.config.models.generator} (no --model given: the embedded one, "
+            "which needs no key or server; scirgen models shows others)",
+            err=True,
+        )
     observer = make_observer(quiet=quiet)
     with observer:
         run = asyncio.run(run_pipeline(out, loaded.config, domain, observer=observer))
     sys.exit(summarise(run))
 
 
-def show_preview(found: Preview) -> None:
-    """Print the counts of a dry run."""
+_SHOWN = 16
+
+
+def show_preview(found: Preview, *, full: bool = False) -> None:
+    """Print the counts of a dry run; ``full``: all keys and whole texts."""
+    most = None if full else 8
     click.echo(
         f"source    {found.source}" + (f", which holds {found.total} records" if found.total is not None else "")
     )
     click.echo(f"datasets  {found.wanted}")
-    for name, counted in (("rejected", found.rejected), ("licences", found.licences)):
+    tables = (
+        ("rejected", found.rejected), ("licences", found.licences), ("filled", found.filled),
+        ("not read", found.unread),
+    )  # fmt: skip
+    for name, counted in tables:
         if counted:
-            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in counted.most_common(8)))
+            more = f", and {len(counted) - most} more (--full)" if most and len(counted) > most else ""
+            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in counted.most_common(most)) + more)
     of = f"of the first {found.papers_of} datasets, before any is fetched"
     click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
     for reason in found.reasons:
         click.echo(f"  rejected: {_cropped(reason)}")
     for dataset in found.first:
         click.echo(f"record    {dataset.id}")
-        for name, value in _fields(dataset):
-            click.echo(f"  {name:12} {_cropped(value)}")
-
-
-def _fields(dataset: Dataset) -> list[tuple[str, str]]:
-    """The fields of a record with their names. Empty fields are shown too: their column may not have been found."""
-    plain = {
-        "title": dataset.title,
-        "description": dataset.description,
-        "doi": dataset.doi or "",
-        "authors": "; ".join(dataset.authors),
-        "keywords": "; ".join(dataset.keywords),
-        "licence": dataset.licence,
-        "related": "; ".join(dataset.related),
-    }
-    return [(name, value or "(empty)") for name, value in plain.items()] + list(dataset.fields[:8])
+        for name, value in fields_of(dataset)[: None if full else _SHOWN]:
+            click.echo(f"  {name:12} {' '.join(value.split()) if full else _cropped(value or '(empty)')}")
 
 
 def _cropped(text: str, most: int = 100) -> str:
@@ -93,11 +104,13 @@ def summarise(run: Run) -> int:
             click.echo(f"  {stage:9} rejected " + ", ".join(f"{code} {n}" for code, n in reasons[:6]))
     if run.outcome.message:
         click.echo(f"  stopped: {run.outcome.message}")
+    if left := run.left():
+        click.echo(f"  {counted(left, 'dataset')} of earlier runs left the catalogue or the selection, and the release")
     if run.outcome.status in ("success", "partial"):
         splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
-        if (run.folder / "report.html").is_file():
-            click.echo(f"report   {run.folder / 'report.html'}")
+    if (run.folder / "report.html").is_file():
+        click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
     click.echo(f"next     scirgen status {folder}; scirgen inspect {folder} ROW_ID")
     if run.outcome.status == "partial":

@@ -15,8 +15,7 @@ from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Q
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.record_codec import record_id, rejected_pair
 from scirgen.pipeline.store import StoredResult
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.stages.filter.stage import describe_gates
 
 R = TypeVar("R", bound=Record)
@@ -30,7 +29,6 @@ R = TypeVar("R", bound=Record)
 def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
     """Show where a row comes from: span in the page, prompt, raw reply, scores, gates."""
     with open_view(run) as view:
-        warn_of_changes(view)
         found = _find(view, id)
         shown: set[str] = set()
         rows: set[str] = set()
@@ -47,12 +45,6 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
                 origin = getattr(record, "provenance", None)
                 if replies and origin is not None:
                     _show_replies(view, origin, shown)
-
-
-def warn_of_changes(view: StoreView) -> None:
-    """Report on standard error which parts of a merged run have changed since the merge."""
-    if changed := view.changed():
-        click.echo(f"note: {', '.join(changed)} changed after the merge; merge again to release the changes", err=True)
 
 
 def _find(view: StoreView, id: str) -> list[tuple[str, StoredResult]]:
@@ -78,8 +70,6 @@ def _records(result: StoredResult, id: str, kind: str) -> list[Record]:
 def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown_before: bool) -> None:
     click.secho(f"\n== {result.stage}: {type(record).__name__} {record_id(record)}", bold=True)
     click.echo(f"   item {result.key}  fingerprint {result.fingerprint[:12]}")
-    if part := view.part_of(str(getattr(record, "dataset_id", None) or record_id(record))):
-        click.echo(f"   part {part}")
     if isinstance(record, Rejection):
         score = f" (score {record.score:.4g})" if record.score is not None else ""
         click.echo(f"   rejected as {record.code}: {record.reason}{score}")
@@ -113,20 +103,16 @@ def _show_pair(view: StoreView, pair: QAPair) -> None:
 
 
 def _show_scores(pair: QAPair) -> None:
-    """Each score with its threshold and reason, and all alternatives that were compared."""
+    """Show each score with its threshold and reason."""
     for measured in pair.scores:
         if measured.abstained:
             click.echo(f"   score {measured.name} nothing to measure: {measured.detail}")
             continue
-        verdict = {True: "passed", False: "failed", None: "measured"}[measured.passed]
+        verdict = "unsure" if measured.unsure else {True: "passed", False: "failed", None: "measured"}[measured.passed]
         limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
         click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
         if measured.detail:
             click.echo(f"      {measured.detail}")
-        for other in measured.alternatives:
-            click.echo(f"      {other.margin:+8.2f} {other.kind}: {other.instead!r} for {other.said!r}")
-    if pair.answered_twice is not None:
-        click.echo(f"   a second answer says {'the same' if pair.answered_twice else 'something else'}")
 
 
 def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
@@ -140,8 +126,6 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
     elif pair.bloom:
         intended = f" (requested: {pair.intended_bloom})" if pair.intended_bloom else ""
         click.echo(f"   level {pair.bloom}{intended}")
-    for language, field, text in pair.translations:
-        click.echo(f"   {field} [{language}] {text}")
 
 
 def _show_span(view: StoreView, span: Span) -> None:

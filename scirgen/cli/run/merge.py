@@ -46,8 +46,8 @@ def merge(
 ) -> None:
     """Make one release from several finished RUNS, as if they had been one run.
 
-    Near-duplicates, splits, targets and decontamination are computed over all of them. The command calls no model and
-    only reads the runs: they stay where they are, and `scirgen inspect OUT ROW_ID` reads from them.
+    Near-duplicates, splits, targets and decontamination are computed over all of them. The command calls no model, only
+    reads the runs, and copies their results: OUT is an ordinary run, which `scirgen generate` resumes.
     """
     with _stopped_at_once():
         run = merge_runs(
@@ -59,7 +59,8 @@ def merge(
 
 @contextmanager
 def _stopped_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process instead of waiting for the release: partial output stays in a temporary file that nothing reads."""
+    """Let Ctrl-C end the process instead of waiting for the release: partial output stays in a temporary file that
+    nothing reads."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -82,8 +83,8 @@ def summarise(run: Run, runs: int) -> int:
     accepted = funnel["tag"]["outputs"]
     queries = queries_made(run)
     click.echo(
-        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs{queries and f' and {queries}'}, "
-        f"from {run.outcome.datasets} datasets in {runs} runs"
+        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs"
+        f"{queries and f' and {queries}'}, from {run.outcome.datasets} datasets in {runs} runs"
     )
     reasons = {k.split(":", 1)[1]: n for k, n in funnel["release"].items() if k.startswith("rejected:")}
     if reasons:

@@ -1,4 +1,4 @@
-"""``scirgen profile RUN DATASET``: what a dataset's papers say about it."""
+"""``scirgen report`` and ``scirgen profile``: pages about a run, and about one of its datasets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ from pathlib import Path
 import click
 
 from scirgen.cli.options import PATH
+
+
+@click.command()
+@click.argument("run", type=PATH)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder for the two files.  [default: the run's folder; for a release, NAME-report beside it]",
+)
+def report(run: Path, out: Path | None) -> None:
+    """Write report.html and report.json of RUN: a run's folder, or a release that was imported."""
+    from scirgen.report import write_report
+
+    click.echo(write_report(run, out))
 
 
 @click.command()

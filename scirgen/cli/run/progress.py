@@ -16,6 +16,10 @@ from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import StoredResult
 
 _PLAIN_EVERY_S = 10.0
+_FEWEST = 5
+"""Items of a stage that must have finished before their mean time predicts the others'."""
+_GROWING = ("extract", "verify", "query", "generate", "filter", "tag")
+"""Stages whose number of items is known only when a dataset reaches them."""
 _HEARTBEAT_S = 60.0
 """Longest time without a line, even if nothing finishes, so users can tell a slow model from one that hangs."""
 
@@ -58,11 +62,11 @@ class ScreenObserver(Silent):
 
     def planned(self, stage: str, count: int) -> None:
         """Count a new item to do."""
-        self._counts[stage].planned += count
+        self._of(stage).planned += count
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
         """Count a finished item."""
-        counts = self._counts[result.stage]
+        counts = self._of(result.stage)
         counts.done += 1
         counts.fresh += not reused
         counts.failed += result.status != "done"
@@ -72,6 +76,9 @@ class ScreenObserver(Silent):
         self._finished_at = time.monotonic()
         if not self._live and self._finished_at - self._said > _PLAIN_EVERY_S:
             self._say()
+
+    def _of(self, stage: str) -> _Counts:
+        return self._counts.setdefault(stage, _Counts())
 
     def note(self, message: str) -> None:
         """Show a line to the user."""
@@ -90,21 +97,35 @@ class ScreenObserver(Silent):
         ]
         line = f"[{now - self._started:6.0f} s] " + "  ".join(active)
         if left := self._left():
-            line += f"; about {left} left for what is known so far"
+            line += f"; about {left} left"
         if now - self._finished_at >= _HEARTBEAT_S:
             ago = f"the last item finished {spoken(now - self._finished_at)} ago"
             line += f"; working, {ago if any(c.done for c in self._counts.values()) else 'nothing has finished yet'}"
         print(line, file=sys.stderr, flush=True)
 
     def _left(self) -> str:
-        """Estimate the time for the items known so far from the finished items of their stages; empty if none has
-        finished."""
+        """Estimate the time for the rest of the run from the finished items of its stages.
+
+        Datasets that have not reached the filter will add items to the stages before it, as many as the others did.
+        Empty while nothing predicts it: too few datasets have reached the filter, few items of a stage have finished,
+        or the current ones take longer than the estimate.
+        """
+        datasets, reached = self._counts["collect"].done, self._counts["filter"].planned
+        if datasets and reached < min(datasets, _FEWEST):
+            return ""
+        share = max(1.0, datasets / reached) if reached else 1.0
+        open_ = [
+            (c.planned * (share if stage in _GROWING else 1.0) - c.done, c)
+            for stage, c in self._counts.items()
+            if c.planned * (share if stage in _GROWING else 1.0) > c.done
+        ]
+        if not open_ or any(c.fresh < _FEWEST for _, c in open_):
+            return ""
         busy = sum(c.busy for c in self._counts.values())
         side_by_side = max(busy / max(time.monotonic() - self._started, 1e-3), 1.0)
-        seconds = sum(
-            (c.planned - c.done) * c.busy / c.fresh for c in self._counts.values() if c.fresh and c.planned > c.done
-        )
-        return spoken(seconds / side_by_side) if seconds else ""
+        seconds = sum(todo * c.busy / c.fresh for todo, c in open_) / side_by_side
+        waited = time.monotonic() - self._finished_at
+        return spoken(seconds) if seconds >= 1 and seconds > waited else ""
 
     def _table(self) -> Table:
         elapsed = max(time.monotonic() - self._started, 1e-3)

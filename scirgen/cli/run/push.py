@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -16,19 +18,33 @@ from scirgen.cli.options import PATH
 @click.option("--without", multiple=True, metavar="FORMAT", help="Folder of a format to leave out (may be repeated).")
 @click.option("--message", default="Release made with scirgen", show_default=True, help="The commit's message.")
 @click.option("--dry-run", is_flag=True, help="Check and list what would be sent, without contacting the Hub.")
-def push(release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: machine-readable.")
+def push(
+    release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool, as_json: bool
+) -> None:
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
-    from scirgen.commands.push import check_repo, plan_upload
+    from scirgen.commands.push import check_repo, plan_upload, terms
     from scirgen.commands.push import push as send
-    from scirgen.qa.release import Release
+    from scirgen.release_files.release import Release
 
     check_repo(repo)
     opened = Release(release)
     uploads = plan_upload(opened, without)
     total = sum(u.bytes for u in uploads)
+    if dry_run and as_json:
+        planned = {
+            "repo": repo,
+            "public": public,
+            "licences": opened.info.licences,
+            "files": list(map(asdict, uploads)),
+        }
+        click.echo(json.dumps(planned, indent=2))
+        return
     if dry_run:
         for upload in uploads:
             click.echo(f"{upload.sha256[:12]}  {upload.bytes:>12,}  {upload.path}")
+        for line in terms(opened, repo, public=public):
+            click.echo(line)
         click.echo(f"would send {len(uploads)} files, {total / 1e6:.1f} MB, to {repo} (nothing was sent)")
         return
     url = send(opened, repo, uploads, private=not public, message=message)

@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
 from scirgen.cli.options import PATH, as_json_flag
-from scirgen.cli.run.inspect import warn_of_changes
-from scirgen.core.records import Failure, Paper, Rejection
+from scirgen.core.errors import InputError
+from scirgen.core.records import Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.views.idle import recorded_idle
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import StoreView, open_view
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
@@ -30,8 +30,9 @@ _OF_PAPERS = ("collect", "parse", "section", "match")
 @click.option(
     "--reasons",
     "stage",
-    type=click.Choice([s.stage for s in PLAN]),
-    help="List the items that this stage rejected or failed on, with reasons.",
+    metavar="STAGE",
+    help=f"List the items that this stage rejected or failed on, with reasons: {', '.join(s.stage for s in PLAN)}, or "
+    "a plugin's.",
 )
 @click.option(
     "--most",
@@ -50,7 +51,8 @@ def status(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) 
 def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -> None:
     while True:
         with open_view(run) as view:
-            warn_of_changes(view)
+            if stage and stage not in (known := view.stages()):
+                raise InputError(f"the run has no stage {stage!r}", hint=f"Its stages are {', '.join(known)}.")
             if stage:
                 text = "\n".join(_reasons(view, stage, most, as_json)) or f"{stage} rejected nothing"
             else:
@@ -77,8 +79,10 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "run": str(run),
         "datasets": len(view.dataset_ids()),
         "datasets_waiting": view.waiting(),
-        "parts": list(view.part_names()),
+        "datasets_left": view.left(),
+        "parts": _parts(manifest),
         "stages": stages,
+        "links": count_links(view.records("match", Link)),
         "queries": view.queries_by_recipe(),
         "rejected_by_type": view.rejected_by_type(),
         "judged_nothing": manifest.get("judged_nothing", []),
@@ -86,6 +90,11 @@ def collect_status(run: Path, view: StoreView) -> dict[str, object]:
         "tokens_per_released_row": view.tokens_per_released_row(),
         "usage_last_invocation": manifest.get("usage_last_invocation", {}),
     }
+
+
+def _parts(manifest: Mapping[str, Any]) -> list[str]:
+    """The runs that a merged run was made of."""
+    return [str(part["name"]) for part in manifest.get("merged", {}).get("parts", [])]
 
 
 def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[str]:
@@ -103,7 +112,8 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
             elif isinstance(entry, Failure):
                 yield f"failed: {entry.code:18} {_named(entry.record_id or result.key, files)}: {_line(entry.message)}"
             else:
-                yield f"{entry.code:18} {_named(entry.record_id, files)}: {_line(entry.reason.removeprefix(f'{entry.record_id}: '))}"
+                reason = _line(entry.reason.removeprefix(f"{entry.record_id}: "))
+                yield f"{entry.code:18} {_named(entry.record_id, files)}: {reason}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in counted.items() if n > most)
 
@@ -125,7 +135,9 @@ def _as_json(run: Path, view: StoreView) -> str:
 def _as_text(run: Path, view: StoreView) -> str:
     found = collect_status(run, view)
     lines = [f"{run}: {found['datasets']} datasets, {found['datasets_waiting']} not complete"]
-    if names := view.part_names():
+    if found["datasets_left"]:
+        lines[0] += f"; {found['datasets_left']} of earlier runs left the catalogue or the selection"
+    if names := _parts(view.manifest()):
         lines[0] += f"; merged from {', '.join(names)}"
     lines.append(f"{'stage':10}{'done':>7}{'to do':>7}{'failed':>8}{'out':>7}{'rejected':>10}  why")
     stages = found["stages"]
@@ -138,6 +150,8 @@ def _as_text(run: Path, view: StoreView) -> str:
             f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
             + ", ".join(why)
         )
+    if isinstance(links := found["links"], dict) and links["links"]:
+        lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in links.items()))
     if isinstance(queries := found["queries"], dict) and queries:
         lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in queries.items()))
     if idle := recorded_idle(view.manifest()):
@@ -156,7 +170,8 @@ def _as_text(run: Path, view: StoreView) -> str:
 
 def _per_row_line(found: dict[str, float]) -> str:
     cached = f" ({found['cached']:,g} of them from the server's cache)" if found.get("cached") else ""
-    return f"each released row took {found.get('prompt', 0):,g} prompt tokens{cached} and {found.get('reply', 0):,g} reply tokens"
+    prompt, reply = found.get("prompt", 0), found.get("reply", 0)
+    return f"each released row took {prompt:,g} prompt tokens{cached} and {reply:,g} reply tokens"
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:
@@ -167,6 +182,7 @@ def _usage_line(role: str, row: dict[str, object]) -> str:
         ("prompt_tokens", "tokens in"),
         ("cached_prompt_tokens", "of them from the server's cache"),
         ("completion_tokens", "tokens out"),
+        ("reasoning_tokens", "of them thinking"),
     ):
         if row.get(name) is not None and (row[name] or name != "cached_prompt_tokens"):
             said.append(f"{row[name]:,} {label}")

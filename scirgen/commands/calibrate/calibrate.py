@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scirgen.commands.calibrate.ensemble import Fitted, fit, measure
+from scirgen.commands.calibrate.coefficients import Fitted, fit, measure
 from scirgen.commands.calibrate.quality import (
     Bin,
     GroupQuality,
@@ -27,7 +27,7 @@ from scirgen.commands.calibrate.quality import (
     thresholds_by_type,
 )
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, InputError, ScirgenError
+from scirgen.core.errors import InputError, ScirgenError
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary
@@ -35,23 +35,23 @@ from scirgen.core.records import QAPair, Score, Span
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.encoders.entailment import content_identity
 from scirgen.llm.open import open_scoring, open_sessions
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.session import ChatSession, ScoreSession
-from scirgen.qa.labels import LabelSet
-from scirgen.qa.qafiles import type_key
+from scirgen.release_files.labels import LabelSet
+from scirgen.release_files.qafiles import type_key
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, usual_threshold
+from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
-from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
+from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
 
 _LOG = logging.getLogger("scirgen")
 _YES = {"faithful", "true", "yes", "1"}
 _NO = {"unfaithful", "false", "no", "0"}
 _LABELS_HINT = (
-    'Each line is a JSON object with "question", "answer", "label" (faithful or unfaithful) and "context" or "evidence" (a list of '
+    'Each line is a JSON object with "question", "answer", "label" (faithful or unfaithful) and '
+    '"context" or "evidence" (a list of '
     'quotes); "question_type", "dataset", "made" (how a false answer was made) and "scores" are optional.'
 )
 
@@ -75,7 +75,7 @@ class Labelled:
     evidence: tuple[str, ...] = field(default=(), kw_only=True)
     """Quotes; scored instead of the context if the window is evidence."""
     made: str = field(default="", kw_only=True)
-    """How a false answer was made, if the labels say so."""
+    """The way in which a false answer was made, if the labels say so."""
 
     @property
     def pair(self) -> QAPair:
@@ -191,8 +191,8 @@ async def calibrate(
     failed: dict[str, dict[str, int]] = {name: {} for name in names}
     if any(v is None for column in measured.values() for v in column):
         async with opened(config, resources, registry) as ctx:
-            if AUTO in config.filter.faithfulness and ensemble_for(config, ctx.scorer.identity) is None:
-                names = tuple(n for n in names if n != "ensemble")
+            if AUTO in config.filter.faithfulness and coefficients_for(config, ctx.scorer.identity) is None:
+                names = tuple(n for n in names if n != "calibrated")
             await _measure(rows, names, ctx, measured, failed)
     found = Calibrated(len(rows), sum(r.faithful for r in rows))
     found.types = tuple(t.id for t in Taxonomies(resources).graesser.types)
@@ -209,7 +209,8 @@ async def calibrate(
             for value, r in zip(measured[scorer.name], rows, strict=True)
             if value is not None
         ]
-        threshold = config.filter.thresholds.get(scorer.name, {}).get("*", usual_threshold(scorer, config))
+        edges = config.filter.thresholds.get(scorer.name, {}).get("*", scorer.edges(config))
+        threshold = edges[0] if isinstance(edges, tuple) else edges
         found.scorers[scorer.name] = findings(judged, failed[scorer.name], threshold, precision)
     return found
 
@@ -217,7 +218,8 @@ async def calibrate(
 async def measure_score(
     name: str, rows: Sequence[Labelled], config: Config, resources: Resources, registry: Registry
 ) -> tuple[list[float | None], dict[str, int], str]:
-    """One scorer's values for labelled answers (None for an answer without one), failures by code, and the model that was asked."""
+    """One scorer's values for labelled answers (None for an answer without one), failures by code, and the model that
+    was asked."""
     config = config.model_copy(update={"filter": config.filter.model_copy(update={"faithfulness": (name,)})})
     measured: dict[str, list[float | None]] = {name: [None] * len(rows)}
     failed: dict[str, dict[str, int]] = {name: {}}
@@ -289,67 +291,61 @@ async def _measure(
     contexts: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         contexts.setdefault(row.context, []).append(index)
-    for scorer in select_scorers(names, ctx.registry):
+    pairs = [row.pair for row in rows]
+    scorers = select_scorers(names, ctx.registry)
+    for scorer in scorers:
         column = measured[scorer.name]
+        read_later = any(scorer.name in other.weighs for other in scorers)
         for context, indices in contexts.items():
-            todo = [i for i in indices if column[i] is None]
+            todo = [i for i in indices if column[i] is None or read_later]
             if not todo:
                 continue
-            scores = await scorer.score([rows[i].pair for i in todo], Material(None, (), context), ctx)
+            scores = await scorer.score([pairs[i] for i in todo], Material(None, (), context), ctx)
             for i, score in zip(todo, scores, strict=True):
                 if isinstance(score, Score):
-                    column[i] = None if score.abstained else score.value
+                    pairs[i] = pairs[i].model_copy(update={"scores": (*pairs[i].scores, score)})
+                    if column[i] is None:
+                        column[i] = None if score.abstained else score.value
                     continue
                 code = _code_of(score)
                 failed[scorer.name][code] = failed[scorer.name].get(code, 0) + 1
 
 
-async def fit_ensemble(
+async def fit_coefficients(
     rows: Sequence[Labelled],
     config: Config,
     resources: Resources,
     registry: Registry,
     *,
     description: str,
-    precision: float | None = None,
-    rejected: float = 0.04,
+    precision: float = 0.98,
     tell: Callable[[str], None] = _LOG.info,
 ) -> tuple[Fitted, dict[str, object]]:
-    """Fit an ensemble (one probability of being faithful) on labelled answers, and measure it on datasets that it was
-    not fitted on.
+    """Fit the coefficients of ``calibrated`` on labelled answers, and measure them on datasets that were left out.
 
     Args:
-        rows: of `read_labels`; lines with the same ``dataset`` (or without one, the same context) are left out together.
-        config, resources, registry: as for `calibrate`; if ``rival`` or ``nli`` (one of the two) is among the scorers, its features are used too.
+        rows: of `read_labels`; lines with the same ``dataset`` (or without one, the same context) are left out
+            together.
+        config, resources, registry: as for `calibrate`.
         description: description of the labels.
-        precision, rejected: see `ensemble.fit`.
+        precision: see `coefficients.fit`.
         tell: called with messages about progress and about labels that could not be measured.
 
     Returns:
-        The ensemble, and its out-of-sample figures by group.
+        The coefficients, and their out-of-sample figures.
     """
-    first = [name for name in ("rival", "nli") if name in config.filter.faithfulness]
-    if len(first) > 1:
-        raise ConfigError(
-            "an ensemble is fitted with rival or with nli, not with both", hint="Leave one out of --scorers."
-        )
-    asked = config.filter.model_copy(update={"faithfulness": (*first, "ensemble")})
+    asked = config.filter.model_copy(update={"faithfulness": ("shift",)})
     config = config.model_copy(update={"filter": asked})
     async with opened(config, resources, registry) as ctx:
-        pairs = [r.pair for r in rows]
         materials = [Material(None, (), r.context) for r in rows]
-        for name in first:
-            pairs = await with_score(name, pairs, materials, ctx)
         labels = [(r.faithful, r.cluster or r.context[:200], r.made) for r in rows]
-        measured = await measure(pairs, labels, materials, ctx, tell)
-        found = [m for m in measured if not isinstance(m, Exception)]
+        measured = await measure([r.pair for r in rows], labels, materials, ctx, tell)
+        found = [m for m in measured if m is not None and not isinstance(m, Exception)]
         failed = Counter(_code_of(m) for m in measured if isinstance(m, Exception))
         if failed:
             tell("not measured: " + ", ".join(f"{n} {code}" for code, n in sorted(failed.items())))
-        fitted = fit(
-            found, ctx.scorer.identity, description=description, precision=precision, rejected=rejected,
-            prior=config.filter.contrast_prior, labels_hash=_hash_of(rows), entailment=content_identity(config.filter.entailment),
-        )  # fmt: skip
+        identity = ctx.scorer.identity
+        fitted = fit(found, identity, description=description, precision=precision, labels_hash=_hash_of(rows))
     return fitted, fitted.summary(found)
 
 
@@ -359,23 +355,11 @@ def _hash_of(rows: Sequence[Labelled]) -> str:
 
 
 def _code_of(error: Exception) -> str:
-    """The name under which a failed measurement is counted; a fatal error is raised, since all others would fail like it."""
+    """The name under which a failed measurement is counted; a fatal error is raised, since all others would fail like
+    it."""
     if isinstance(error, ScirgenError) and error.fatal:
         raise error
     return error.error_code if isinstance(error, ScirgenError) else type(error).__name__
-
-
-async def with_score(
-    name: str, pairs: Sequence[QAPair], materials: Sequence[Material], ctx: StageContext
-) -> list[QAPair]:
-    """Pairs with one more score; those that it fails on as they are."""
-    (scorer,) = select_scorers([name], ctx.registry)
-    found = []
-    for pair, material in zip(pairs, materials, strict=True):
-        (score,) = await scorer.score([pair], material, ctx)
-        more = (score,) if isinstance(score, Score) else ()
-        found.append(pair.model_copy(update={"scores": (*pair.scores, *more)}))
-    return found
 
 
 def _settled(labels: LabelSet) -> list[Labelled]:
@@ -405,6 +389,7 @@ def _settled(labels: LabelSet) -> list[Labelled]:
     if len({r.faithful for r in rows}) < 2:
         raise InputError(
             f"{labels.folder}: {len(rows)} settled labels, but not of both kinds",
-            hint=f"Calibration needs faithful and unfaithful answers: scirgen label merge {labels.folder} A.jsonl B.jsonl",
+            hint=f"Calibration needs faithful and unfaithful answers: "
+            f"scirgen label merge {labels.folder} A.jsonl B.jsonl",
         )
     return rows

@@ -1,4 +1,5 @@
-"""The page of `scirgen calibrate`: the paper's table, scores by type and length, and reliability plots. One file, no network."""
+"""The page of `scirgen calibrate`: the paper's table, scores by type and length, and reliability plots. One file, no
+network."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ from html import escape
 
 from scirgen.commands.calibrate.calibrate import Calibrated, ScorerFindings
 from scirgen.commands.calibrate.quality import Bin, Quality
-from scirgen.qa.intervals import Interval
+from scirgen.release_files.intervals import Interval
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
-table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .7rem;border-bottom:1px solid #d0d7de;text-align:right}
+table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .7rem;border-bottom:1px solid #d0d7de;
+  text-align:right}
 td{white-space:nowrap}td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.note{color:#57606a}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}td,th{border-color:#30363d}.note{color:#9198a1}}
 """
@@ -24,16 +26,20 @@ def calibration_page(found: Calibrated, title: str) -> str:
     rows += [_row(n, s.configured, _with_interval(s.auc, s.auc_interval)) for n, s in found.scorers.items()]
     parts = [
         f"<h1>Calibration: {escape(title)}</h1>",
-        f"<p>{found.rows} labelled answers, {found.faithful} of them faithful. Intervals are 95 % bootstrap intervals.</p>",
+        f"<p>{found.rows} labelled answers, {found.faithful} of them faithful. "
+        f"Intervals are 95 % bootstrap intervals.</p>",
         "<h2>No filter and each filter, side by side</h2>",
         _table(("Filter", "Threshold", "Kept", "Precision", "Recall", "F1", "ROC-AUC"), rows),
-        "<p class=note>The layout of table 2 of ScIRGen (KDD 2025). Thresholds are fitted to these labels only where it says so.</p>",
+        "<p class=note>The layout of table 2 of ScIRGen (KDD 2025). Thresholds are fitted to these labels only "
+        "where it says so.</p>",
     ]
     for name, scorer in found.scorers.items():
         parts += _scorer(name, scorer)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Calibration: {escape(title)}</title><style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width">'
+        f"<title>Calibration: {escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(parts)}</body></html>\n"
     )
 
 
@@ -50,7 +56,8 @@ def _scorer(name: str, scorer: ScorerFindings) -> list[str]:
     parts += [reliability_svg(scorer.reliability, f"Reliability of {name}")]
     for label, groups in (("Question type", scorer.by_type), ("Answer length", scorer.by_length)):
         rows = [
-            (k or "not given", str(g.rows), str(g.faithful), _with_interval(g.auc, None), *_three(g.at_threshold), _number(g.threshold_wanted))
+            (k or "not given", str(g.rows), str(g.faithful), _with_interval(g.auc, None), *_three(g.at_threshold),
+             _number(g.threshold_wanted))
             for k, g in groups.items()
         ]  # fmt: skip
         head = (
@@ -84,14 +91,17 @@ def reliability_svg(bins: Sequence[Bin], title: str) -> str:
         marks.append(
             f'<rect x="{x:.1f}" y="{y(row.faithful):.1f}" width="{step * 0.7:.1f}" '
             f'height="{20 + high - y(row.faithful):.1f}" fill="#3b82c4"><title>{escape(label)}</title></rect>'
-            f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="{y(row.interval[0]):.1f}" y2="{y(row.interval[1]):.1f}" stroke="currentColor"/>'
+            f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="{y(row.interval[0]):.1f}" '
+            f'y2="{y(row.interval[1]):.1f}" stroke="currentColor"/>'
             f'<text x="{middle:.1f}" y="{20 + high + 16}" text-anchor="middle">{row.low:.2g}</text>'
         )
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" aria-label="{escape(title)}" font-size="11" '
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" '
+        f'aria-label="{escape(title)}" font-size="11" '
         f'fill="currentColor"><title>{escape(title)}</title>{"".join(marks)}'
         f'<text x="{_LEFT}" y="10">share that is faithful, with 95 % intervals</text>'
-        f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">score (lowest of each bar)</text></svg>'
+        f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">'
+        f"score (lowest of each bar)</text></svg>"
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from scirgen.core.extras import require
-from scirgen.qa.intervals import Interval, percentile_interval, redrawn, wilson
+from scirgen.release_files.intervals import Interval, percentile_interval, redrawn, wilson
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))
 """Classes of answer length: one-word answers behave differently from paragraphs."""
@@ -71,7 +71,8 @@ class Bin:
 
 @dataclass(frozen=True)
 class GroupQuality:
-    """Figures of one question type or answer length; ``threshold_wanted`` is fitted to the wanted precision, or None."""
+    """Figures of one question type or answer length; ``threshold_wanted`` is fitted to the wanted precision, or
+    None."""
 
     rows: int
     faithful: int
@@ -93,7 +94,8 @@ def reported(rows: Sequence[Judged]) -> list[Judged]:
 
 
 def roc_auc(rows: Sequence[Judged]) -> float | None:
-    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels are equal.
+    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels
+    are equal.
 
     It does not use scikit-learn, as `_quality` does not: an interval needs hundreds of values, and scikit-learn's
     checks take milliseconds each.

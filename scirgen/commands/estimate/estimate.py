@@ -1,382 +1,408 @@
-"""Predicts calls, tokens, cost and hours of a run, with ranges, from rehearsals on a sample (`rehearse`).
+"""Predicts calls, tokens, cost and hours of a run.
 
-Every figure is low, usual and high. The range covers the uncertainty of the sample and the stand-in replies; notes list
-what no sample can show.
+A few datasets of the catalogue go through the plan with the fake model of `scirgen.testing`; their calls, times the
+number of datasets, are the typical figures. An earlier run with the same model gives its own usage per dataset instead.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
+import random
+import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
-from scirgen.commands.estimate.history import History
-from scirgen.commands.estimate.rehearsal import PREFILL_SHARE, Call
-from scirgen.commands.estimate.rehearse import Rehearsal, Sample
-from scirgen.commands.estimate.result import Estimate, Figure, StageEstimate
-from scirgen.core.config import Config
+from scirgen.core.config import Config, QuotaConfig
+from scirgen.core.errors import ConfigError, InputError, ScirgenError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Dataset
+from scirgen.core.registry import Registry, load_registry
+from scirgen.core.resources import Domain, Resources
+from scirgen.core.runtime import rare_collections
+from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.base import Capabilities, ModelIdentity
+from scirgen.llm.chat_session import CachedChatSession
+from scirgen.llm.open import backend_of, open_chat, price_of_uri
+from scirgen.llm.score_session import CachedScoreSession
+from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.llm.uri import ModelURI
-from scirgen.pipeline.plan import PER_DATASET, PER_ROUND
-from scirgen.qa.quotas import budget
+from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.plan import plan
+from scirgen.pipeline.run import build_stages
+from scirgen.pipeline.runner import Runner
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.views.view import StoreView
+from scirgen.release_files.quotas import budget
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, suited
+from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.pages import iterate, setting_aside
+from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.validated_source import CheckedSource, checked
+from scirgen.testing.models import STAGE, Call, FakeChat, FakeScores
 
-PROMPT_ERROR: Final = (0.85, 1.20)
-"""Range of a token count made from characters."""
+WALK = 20_000
+"""Largest number of records read to count datasets; beyond that, the catalogue's own count is used if it has one."""
 
-REPLY_ERROR: Final = (0.5, 2.0)
-"""Range of the length of a made-up reply."""
+READ_SHARE: Final = 0.1
+"""Time to read a token, relative to writing one."""
 
-KNOWN_ERROR: Final = (0.9, 1.1)
-"""Range of either figure if it was measured on the same model and prompts."""
+CALLS: Final = (0.6, 1.7)
+PROMPTS: Final = (0.5, 1.8)
+REPLIES: Final = (0.4, 2.0)
+KNOWN: Final = (0.7, 1.4)
+"""Low and high scenario as a share of the typical one; ``KNOWN`` if an earlier run supplies the figures. The runs in
+docs/estimate.md lie within them."""
 
-
-PASSED_LEAST: Final = 0.2
-"""Share of the made-up candidates' requests to the filter's models and to tag that remains, at least, for a weak model,
-since rules reject most of its pairs."""
-
-PASSED_USUAL: Final = 0.3
-"""The share that usually remains, at least, compared with a rehearsal in which all candidates pass."""
-
-PASSED_KNOWN: Final = (0.5, 1.6)
-"""Range of that share around the value of an earlier run."""
-
-
-SMALL_CALLS_A_PAIR: Final = 2.5
-"""Calls per pair with the small prompt pack: question, answer, and more tries if a rule refuses them. Made-up replies
-do not show how many."""
-
-LEAST_KNOWN: Final = 10
-"""If an earlier run has at least this many calls of a stage, its calls per item replace the rehearsal's."""
-
-
-@dataclass
-class Known:
-    """Facts in addition to the rehearsals. ``small``: the generator uses the small prompt pack."""
-
-    config: Config
-    sample: Sample
-    history: History | None = None
-    tokens_per_second: float | None = None
-    small: bool = False
-    notes: list[str] = field(default_factory=list)
-
-
-def estimate(rehearsals: Sequence[Rehearsal], known: Known) -> Estimate:
-    """The whole run's figures, from three rehearsals (sparse, usual, rich)."""
-    stages = tuple(_stage_estimates(rehearsals, known))
-    wide = _sampling_error(rehearsals, known.sample)
-    calls, prompts, replies = (
-        _total(getattr(s, name) for s in stages) for name in ("calls", "prompt_tokens", "completion_tokens")
-    )
-    ceiling = _ceiling(rehearsals, known)
-    cost, ceiling_cost = _costs(stages, ceiling, known)
-    notes = [*known.notes, *_notes(rehearsals, known, prompts.usual + replies.usual)]
-    own = _own_minutes(rehearsals, known.sample)
-    hours = _hours(stages, known)
-    return Estimate(
-        known.sample.datasets, len(known.sample.ids), stages,
-        calls.widened(wide), prompts.widened(wide), replies.widened(wide),
-        sum(ceiling.values()), cost.widened(wide) if cost else None, ceiling_cost,
-        hours.widened(wide) if hours else None, own, tuple(notes), _usual(rehearsals).dearest,
-    )  # fmt: skip
-
-
-def _stage_estimates(rehearsals: Sequence[Rehearsal], known: Known) -> Iterable[StageEstimate]:
-    more = _rounds_factor(rehearsals, known)
-    rounds = {step.stage for step in PER_ROUND}
-    for step in PER_DATASET:
-        scaled = {r.lean: scale(r.owners.get(step.stage, {}), known.sample) for r in rehearsals}
-        counts = {r.lean: len(r.owners.get(step.stage, {})) * scaled[r.lean] for r in rehearsals}
-        items = _spread({lean: Figure(n, n, n) for lean, n in counts.items()})
-        for kind in ("chat", "score"):
-            found = {r.lean: [c for c in r.calls if (c.stage, c.kind) == (step.stage, kind)] for r in rehearsals}
-            if not any(found.values()):
-                if kind == "chat":
-                    yield StageEstimate(step.stage, "", items, Figure(), Figure(), Figure())
-                continue
-            passing = _passing(step.stage, kind, rehearsals, known)
-            repeat = more if step.stage in rounds else 1.0
-            made = {lean: _sums(calls, known).scaled(scaled[lean]) for lean, calls in found.items()}
-            figures = []
-            usual = _usual(rehearsals)
-            learnt = _learnt(step.stage, kind, rehearsals, known)
-            for name in ("calls", "prompts", "replies"):
-                spread = _around_usual(_spread({lean: getattr(made[lean], name) for lean in made}), learnt)
-                if step.stage == "generate" and learnt is None and known.small:
-                    spread = Figure(spread.low, spread.usual, max(spread.high, spread.usual * _tries(usual)))
-                passed = _as_passed(spread, step.stage, passing, rehearsals)
-                figures.append(Figure(passed.low, passed.usual, passed.high * repeat))
-            yield StageEstimate(step.stage, kind, items, *figures)
-
-
-def _learnt(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
-    """Calls an item in the earlier run (for generate: a pair asked for), beside those of the usual rehearsal; None: too few."""
-    history, usual = known.history, _usual(rehearsals)
-    calls = [c for c in usual.calls if (c.stage, c.kind) == (stage, kind)]
-    # With the standard pack, the items alone decide the calls; the small pack asks again if a rule refuses a reply.
-    if history is None or not known.small or stage in ("filter", "tag") or not calls:
-        return None
-    asked = sum(history.shapes[s].asked for s in {c.shape for c in calls} if s in history.shapes)
-    of, here = (
-        (history.pairs, usual.pairs)
-        if stage == "generate"
-        else (history.items.get(stage, 0), len(usual.owners.get(stage, {})))
-    )
-    return (asked / of) / (len(calls) / here) if asked >= LEAST_KNOWN and of and here else None
-
-
-def _around_usual(figure: Figure, factor: float | None) -> Figure:
-    if factor is None:
-        return figure
-    usual = figure.usual * factor
-    return Figure(min(figure.low, usual * PASSED_KNOWN[0]), usual, max(figure.high, usual * PASSED_KNOWN[1]))
-
-
-def _passing(stage: str, kind: str, rehearsals: Sequence[Rehearsal], known: Known) -> float | None:
-    """Share of the richest rehearsal's requests to the filter's models, or to tag, that real pairs make; None if no
-    earlier run shows it."""
-    rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
-    if known.history is None or not rich.pairs:
-        return None
-    if stage == "tag":
-        most, real = rich.outputs.get("filter", 0) / rich.pairs, known.history.accepted_per_pair
-    else:
-        scored = sum(1 for c in rich.calls if (c.stage, c.kind) == (stage, kind))
-        most, real = scored / rich.pairs, known.history.scores_per_pair if kind == "score" else None
-    return real / most if real is not None and most else None
-
-
-def _tries(usual: Rehearsal) -> float:
-    """Largest factor by which the small pack may exceed the usual calls of generate."""
-    calls = sum(1 for c in usual.calls if c.stage == "generate")
-    return SMALL_CALLS_A_PAIR * usual.pairs / calls if calls else 1.0
-
-
-def _all_of_them(rehearsals: Sequence[Rehearsal]) -> float:
-    """Factor for the case that each requested pair becomes a candidate."""
-    rich = next((r for r in rehearsals if r.lean == "rich"), _usual(rehearsals))
-    candidates = rich.outputs.get("generate", 0)
-    return max(1.0, rich.pairs / candidates) if candidates else 1.0
-
-
-def _as_passed(figure: Figure, stage: str, passing: float | None, rehearsals: Sequence[Rehearsal]) -> Figure:
-    """The requests to the filter's models and to tag: the figure of the made-up pairs, lowered because real pairs may
-    need fewer."""
-    if stage not in ("filter", "tag"):
-        return figure
-    if passing is None:
-        most = figure.high * _all_of_them(rehearsals)
-        return Figure(figure.low * PASSED_LEAST, max(figure.usual, most * PASSED_USUAL), most)
-    usual = figure.high * passing
-    return Figure(usual * PASSED_KNOWN[0], usual, usual * PASSED_KNOWN[1])
+_PAUSE_S: Final = 120.0
+"""A longer time without a finished item counts as a pause (killed, resumed later)."""
 
 
 @dataclass(frozen=True)
-class _Sums:
+class Figure:
+    """Low, typical and high scenario."""
+
+    low: float = 0.0
+    typical: float = 0.0
+    high: float = 0.0
+
+    @classmethod
+    def around(cls, typical: float, ends: tuple[float, float], most: float = 1.0) -> Figure:
+        """The typical figure with its range; ``most`` widens the high end."""
+        return cls(typical * ends[0], typical, typical * ends[1] * most)
+
+    def __add__(self, other: Figure) -> Figure:
+        return Figure(self.low + other.low, self.typical + other.typical, self.high + other.high)
+
+    def times(self, factor: float) -> Figure:
+        """All three scaled."""
+        return Figure(self.low * factor, self.typical * factor, self.high * factor)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The calls of one role ("generator", "scorer", "judge") for one stage; the stage is "" with an earlier run's
+    figures."""
+
+    stage: str
+    role: str
     calls: Figure
-    prompts: Figure
-    replies: Figure
-
-    def scaled(self, factor: float) -> _Sums:
-        return _Sums(self.calls.times(factor), self.prompts.times(factor), self.replies.times(factor))
+    prompt_tokens: Figure
+    reply_tokens: Figure
 
 
-def _sums(calls: Sequence[Call], known: Known) -> _Sums:
-    """Calls, prompt tokens and reply tokens of one stage in one rehearsal."""
-    count, prompts, replies = Figure(), Figure(), Figure()
-    for call in calls:
-        measured = known.history.of(call.shape) if known.history else None
-        if measured is None:
-            count += Figure(1, 1, 1)
-            prompts += _around(call.prompt_tokens, PROMPT_ERROR)
-            exact = call.kind == "score" or call.most_tokens <= call.completion_tokens
-            replies += _around(call.completion_tokens, PROMPT_ERROR if exact else REPLY_ERROR, call.most_tokens)
-            continue
-        # A repair turn repeats the prompt and adds a reply; repairs are as frequent as in the earlier run.
-        times = 1 + measured.repairs
-        count += Figure(1, times, times)
-        length = call.characters * measured.tokens_per_character
-        prompts += _around(length, KNOWN_ERROR).times(times)
-        replies += _around(measured.completion_tokens, KNOWN_ERROR, call.most_tokens).times(times)
-    return _Sums(count, prompts, replies)
+@dataclass(frozen=True)
+class Estimate:
+    """The whole estimate.
 
-
-def _around(value: float, error: tuple[float, float], most: float = math.inf) -> Figure:
-    return Figure(value * error[0], value, max(value, min(most, value * error[1])))
-
-
-def _spread(by_lean: Mapping[str, Figure]) -> Figure:
-    """A figure from the lowest to the highest of the rehearsals, with the usual one between."""
-    figures = list(by_lean.values())
-    usual = by_lean.get("usual", figures[0])
-    return Figure(min(f.low for f in figures), usual.usual, max(f.high for f in figures))
-
-
-def _total(figures: Iterable[Figure]) -> Figure:
-    total = Figure()
-    for figure in figures:
-        total += figure
-    return total
-
-
-def scale(owners: Mapping[str, set[str]], sample: Sample) -> float:
-    """Ratio of the number of items in the whole run to that in the sample.
-
-    Items of one dataset grow with the datasets. Those that datasets share (a paper's) grow more slowly: by Chao's extrapolation
-    of species richness from incidences (Colwell et al. 2012, J. Plant Ecology 5(1), eq. 18), from the items that one (Q1) and
-    two (Q2) of n sampled datasets hold.
+    Attributes:
+        datasets: number of datasets that the run would read.
+        sampled: number of datasets that were tried; 0 with an earlier run's figures.
+        shares: the parts that the sums are made of.
+        cost: by the user's prices or the list's; None if one is missing.
+        hours: time of the models; None if their speed is unknown.
+        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, beside the models.
+        notes: what the figures leave out.
     """
-    n, total = len(sample.ids), sample.datasets
-    if n == 0 or total <= n:
-        return 1.0
-    once = sum(1 for o in owners.values() if len(o) == 1)
-    twice = sum(1 for o in owners.values() if len(o) == 2)
-    if once == len(owners):
-        return total / n
-    if once == 0:
-        return 1.0
-    unseen = (n - 1) / n * (once**2 / (2 * twice) if twice else once * (once - 1) / 2)
-    found = unseen * (1 - (1 - once / (n * unseen + once)) ** (total - n)) if unseen else 0.0
-    return (len(owners) + found) / len(owners)
+
+    datasets: int
+    sampled: int
+    shares: tuple[Share, ...]
+    calls: Figure
+    prompt_tokens: Figure
+    reply_tokens: Figure
+    cost: Figure | None
+    hours: Figure | None
+    own_minutes: float | None
+    notes: tuple[str, ...] = ()
+
+    def data(self) -> dict[str, object]:
+        """As plain data, numbers rounded."""
+        found: dict[str, object] = _rounded(asdict(self))  # type: ignore[assignment]
+        return found
 
 
-def _sampling_error(rehearsals: Sequence[Rehearsal], sample: Sample) -> float:
-    """Half width of the 95 % interval of the total, as a share of it: normal, corrected for a finite catalogue."""
-    n, usual = len(sample.ids), _usual(rehearsals)
-    if n >= sample.datasets:
-        return 0.0
-    if n < 2:
-        return 1.0
-    spent: dict[str, float] = dict.fromkeys(sample.ids, 0.0)
-    for call in usual.calls:
-        owners = usual.owners.get(call.stage, {}).get(call.key, set())
-        for dataset in owners:
-            spent[dataset] = spent.get(dataset, 0.0) + (call.prompt_tokens + call.completion_tokens) / len(owners)
-    mean = sum(spent.values()) / n
-    if not mean:
-        return 0.0
-    deviation = math.sqrt(sum((x - mean) ** 2 for x in spent.values()) / (n - 1))
-    # Student's t for few degrees of freedom, to two digits (2.57 at 5, 1.96 in the limit).
-    t = 1.96 + 2.4 / (n - 1) + 2.8 / (n - 1) ** 2
-    return t * deviation / math.sqrt(n) * math.sqrt(1 - n / sample.datasets) / mean
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 4) if abs(value) < 100 else round(value)
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    return [_rounded(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def _usual(rehearsals: Sequence[Rehearsal]) -> Rehearsal:
-    return next((r for r in rehearsals if r.lean == "usual"), rehearsals[0])
+async def estimate_run(
+    folder: Path,
+    config: Config,
+    domain: Domain,
+    *,
+    sample: int = 3,
+    history: Path | None = None,
+    tokens_per_second: float | None = None,
+    source: Source | None = None,
+) -> Estimate:
+    """Predict what `run_pipeline` would take. It calls no model and costs nothing.
+
+    Args:
+        folder: the run's folder, which keeps downloaded papers for the run.
+        config: as for the run.
+        domain: as for the run.
+        sample: datasets to try, drawn evenly by the seed.
+        history: the folder of an earlier run with the same model, whose usage per dataset is used instead.
+        tokens_per_second: total tokens per second that the model writes.
+        source: as for the run.
+
+    Raises:
+        ScirgenError: wrong input or settings.
+    """
+    registry = load_registry()
+    opened = open_source(config, registry, domain, folder) if source is None else checked(source)
+    ids, total, notes = await _drawn(opened, config, 1 if history else sample)
+    if not ids:
+        raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
+    if history:
+        shares, speed = _of_history(history, config, total, notes)
+        return _summed(shares, config, total, 0, tokens_per_second or speed, None, notes)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
+        shares = await _tried(config, registry, domain, opened, ids, total, Path(scratch), notes)
+    own = (time.monotonic() - began) / 60 * total / len(ids)
+    return _summed(shares, config, total, len(ids), tokens_per_second, own, notes)
 
 
-def _rounds_factor(rehearsals: Sequence[Rehearsal], known: Known) -> float:
-    """Largest factor by which later rounds may generate more, up to the candidate budget of a target."""
-    quota = known.config.generate.quota
-    if quota.total is None or quota.max_rounds == 0:
-        return 1.0
-    usual = _usual(rehearsals)
-    first = usual.outputs.get("generate", 0) * known.sample.datasets / max(1, len(known.sample.ids))
-    return max(1.0, budget(quota) / first) if first else 1.0
+async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list[str], int, list[str]]:
+    """Ids of ``size`` datasets drawn evenly from those that a run would read (a seeded reservoir), their number,
+    notes."""
+    rng, kept, known = random.Random(config.seed), list[str](), set[int]()
+    wanted = looked_at = 0
+    notes: list[str] = []
+    async for entry in iterate(source.datasets, None):
+        if not isinstance(entry, Dataset):
+            continue
+        looked_at += 1
+        if setting_aside(entry, config.collect, known) is None:
+            wanted += 1
+            if len(kept) < size:
+                kept.append(entry.id)
+            elif (place := rng.randrange(wanted)) < size:
+                kept[place] = entry.id
+        if wanted == config.collect.limit:
+            break
+        if looked_at == WALK:
+            if (total := source.count()) is not None and total > looked_at:
+                wanted = round(wanted * total / looked_at)
+            notes.append(f"only the first records were read; the number of {wanted} datasets is the catalogue's own.")
+            break
+    limit = config.collect.limit
+    return sorted(kept), wanted if limit is None else min(wanted, limit), notes
 
 
-def _ceiling(rehearsals: Sequence[Rehearsal], known: Known) -> dict[str, float]:
-    """Tokens by kind, including prompts, if every reply of the richest rehearsal reached its limit and was repaired."""
-    more, rounds = _rounds_factor(rehearsals, known), {step.stage for step in PER_ROUND}
-    best: dict[str, float] = {}
-    for r in rehearsals:
-        found: dict[str, float] = defaultdict(float)
-        for call in r.calls:
-            factor = scale(r.owners.get(call.stage, {}), known.sample) * (more if call.stage in rounds else 1)
-            repairs = 1 + (known.config.limits.repair_attempts if call.kind == "chat" else 0)
-            found[call.kind + " prompt"] += factor * call.prompt_tokens * PROMPT_ERROR[1] * repairs
-            found[call.kind + " reply"] += factor * call.most_tokens * repairs
-        for name, value in found.items():
-            best[name] = max(best.get(name, 0.0), value)
-    return best
+# -- the sample, with the fake model -----------------------------------------------------------------------------------
 
 
-def _costs(
-    stages: Sequence[StageEstimate], ceiling: Mapping[str, float], known: Known
-) -> tuple[Figure | None, float | None]:
-    prices = known.config.models.prices
-    generator, scorer = known.config.models.generator, known.config.models.scorer
-    names = {"chat": ModelURI.parse(generator).name, "score": ModelURI.parse(scorer or generator).name}
-    used = {s.kind for s in stages if s.kind}
-    if any(names[kind] not in prices for kind in used):
-        return None, None
-    cost, most = Figure(), 0.0
-    for stage in stages:
-        if stage.kind:
-            prompt, reply = prices[names[stage.kind]][:2]
-            cost += stage.prompt_tokens.times(prompt / 1e6) + stage.completion_tokens.times(reply / 1e6)
-    for kind in used:
-        prompt, reply = prices[names[kind]][:2]
-        most += (ceiling.get(f"{kind} prompt", 0) * prompt + ceiling.get(f"{kind} reply", 0) * reply) / 1e6
-    return cost, most
+class _ByStage(LocalEngine):
+    """Tells the fake models which stage makes a request."""
+
+    async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
+        token = STAGE.set(stage.name)
+        try:
+            return await super().execute(stage, item, ctx)
+        finally:
+            STAGE.reset(token)
 
 
-def _units(stages: Sequence[StageEstimate]) -> Figure:
-    """Work of the model, in written tokens; a scored token is read, not written."""
+class _NoRelease(Stage):
+    """Does nothing: a trial has no release."""
+
+    name = "release"
+
+    def items(self, scope: object, ctx: StageContext) -> Iterable[WorkItem]:
+        return ()
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        return StageResult()
+
+
+async def _tried(
+    config: Config,
+    registry: Registry,
+    domain: Domain,
+    source: Source,
+    ids: Sequence[str],
+    total: int,
+    scratch: Path,
+    notes: list[str],
+) -> list[Share]:
+    """The calls that the plan makes for the sample, by stage and role, scaled to all datasets."""
+    identity, capabilities = await _generator(config, registry, notes)
+    none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
+    changed = {
+        "collect": config.collect.model_copy(update={"ids": tuple(ids), "limit": len(ids)}),
+        "limits": config.limits.model_copy(update=none),
+        "generate": config.generate.model_copy(update={"quota": QuotaConfig()}),
+    }
+    quota, config = config.generate.quota, config.model_copy(update=changed)
+    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
+    prompts, calls = PromptLibrary(resources), list[Call]()
+    scorer = ModelURI.parse(config.models.scorer or config.models.generator)
+    scores = Capabilities(logprobs=True, separate_scores=scorer.scheme not in ("hf", "vllm", "bundled"))
+
+    def chat(role: str) -> CachedChatSession:
+        fake = FakeChat(identity, capabilities, role, calls)
+        return CachedChatSession(fake, prompts=prompts, limits=config.limits, pack=config.models.pack)
+
+    with rare_collections(), Store(scratch / "run.db") as store:
+        ctx = StageContext(
+            config, resources, prompts, Taxonomies(resources), registry, scratch,
+            chat_session=chat("generator"),
+            score_session=CachedScoreSession(
+                FakeScores(ModelIdentity(scorer.scheme, scorer.name), scores, "scorer", calls), limits=config.limits
+            ),
+            judge_session=chat("judge") if config.models.judge else None,
+        )  # fmt: skip
+        steps = plan(registry, config)
+        stages = {name: suited(stage, ctx) for name, stage in build_stages(registry, steps).items()}
+        stages[steps[-1].stage] = _NoRelease()
+        await Runner(store, ctx, stages, _ByStage(config), source, Silent(), plan=steps).run()
+        funnel = StoreView(store).funnel()
+    if failed := {stage: n for stage, row in funnel.items() if (n := row["failed"] + row["partial"])}:
+        parts = ", ".join(f"{stage} {n}" for stage, n in failed.items())
+        notes.append(f"items of the sample that failed: {parts}; they are not included.")
+    factor = total / len(ids)
+    most = 1.0
+    if quota.total is not None:
+        most = max(1.0, budget(quota) / max(1.0, funnel["generate"]["outputs"] * factor))
+        notes.append(
+            f"how many rounds a target of {quota.total} needs depends on what is rejected; the high scenario uses the "
+            f"whole budget of {budget(quota)} candidates."
+        )
+    notes.append("papers that datasets share are counted for each of them, though a run asks about them once.")
+    notes.append(
+        "reply lengths are those of made-up replies, and what gates reject, retries and repairs are not known; "
+        "--history RUN, with a small run of the same model, gives its usage per dataset instead."
+    )
+    repeats = {step.stage for step in steps if step.repeat}
+    found = []
+    for stage, role in sorted({(c.stage, c.role) for c in calls}, key=lambda key: ([*stages].index(key[0]), key[1])):
+        mine = [c for c in calls if (c.stage, c.role) == (stage, role)]
+        more = most if stage in repeats else 1.0
+        read, written = (
+            sum(values) * factor for values in zip(*((c.prompt_tokens, c.reply_tokens) for c in mine), strict=True)
+        )
+        found.append(
+            Share(
+                stage, role, Figure.around(len(mine) * factor, CALLS, more), Figure.around(read, PROMPTS, more),
+                Figure.around(written, REPLIES, more),
+            )
+        )  # fmt: skip
+    return found
+
+
+async def _generator(config: Config, registry: Registry, notes: list[str]) -> tuple[ModelIdentity, Capabilities]:
+    """Identity and capabilities of the generator. A server is only asked for its list of models."""
+    uri = config.models.generator
+    try:
+        chat = await open_chat(uri, config, registry)
+        await chat.aclose()
+        return chat.identity, chat.capabilities
+    except ScirgenError as error:
+        if error.exit_status == 2 and error.error_code != "model_access":
+            raise
+        notes.append(f"{uri} did not answer ({error.message}); its prompt pack is derived from its name.")
+    made = backend_of("chat_model", uri, registry)[1](ModelURI.parse(uri), config.models, config.limits)
+    return made.identity, made.capabilities
+
+
+# -- an earlier run ----------------------------------------------------------------------------------------------------
+
+
+def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> tuple[list[Share], float | None]:
+    """The usage per dataset of an earlier run, times the datasets; and the units of work per second of its models.
+
+    Raises:
+        StoreError: the folder has no run.
+        ConfigError: the run has no usage.
+    """
+    with StoreView(Store(folder / "run.db", writable=False)) as view:
+        manifest, datasets, seconds = view.manifest(), len(view.dataset_ids()), _active_seconds(view.store)
+    usage, models = manifest.get("usage"), manifest.get("models")
+    rows = {role: row for role, row in usage.items() if isinstance(row, Mapping)} if isinstance(usage, dict) else {}
+    if not datasets or not any(row.get("completion_tokens") for row in rows.values()):
+        raise ConfigError(f"{folder} counted no tokens", hint="Name a run whose model counts its tokens.")
+    name = ModelURI.parse(config.models.generator).name
+    if not (isinstance(models, dict) and name in str(models.get("generator"))):
+        notes.append(f"{folder} was made with {models}, not with this model.")
+    notes.append(f"each figure is that of {folder} per dataset ({datasets} of them), times the datasets.")
+    factor, found = total / datasets, []
+    for role, row in rows.items():
+        counts = (float(row.get(key) or 0) * factor for key in ("calls", "prompt_tokens", "completion_tokens"))
+        found.append(Share("", role, *(Figure.around(count, KNOWN) for count in counts)))
+    units = _units(found).typical / factor
+    return found, units / seconds if seconds and units else None
+
+
+def _active_seconds(store: Store) -> float:
+    """Wall time in which results arrived, without pauses; the first result's own time is added."""
+    with store.guarded():
+        rows = store.db.execute("SELECT finished, seconds FROM results ORDER BY finished").fetchall()
+    active = float(rows[0][1]) if rows else 0.0
+    for (before, _), (after, seconds) in pairwise(rows):
+        # An item that itself took long does not count as a pause.
+        active += after - before if after - before <= max(_PAUSE_S, 1.5 * seconds) else min(after - before, seconds)
+    return active
+
+
+# -- sums, cost, hours -------------------------------------------------------------------------------------------------
+
+
+def _units(shares: Iterable[Share]) -> Figure:
+    """Work of the models in written tokens; a scored token is read, not written."""
     total = Figure()
-    for s in stages:
-        read = s.prompt_tokens if s.kind == "chat" else s.prompt_tokens + s.completion_tokens
-        total += read.times(PREFILL_SHARE) + (s.completion_tokens if s.kind == "chat" else Figure())
+    for s in shares:
+        scored = s.role == "scorer"
+        total += (s.prompt_tokens + s.reply_tokens if scored else s.prompt_tokens).times(READ_SHARE)
+        total += Figure() if scored else s.reply_tokens
     return total
 
 
-def _hours(stages: Sequence[StageEstimate], known: Known) -> Figure | None:
-    limits = known.config.limits
-    calls = _total(s.calls for s in stages)
-    tokens = _total(s.prompt_tokens + s.completion_tokens for s in stages)
-    capped = max(
-        calls.usual / limits.requests_per_minute / 60 if limits.requests_per_minute else 0.0,
-        tokens.usual / limits.tokens_per_minute / 60 if limits.tokens_per_minute else 0.0,
+def _summed(
+    shares: Sequence[Share],
+    config: Config,
+    total: int,
+    sampled: int,
+    speed: float | None,
+    own_minutes: float | None,
+    notes: Sequence[str],
+) -> Estimate:
+    calls, prompts, replies = (
+        sum((getattr(s, name) for s in shares), Figure()) for name in ("calls", "prompt_tokens", "reply_tokens")
     )
-    units = _units(stages)
-    if known.tokens_per_second:
-        found = units.times(1 / known.tokens_per_second / 3600)
-    elif known.history and known.history.units_per_second:
-        found = units.times(1 / known.history.units_per_second / 3600)
-    else:
-        return Figure(capped, capped, capped) if capped else None
-    return Figure(max(found.low, capped), max(found.usual, capped), max(found.high, capped))
-
-
-def _own_minutes(rehearsals: Sequence[Rehearsal], sample: Sample) -> float:
-    """The first rehearsal's wall time: parsing grows with the papers, the rest with the datasets."""
-    first = rehearsals[0]
-    grown = sample.datasets / max(1, len(sample.ids))
-    busy = sum(first.stage_seconds.values())
-    parsing = first.stage_seconds.get("parse", 0.0) / busy * first.seconds if busy else 0.0
-    papers = scale(first.owners.get("parse", {}), sample)
-    return (parsing * papers + (first.seconds - parsing) * grown) / 60
-
-
-def _notes(rehearsals: Sequence[Rehearsal], known: Known, tokens: float) -> Iterable[str]:
-    config, usual = known.config, _usual(rehearsals)
-    if not known.sample.exact:
-        yield f"only the first records were read; the number of {known.sample.datasets} datasets is the catalogue's own."
-    if known.history is None:
-        yield (
-            "reply lengths are those of made-up replies (the range is half to double); a real model's differ. "
-            "--history RUN, with a small run of the same model, supplies its reply lengths, tokens per character and speed."
-        )
-    else:
-        missing = sorted({c.stage for c in usual.calls if known.history.of(c.shape) is None})
-        if missing:
-            yield f"the run given as history has no replies of the kind that {', '.join(missing)} requests."
-    if usual.failed:
-        parts = ", ".join(f"{stage} {n}" for stage, n in usual.failed.items())
-        yield f"items of the sample that failed in the rehearsal: {parts}; they are not included."
-    if config.generate.quota.total is not None:
-        yield (
-            f"rounds: how many a target of {config.generate.quota.total} needs depends on what is rejected; "
-            f"the high figure uses the whole budget of {budget(config.generate.quota)} candidates."
-        )
-    if known.small and known.history is None:
-        yield "how often a small model's question is refused by rule and another is tried is only guessed; --history knows."
-    if "aspects" in config.query.recipes:
-        yield (
-            "grading the needs is not counted: one call for each different requirement and document and judge, about 1,700 a need "
-            "(17 requirements, 100 documents). scirgen benchmark pool RELEASE --task aspects --dry-run counts it; batch: halves its price."
-        )
-    yield "not known beforehand: how many papers the model links, what gates reject, and repair turns or retries."
-    if config.limits.max_tokens is not None and tokens > config.limits.max_tokens:
-        yield f"--max-tokens stops the run after about {config.limits.max_tokens / tokens:.0%} of it."
+    models, limits = config.models, config.limits
+    uris = {"generator": models.generator, "scorer": models.scorer or models.generator}
+    uris["judge"] = models.judge or models.generator
+    registry = load_registry()
+    prices = {s.role: price_of_uri(uris[s.role], config, registry) for s in shares}
+    cost: Figure | None = Figure()
+    for s in shares:
+        price = prices[s.role]
+        if cost is not None:
+            cost = None if price is None else (
+                cost + s.prompt_tokens.times(price[0] / 1e6) + s.reply_tokens.times(price[1] / 1e6)
+            )  # fmt: skip
+    capped = max(
+        calls.typical / limits.requests_per_minute / 60 if limits.requests_per_minute else 0.0,
+        (prompts + replies).typical / limits.tokens_per_minute / 60 if limits.tokens_per_minute else 0.0,
+    )
+    found = _units(shares).times(1 / speed / 3600) if speed else Figure()
+    hours = Figure(*(max(value, capped) for value in (found.low, found.typical, found.high)))
+    notes = list(notes)
+    if effort := models.reasoning:
+        notes.append(f"Thinking is not counted: up to {THINKING_TOKENS[effort]:,} more reply tokens a call.")
+    if limits.max_tokens is not None and (used := (prompts + replies).typical) > limits.max_tokens:
+        notes.append(f"--max-tokens stops the run after about {limits.max_tokens / used:.0%} of it.")
+    return Estimate(
+        total, sampled, tuple(shares), calls, prompts, replies, cost, hours if speed or capped else None, own_minutes,
+        tuple(notes),
+    )  # fmt: skip

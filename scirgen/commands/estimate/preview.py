@@ -25,13 +25,19 @@ PAPERS_OF = 20
 
 @dataclass
 class Preview:
-    """Counts; ``total`` is the catalogue's stated size, or None."""
+    """Counts; ``total`` is the catalogue's stated size, or None.
+
+    ``filled`` counts the datasets by field that has a value, ``unread`` the records by key whose value no field has
+    (None if the source cannot tell).
+    """
 
     source: str
     total: int | None
     wanted: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     licences: Counter[str] = field(default_factory=Counter)
+    filled: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] | None = None
     papers_of: int = 0
     found_by: Counter[str] = field(default_factory=Counter)
     titles: list[str] = field(default_factory=list)
@@ -69,6 +75,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
             continue
         found.wanted += 1
         found.licences[entry.licence] += 1
+        found.filled.update(name for name, value in fields_of(entry) if value)
         first += [entry] if len(first) < PAPERS_OF else []
         if found.wanted == config.collect.limit:
             break
@@ -76,10 +83,11 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
-            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and fields are.",
+            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and "
+            "fields are.",
             code="nothing_read",
         )
-    found.first = first[:SHOWN]
+    found.first, found.unread = first[:SHOWN], source.unread()
     await _papers(source, config.collect, first, found)
     return found
 
@@ -94,3 +102,18 @@ async def _papers(source: Source, config: CollectConfig, datasets: list[Dataset]
                 break
             left -= 1
             found.found_by[candidate.found_by] += 1
+
+
+def fields_of(dataset: Dataset) -> list[tuple[str, str]]:
+    """The fields of a record with their names; the empty ones too, since their column may not have been found."""
+    plain = {
+        "title": dataset.title,
+        "description": dataset.description,
+        "doi": dataset.doi or "",
+        "authors": "; ".join(dataset.authors),
+        "keywords": "; ".join(dataset.keywords),
+        "licence": dataset.licence if dataset.licence != "unknown" else "",
+        "related": "; ".join(dataset.related),
+        "language": dataset.language,
+    }
+    return [*plain.items(), *dataset.fields]

@@ -1,1 +1,1 @@
-"""`scirgen merge`: makes one release from several runs."""
+"""`scirgen merge`: makes one run of several."""

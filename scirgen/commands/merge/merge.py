@@ -1,25 +1,45 @@
-"""Makes one release from several runs: derives its settings, runs the release stage on the merged view, and writes the
-manifest."""
+"""Makes one run of several: derives its settings, copies the parts' results, releases them, and writes the manifest."""
 
 from __future__ import annotations
 
-import os
+import json
+import logging
 import platform
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.commands.merge.parts import differences, differing, leaves, unfinished
+from scirgen.commands.merge.copying import copy_parts
+from scirgen.commands.merge.parts import (
+    Part,
+    differences,
+    differing,
+    leaves,
+    mapped,
+    open_parts,
+    settle_overlap,
+    unfinished,
+)
 from scirgen.core.config import Config, load_config
+from scirgen.core.domains import find_domain
 from scirgen.core.errors import ConfigError, StoreError
+from scirgen.core.prompts import PromptLibrary
+from scirgen.core.registry import Registry, load_registry
+from scirgen.core.resources import Resources
+from scirgen.core.runtime import blocking
 from scirgen.core.safety.files import mode_beside, replacing
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.version import __version__
+from scirgen.pipeline.engines.local import LocalEngine
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.runner import Outcome, stage_fingerprint, write_release
+from scirgen.pipeline.plan import PLAN, plan
+from scirgen.pipeline.run import build_stages
+from scirgen.pipeline.runner import Outcome, Runner, stage_fingerprint
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.merged_view import PARTS, MergedNote, MergedView, PartNote
-from scirgen.pipeline.views.part_view import Part
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
+from scirgen.pipeline.views.view import MERGED, StoreView
+from scirgen.stages.base import StageContext
 
 _OWN = ("release", "generate.quota", "generate.types", "seed")
 """Settings that decide the result of a merge. All others belong to the parts."""
@@ -28,6 +48,98 @@ _TOTAL = "generate.quota.total"
 
 _ANEW = ("counts", "judged_nothing", "usage", "usage_last_invocation", "merged")
 """Entries of a part's manifest that are counted again for all parts together."""
+
+
+@dataclass(frozen=True)
+class Permitted:
+    """Differences from one run that a merge accepts.
+
+    Attributes:
+        mixed: parts that were made with different models, prompts, settings or seeds.
+        partial: parts that are unfinished or have failed items.
+        first_wins: a dataset that several parts have with different results; the part named first gives it.
+    """
+
+    mixed: bool = False
+    partial: bool = False
+    first_wins: bool = False
+
+
+def merge_runs(
+    folder: Path,
+    folders: Sequence[Path],
+    permitted: Permitted,
+    config_file: Path | None,
+    settings: Mapping[str, object],
+    observer: Observer,
+) -> Outcome:
+    """Copy the results of runs into ``folder``, an ordinary run from then on, and release them.
+
+    `scirgen.merge` documents the arguments.
+
+    Raises:
+        ScirgenError: the parts cannot become one release; nothing is written.
+    """
+    registry = load_registry()
+    with ExitStack() as closing:
+        parts = open_parts(folders, closing)
+        notes = check_parts(parts, mixed=permitted.mixed, partial=permitted.partial)
+        config = merged_config(parts, config_file, settings, registry)
+        taken = settle_overlap(parts, first_wins=permitted.first_wins)
+        if all(next(part.view.pairs(), None) is None for part in parts):
+            raise ConfigError(
+                "the parts have no accepted pair", code="nothing_made",
+                hint="See what was rejected: scirgen status PART.",
+            )  # fmt: skip
+        resources = Resources(
+            find_domain(config.domain, registry), Path(config.overrides) if config.overrides else None
+        )
+        ctx = StageContext(
+            config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder,
+            log=logging.getLogger("scirgen"),
+        )  # fmt: skip
+        store = closing.enter_context(_fresh(folder, parts))
+        observer.note(f"{len(parts)} part(s) with {sum(map(len, taken.values())):,} datasets: copying their results")
+        copy_parts(store, parts, taken)
+        _mark(store, parts, notes)
+        intake, *_, release = plan(registry, config)
+        stages = build_stages(registry, (intake, release))
+        runner = Runner(store, ctx, stages, LocalEngine(config), None, observer, plan=(intake, release))
+        outcome = blocking(runner.run())
+        if any(map(unfinished, parts)):
+            store.set_meta("finished", "")
+        fingerprint = stage_fingerprint(stages[release.stage], ctx)[:12]
+        manifest = merged_manifest(parts, taken, notes, ctx, fingerprint)
+        _write_table(folder / "parts.tsv", taken)
+        write_manifest(folder, store, manifest)
+        view = StoreView(store)
+        failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in view.funnel().values())
+        partial = failed or view.waiting() or outcome.status != "success"
+        return Outcome("partial" if partial else "success", len(view.dataset_ids()), failed)
+
+
+def _fresh(folder: Path, parts: Sequence[Part]) -> Store:
+    """The store of the merged run.
+
+    Raises:
+        StoreError: the folder has another run, or is one of the parts.
+    """
+    if any(folder.resolve() == part.folder.resolve() for part in parts):
+        raise StoreError(f"{folder} is one of the parts", hint="Choose another folder with --out.")
+    store = Store(folder / "run.db")
+    if store.meta("run") is not None and not store.meta(MERGED):
+        store.close()
+        raise StoreError(f"{folder} already contains a run", hint="Choose another folder with --out.")
+    return store
+
+
+def _mark(store: Store, parts: Sequence[Part], notes: Sequence[str]) -> None:
+    """Give the store what the parts' stores agree on, and the notes for the card."""
+    store.set_meta(MERGED, json.dumps(list(notes)))
+    for key in ("plan", "steps"):
+        said = {part.view.store.meta(key) for part in parts}
+        if len(said) == 1 and (value := said.pop()) is not None:
+            store.set_meta(key, value)
 
 
 def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[str]:
@@ -70,7 +182,7 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
     return notes
 
 
-def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, object]) -> Config:
+def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, object], registry: Registry) -> Config:
     """The settings of the merged release: the parts' own, then the file's, then the flags'.
 
     Args:
@@ -78,6 +190,7 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
         file: a YAML file of settings, such as the parts were run with; settings that do not concern a release are
             ignored.
         flags: dotted setting -> value.
+        registry: knows the plugins' steps.
 
     Raises:
         ConfigError: a flag does not concern a release, or parts disagree on a setting that is not given.
@@ -109,7 +222,19 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
         )
     manifest = parts[0].view.manifest()
     basic = {key: manifest[key] for key in ("domain", "language")}
-    return load_config(flags={**basic, **known, **given}).config
+    return load_config(flags={**basic, **_of_plugins(parts, registry), **known, **given}).config
+
+
+def _of_plugins(parts: Sequence[Part], registry: Registry) -> dict[str, object]:
+    """The settings by which the parts' release has what plugins add to it: their steps, and the steps' sections."""
+    own = {step.stage for step in PLAN}
+    steps = {stage for part in parts for stage in part.view.stages()} - own
+    found: dict[str, object] = {"steps": sorted(steps & set(registry.names("step")))}
+    for part in parts:
+        settings = mapped(part.view.manifest(), "settings")
+        for name in sorted(steps & settings.keys()):
+            found = {f"{name}.{key}": value for key, value in leaves(mapped(settings, name)).items()} | found
+    return found
 
 
 def _concerns(key: str) -> bool:
@@ -126,100 +251,46 @@ def _own_settings(manifest: Mapping[str, object]) -> dict[str, object]:
     return {k: v for k, v in {**known, "seed": manifest.get("seed")}.items() if _concerns(k)}
 
 
-# -- the release -------------------------------------------------------------------------------------------------------
-
-
-def open_merged(folder: Path, parts: Sequence[Part]) -> Store:
-    """The merged run's own store, made on first use.
-
-    Raises:
-        StoreError: the folder is an ordinary run, or one of the parts.
-    """
-    if any(folder.resolve() == part.folder.resolve() for part in parts):
-        raise StoreError(f"{folder} is one of the parts", hint="Choose another folder with --out.")
-    store = Store(folder / "run.db")
-    if store.meta("run") is not None and store.meta(PARTS) is None:
-        store.close()
-        raise StoreError(f"{folder} already contains a run", hint="Choose another folder with --out.")
-    return store
-
-
-async def release(store: Store, view: MergedView, ctx: StageContext, stage: Stage, observer: Observer) -> Outcome:
-    """Write the release of the joined view completely or not at all, unless the folder already has it.
-
-    Raises:
-        ScirgenError: it cannot be written; the earlier release stays.
-    """
-    if next(view.pairs(), None) is None:
-        raise ConfigError(
-            "the parts have no accepted pair", code="nothing_made", hint="See what was rejected: scirgen status PART."
-        )
-    ctx.run = view
-
-    def process(stage: Stage, item: WorkItem, fingerprint: str) -> Awaitable[StageResult]:
-        return stage.process(item, ctx.at(stage.name, item.key, fingerprint))
-
-    # The notes are part of the release. Without notes, the fingerprint is that of a single run that did the parts' work.
-    await write_release(stage, store, ctx, observer, process, view.state_digest(), *view.notes())
-    failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in view.funnel().values())
-    return Outcome("partial" if failed or view.waiting() else "success", len(view.dataset_ids()), failed)
-
-
-def remember_parts(folder: Path, store: Store, view: MergedView, elsewhere: Mapping[str, Sequence[str]]) -> None:
-    """Mark the store as a merged run, which is read through its parts from now on."""
-    parts = tuple(
-        PartNote(
-            name=part.name,
-            path=str(part.folder.resolve()),
-            relative=os.path.relpath(part.folder.resolve(), folder.resolve()),
-            state=part.view.finished(),
-            elsewhere=tuple(elsewhere.get(part.name, ())),
-        )
-        for part in view.parts
-    )
-    store.set_meta(PARTS, MergedNote(parts=parts, notes=view.notes()).model_dump_json())
-
-
 # -- the manifest ------------------------------------------------------------------------------------------------------
 
 
-def write_merged_manifest(folder: Path, store: Store, view: MergedView, ctx: StageContext, stage: Stage) -> None:
-    """RUN/manifest.json (what all parts share, then each part with what is its own) and RUN/parts.tsv (dataset, part).
-
-    Raises:
-        StoreError: they cannot be written.
-    """
-    manifests = {p.name: p.view.manifest() for p in view.parts}
+def merged_manifest(
+    parts: Sequence[Part],
+    taken: Mapping[str, Collection[str]],
+    notes: Sequence[str],
+    ctx: StageContext,
+    release_fingerprint: str,
+) -> dict[str, object]:
+    """The manifest: facts that all parts share, then each part with its own."""
+    manifests = {p.name: p.view.manifest() for p in parts}
     said = {name: {k: v for k, v in m.items() if k not in _ANEW} for name, m in manifests.items()}
     shared = common(list(said.values()))
     config = ctx.config.model_dump(mode="json")
-    settings = {**_mapping(shared, "settings"), "release": config["release"]}
-    settings["generate"] = {**_mapping(settings, "generate"), "quota": config["generate"]["quota"]}
-    manifest: dict[str, object] = {
+    settings = {**mapped(shared, "settings"), "release": config["release"]}
+    settings["generate"] = {**mapped(settings, "generate"), "quota": config["generate"]["quota"]}
+    return {
         **shared,
         "scirgen": __version__,
         "python": platform.python_version(),
         "seed": ctx.config.seed,
         "models": _models(list(manifests.values())),
         "settings": settings,
-        "stages": {**_mapping(shared, "stages"), "release": stage_fingerprint(stage, ctx)[:12]},
+        "stages": {**mapped(shared, "stages"), "release": release_fingerprint},
         "usage": _summed([m.get("usage") for m in manifests.values()]),
         "merged": {
-            "notes": list(view.notes()),
+            "notes": list(notes),
             "parts": [
                 {
                     "name": part.name,
-                    "datasets": len(part.view.dataset_ids()),
-                    "state": part.view.finished(),
+                    "datasets": len(taken[part.name]),
+                    "state": part.finished(),
                     "usage": manifests[part.name].get("usage"),
                     **without(said[part.name], shared),
                 }
-                for part in view.parts
+                for part in parts
             ],
         },
     }
-    _write_table(folder / "parts.tsv", view)
-    write_manifest(folder, store, manifest, view)
 
 
 def common(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
@@ -247,16 +318,11 @@ def without(value: Mapping[str, object], shared: Mapping[str, object]) -> dict[s
     return found
 
 
-def _mapping(of: Mapping[str, object], name: str) -> Mapping[str, object]:
-    value = of.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
 def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
     """Role -> its model, or the models if parts used several."""
     found: dict[str, dict[str, None]] = {}
     for manifest in manifests:
-        for role, model in _mapping(manifest, "models").items():
+        for role, model in mapped(manifest, "models").items():
             found.setdefault(role, {})[str(model)] = None
     return {role: ", ".join(models) for role, models in sorted(found.items())}
 
@@ -274,11 +340,17 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
     return found
 
 
-def _write_table(path: Path, view: MergedView) -> None:
+def _write_table(path: Path, taken: Mapping[str, Collection[str]]) -> None:
+    """RUN/parts.tsv: dataset, part.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    rows = sorted((dataset_id, name) for name, ids in taken.items() for dataset_id in ids)
     try:
         with replacing(path, mode=mode_beside(path.with_name("run.db"))) as out:
             out.write(b"dataset_id\tpart\n")
-            out.writelines(f"{dataset_id}\t{part}\n".encode() for dataset_id, part in view.owners())
+            out.writelines(f"{dataset_id}\t{part}\n".encode() for dataset_id, part in rows)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", hint="Free some space, then merge again."

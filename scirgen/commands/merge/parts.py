@@ -1,5 +1,5 @@
-"""Opens the parts of a merge, locks them against writers, and validates them. `merge` decides the settings of the
-merged release."""
+"""Opens the parts of a merge, locks them against writers, and validates them. `copying` copies their results, and
+`merge` decides the settings of the merged release."""
 
 from __future__ import annotations
 
@@ -9,55 +9,80 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen.core.errors import InputError, StoreError
-from scirgen.pipeline.plan import PER_DATASET
-from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.merged_view import MergedView
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.part_view import Part, PartView
+from scirgen.core.records import Record
+from scirgen.pipeline.store import COLUMNS, Store, StoredResult
+from scirgen.pipeline.views.view import StoreView
 
 _SHOWN = 5
-_MADE = [step.stage for step in PER_DATASET]
-"""Stages whose results a merge uses unchanged, so their settings must match."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run that becomes part of another one.
+
+    Attributes:
+        name: the folder's name, with as much of its path as distinguishes it from the other parts.
+        folder: the run's folder.
+        view: the run's state, opened for reading.
+    """
+
+    name: str
+    folder: Path
+    view: StoreView
+
+    def finished(self) -> str:
+        """Digest of the run's state when its whole catalogue was done; "" if it never was."""
+        return self.view.store.meta("finished") or ""
+
+    def items(self, dataset_id: str) -> list[tuple[str, str, str, str, int]]:
+        """Stage, key, fingerprint, status and the result's number of each item of a dataset."""
+        with self.view.store.guarded():
+            return self.view.store.db.execute(
+                "SELECT m.stage, m.key, r.fingerprint, r.status, r.id "
+                "FROM members m JOIN results r ON r.id=m.result_id WHERE m.dataset_id=? ORDER BY 1,2,3",
+                (dataset_id,),
+            ).fetchall()
+
+    def content(self, result_id: int) -> list[Record]:
+        """Outputs and rejections of a result."""
+        with self.view.store.guarded():
+            row = self.view.store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
+        result = StoredResult(*row)
+        return [*result.outputs(), *result.rejections()]
+
+
+def made(part: Part) -> list[str]:
+    """Stages whose results a merge uses unchanged, so their settings must match."""
+    return [stage for stage in part.view.stages() if stage not in ("collect", "release")]
 
 
 def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
     """Open finished runs for reading and keep writers out of them until ``closing`` closes.
-
-    A merged run stands for its parts.
 
     Raises:
         StoreError: a folder is not a run, its store is damaged or from a newer scirgen, or a process is writing to it.
         InputError: a run is named twice.
     """
     found: dict[Path, Path] = {}
-    for given in folders:
-        for folder in _expanded(given):
-            if folder.resolve() in found:
-                through = f": it is a part of the merged run {given}" if folder != given else ""
-                raise InputError(
-                    f"{folder} is named twice among the parts{through}",
-                    hint="Name each run once, and a merged run or its parts.",
-                )
-            found[folder.resolve()] = folder
+    for folder in folders:
+        if not (folder / "run.db").is_file() and (folder / "release.json").is_file():
+            raise StoreError(
+                f"{folder} is a release, not a run: it has no run.db",
+                hint="A merge needs the folders that --out named.",
+            )
+        if folder.resolve() in found:
+            raise InputError(f"{folder} is named twice among the parts", hint="Name each run once.")
+        found[folder.resolve()] = folder
     parts: list[Part] = []
     for folder, name in zip(found.values(), _names(list(found)), strict=True):
         closing.enter_context(_held(folder))
-        view = PartView(Store(folder / "run.db", writable=False))
-        closing.callback(view.close)
+        view = closing.enter_context(StoreView(Store(folder / "run.db", writable=False)))
         parts.append(Part(name, folder, view))
     return parts
-
-
-def _expanded(folder: Path) -> list[Path]:
-    if not (folder / "run.db").is_file() and (folder / "release.json").is_file():
-        raise StoreError(
-            f"{folder} is a release, not a run: it has no run.db", hint="A merge needs the folders that --out named."
-        )
-    with open_view(folder) as view:
-        return [part.folder for part in view.parts] if isinstance(view, MergedView) else [folder]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -110,27 +135,24 @@ def unfinished(part: Part) -> str:
         said.append(f"{waiting:,} of {len(part.view.dataset_ids()):,} datasets are not complete")
     if failed:
         said.append(f"{failed:,} items failed")
-    if not said and part.view.finished() != part.view.state_digest():
+    if not said and part.finished() != part.view.state_digest():
         said.append("it was stopped before the end of its catalogue")
     return ", ".join(said)
 
 
 def differences(parts: Sequence[Part]) -> list[str]:
-    """Differences in how the parts were made, one line each: "what: value (parts), other value (parts)"; empty if there are none.
+    """Differences in how the parts were made, one line each: "what: value (parts), other value (parts)"; empty if there
+    are none.
 
     The fingerprints of the stages decide. What a part collected may differ, and the merge decides the settings of the
     release itself.
     """
     manifests = {p.name: p.view.manifest() for p in parts}
-    made = [(_mapped(m, "stages").get(s), m.get("seed")) for m in manifests.values() for s in _MADE]
-    if all(row == made[i % len(_MADE)] for i, row in enumerate(made)):
+    stages = sorted({stage for part in parts for stage in made(part)})
+    done = {n: {f"stage {s}": mapped(m, "stages").get(s) for s in stages} for n, m in manifests.items()}
+    if not differing({name: {**row, "seed": manifests[name].get("seed")} for name, row in done.items()}):
         return []
-    looked_at = {name: _facts(manifest) for name, manifest in manifests.items()}
-    lines = differing(looked_at)
-    if not lines:
-        stages = {n: {f"stage {s}": _mapped(m, "stages").get(s) for s in _MADE} for n, m in manifests.items()}
-        lines = differing(stages)
-    return lines
+    return differing({name: _facts(manifest, stages) for name, manifest in manifests.items()}) or differing(done)
 
 
 def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
@@ -150,14 +172,14 @@ def _said(value: object) -> str:
     return "not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _facts(manifest: Mapping[str, object]) -> dict[str, object]:
+def _facts(manifest: Mapping[str, object], stages: Sequence[str]) -> dict[str, object]:
     """Facts that explain differences, named like the settings."""
     facts = {name: manifest.get(name) for name in ("scirgen", "seed", "prompt_pack")}
-    facts |= {f"models.{role}": model for role, model in _mapped(manifest, "models").items()}
-    facts |= {f"taxonomies/{name}": h for name, h in _mapped(manifest, "taxonomies").items()}
-    facts |= {f"prompts/{name}": h for name, h in _mapped(manifest, "prompts").items() if name.split("/")[0] in _MADE}
-    for stage, settings in _mapped(manifest, "settings").items():
-        if stage in _MADE and isinstance(settings, Mapping):
+    facts |= {f"models.{role}": model for role, model in mapped(manifest, "models").items()}
+    facts |= {f"taxonomies/{name}": h for name, h in mapped(manifest, "taxonomies").items()}
+    facts |= {f"prompts/{name}": h for name, h in mapped(manifest, "prompts").items() if name.split("/")[0] in stages}
+    for stage, settings in mapped(manifest, "settings").items():
+        if stage in stages and isinstance(settings, Mapping):
             facts |= {f"{stage}.{k}": v for k, v in leaves(settings).items() if not k.startswith("quota")}
     return facts
 
@@ -173,7 +195,8 @@ def leaves(settings: Mapping[str, object], prefix: str = "") -> dict[str, object
     return found
 
 
-def _mapped(manifest: Mapping[str, object], name: str) -> Mapping[str, object]:
+def mapped(manifest: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """An entry of a manifest that is a mapping; empty if it is missing."""
     value = manifest.get(name)
     return value if isinstance(value, Mapping) else {}
 
@@ -186,21 +209,20 @@ def settle_overlap(parts: Sequence[Part], *, first_wins: bool) -> dict[str, list
         first_wins: also if their results differ.
 
     Returns:
-        Part name -> datasets of it that are taken from an earlier part.
+        Part name -> the datasets that are taken from it.
 
     Raises:
         InputError: parts have different results for a dataset.
     """
     owner: dict[str, Part] = {}
-    left: dict[str, list[str]] = {}
+    taken: dict[str, list[str]] = {part.name: [] for part in parts}
     different: list[tuple[str, Part, Part]] = []
     for part in parts:
         for dataset_id in part.view.dataset_ids():
             first = owner.setdefault(dataset_id, part)
             if first is part:
-                continue
-            left.setdefault(part.name, []).append(dataset_id)
-            if not first_wins and not _same(first, part, dataset_id):
+                taken[part.name].append(dataset_id)
+            elif not first_wins and not _same(first, part, dataset_id):
                 different.append((dataset_id, first, part))
     if different:
         shown = "; ".join(f"{d} ({a.name}, {b.name})" for d, a, b in different[:_SHOWN])
@@ -209,16 +231,14 @@ def settle_overlap(parts: Sequence[Part], *, first_wins: bool) -> dict[str, list
             f"{len(different):,} dataset(s) are in several parts with different results: {shown}{more}",
             hint="Leave out one of the parts, or take such datasets from the part named first with --first-wins.",
         )
-    for part in parts:
-        part.view.leave_out(left.get(part.name, ()))
-    return left
+    return taken
 
 
 def _same(first: Part, other: Part, dataset_id: str) -> bool:
-    """Whether two parts have the same items for a dataset, with the same model output."""
-    mine, theirs = first.view.members_of(dataset_id), other.view.members_of(dataset_id)
+    """Compare two parts: true if they have the same items for a dataset, with the same model output."""
+    mine, theirs = first.items(dataset_id), other.items(dataset_id)
     if [row[:4] for row in mine] != [row[:4] for row in theirs]:
         return False
     # Collected records are compared by content, because they also contain local paths.
     ids = [(a[4], b[4]) for a, b in zip(mine, theirs, strict=True) if a[0] != "collect"]
-    return all(first.view.content(a) == other.view.content(b) for a, b in ids)
+    return all(first.content(a) == other.content(b) for a, b in ids)

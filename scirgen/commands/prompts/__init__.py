@@ -1,1 +1,1 @@
-"""`scirgen prompts`: checks, tries and compares prompts."""
+"""`scirgen prompts`: checks and tries prompts."""

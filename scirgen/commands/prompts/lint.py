@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from scirgen.claims.conformance import answer_problem, question_problem
 from scirgen.core.errors import ResourceError
 from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import suggest
@@ -16,7 +17,6 @@ from scirgen.core.resources import Resources
 from scirgen.core.safety.sandbox import Placeholder
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.core.text.language import language_name
-from scirgen.qa.conformance import answer_problem, question_problem
 from scirgen.stages.filter.gates.form import foreign_text
 
 _KIND = re.compile(r"\bkind((?:\.[a-z_]+)+)(?!\w*\()")
@@ -45,7 +45,16 @@ def sample_variables(
         "kind": lambda: kind,
         "kinds": lambda: list(taxonomies.graesser.types),
         "samples": lambda: kind.examples_for(domain),
-        "tasks": lambda: [{"kind": kind, "samples": kind.examples_for(domain), "wishes": Placeholder("<wishes>")}],
+        "tasks": lambda: [
+            {
+                "kind": kind,
+                "sample": next(iter(kind.examples_for(domain)), None),
+                "count": 5,
+                "level": next(iter(kind.levels), ""),
+                "polarities": ["Yes", "No"] if kind.polar else [],
+                "positions": ["first", "last"] if kind.answer.kind == "option" else [],
+            }
+        ],
         "levels": lambda: list(taxonomies.bloom.levels),
         "tie_breaking": lambda: taxonomies.bloom.tie_breaking,
         "language": lambda: language_name(language),
@@ -74,7 +83,8 @@ def lint(
 
 
 def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
-    """Findings on question types: missing examples, examples that violate their own type's expectations, unknown levels."""
+    """Findings on question types: missing examples, examples that violate their own type's expectations, unknown
+    levels."""
     try:
         kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
         levels = {level.id for level in taxonomies.bloom.levels}
@@ -129,7 +139,8 @@ def lint_prompts(
                 yield Finding(
                     "error",
                     f"prompts/{id}",
-                    f"{prompt.path}: output is {prompt.file.output!r}, and the stage reads {wanted!r}: write 'output: {wanted}'",
+                    f"{prompt.path}: output is {prompt.file.output!r}, and the stage reads {wanted!r}: "
+                    f"write 'output: {wanted}'",
                 )
         if slips := list(_attributes(prompt)):
             yield from slips

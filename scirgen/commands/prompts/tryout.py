@@ -32,8 +32,8 @@ from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import Answer, Asking, ChatSession, TextAnswer
-from scirgen.pipeline.views.opening import open_view
-from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage
+from scirgen.pipeline.views.view import open_view
+from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate
 from scirgen.stages.generate.joint import in_groups
@@ -43,9 +43,9 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T", bound=BaseModel)
 
 PROMPTS = {
-    "generate/joint": ("joint", "standard"), "generate/evidence": ("evidence", "standard"),
+    "generate/joint": ("joint", "standard"), "generate/name": ("joint", "standard"),
     "generate/question": ("evidence", "small"), "generate/answer": ("evidence", "small"),
-    "generate/types": ("auto", "standard"), "tag/bloom": ("auto", "standard"), "match/judge": ("auto", "standard"),
+    "generate/types": ("evidence", "small"), "tag/bloom": ("auto", "standard"), "match/judge": ("auto", "standard"),
     "section/label": ("auto", "standard"), "extract/aspects": ("auto", "standard"), "verify/keep": ("auto", "standard"),
 }  # fmt: skip
 """Prompt -> the generation strategy that renders it, and the pack."""
@@ -183,13 +183,13 @@ async def _run(
 ) -> Tried:
     tried = Tried(prompts=recorder.prompts)
     if base == "tag/bloom":
-        await _stage(made_stage(ctx.registry, "tag"), scope, ctx, tried, keep=count)
+        await _stage(suited(made_stage(ctx.registry, "tag"), ctx), scope, ctx, tried, keep=count)
         tried.pairs = list(scope.outputs("tag", QAPair))
         return tried
     stage = base.partition("/")[0]
     if stage in _OF_PAPERS:
         scope.records.pop(stage, None)
-        await _stage(made_stage(ctx.registry, stage), scope, ctx, tried, most=count)
+        await _stage(suited(made_stage(ctx.registry, stage), ctx), scope, ctx, tried, most=count)
         tried.records = list(scope.records.get(stage, ()))
         return tried
     kinds = ctx.taxonomies.wanted_types(types, ctx.pack, ctx.config.language)
@@ -203,7 +203,7 @@ async def _run(
             WorkItem(f"{scope.dataset.id}|{group[0].id}", inputs, {"types": [k.id for k in group], **counts, **more})
             for group, counts in _shares(kinds, count, bool(aspects), ctx.config.generate.types_per_call)
         ]
-    generate = made_stage(ctx.registry, "generate")
+    generate = suited(made_stage(ctx.registry, "generate"), ctx)
     for item in items:
         result = await generate.process(item, ctx.at("generate", item.key, "try"))
         scope.records.setdefault("generate", []).extend(result.outputs)

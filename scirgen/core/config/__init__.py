@@ -10,9 +10,9 @@ from scirgen.core.config._stages import (
     HttpConfig,
     MatchConfig,
     ParseConfig,
-    QueryConfig,
     QuotaConfig,
     ReleaseConfig,
+    Section,
     SectionConfig,
     SourceDefaults,
     TagConfig,
@@ -22,6 +22,6 @@ from scirgen.core.config._stages import (
 
 __all__ = [
     "CollectConfig", "Config", "ExtractConfig", "FilterConfig", "GenerateConfig", "HttpConfig", "LimitsConfig",
-    "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QueryConfig", "QuotaConfig", "ReleaseConfig",
+    "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QuotaConfig", "ReleaseConfig", "Section",
     "SectionConfig", "SourceDefaults", "TagConfig", "VerifyConfig", "fingerprinted", "load_config",
 ]  # fmt: skip

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.config._models import Config
-from scirgen.core.errors import ConfigError
+from scirgen.core.config._models import Config, section_model
+from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.files.yamlfile import load_yaml, validate
-from scirgen.core.secrets import has_user_info
+from scirgen.core.registry import load_registry
+from scirgen.core.secrets import has_password
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,13 @@ class LoadedConfig:
 
     def rows(self) -> Iterator[tuple[str, object, str]]:
         """(dotted key, value, origin) for every setting."""
-        for key, value in _leaves(self.config.model_dump(mode="json")):
+        given = self.config.model_dump(mode="json")
+        for name in load_registry().names("settings"):
+            # A section that is not set may have fields without a default; those are left out.
+            section = self.config.sections.get(name) or section_model(name).model_construct()
+            given[name] = section.model_dump(mode="json")
+        del given["sections"]
+        for key, value in _leaves(given):
             yield (
                 key,
                 value,
@@ -60,7 +68,7 @@ def load_config(
         if not isinstance(value, dict):
             raise ConfigError(f"{path}: expected settings as 'key: value' lines")
         _refuse_user_info(value, str(path))
-        validate(value, Config, str(path), lines)
+        validate(_with_sections(value, str(path), lines), Config, str(path), lines)
         _merge(merged, value)
         origins.update(dict.fromkeys((k for k, _ in _leaves(value)), origin))
     for key, setting in (flags or {}).items():
@@ -69,16 +77,42 @@ def load_config(
         _merge(merged, _nested(key, setting))
         origins[key] = "flag"
     _refuse_user_info(merged, "settings")
-    return LoadedConfig(validate(merged, Config, "settings"), origins)
+    return LoadedConfig(validate(_with_sections(merged, "settings"), Config, "settings"), origins)
+
+
+def _with_sections(
+    given: Mapping[str, Any], origin: str, lines: Mapping[tuple[str | int, ...], int] | None = None
+) -> dict[str, Any]:
+    """The settings with plugins' sections, validated, under ``sections``.
+
+    Raises:
+        ResourceError: an unknown key, in a section or at the top ("did you mean", sections of plugins included).
+    """
+    known = load_registry().names("settings")
+    own = {key: value for key, value in given.items() if key not in known}
+    for key in own:
+        if key not in Config.model_fields or key == "sections":
+            line = f":{lines[key,]}" if lines and (key,) in lines else ""
+            names = [*known, *(f for f in Config.model_fields if f != "sections")]
+            near = get_close_matches(key, names, n=1)
+            raise ResourceError(
+                f"{origin}{line}: unknown key {key!r}", hint=f"Did you mean {near[0]!r}?" if near else ""
+            )
+    below = {k: {path[1:]: n for path, n in (lines or {}).items() if path[:1] == (k,)} for k in known if k in given}
+    own["sections"] = {
+        k: validate({} if given[k] is None else given[k], section_model(k), origin, found, under=k)
+        for k, found in below.items()
+    }
+    return own
 
 
 def _refuse_user_info(value: Mapping[str, object], where: str) -> None:
     """Refuse addresses with a user name or password, since settings go into manifests, stores, logs and releases. The
     message does not repeat the address."""
     for key, item in _leaves(value):
-        if has_user_info(str(item)):
+        if has_password(str(item)):
             raise ConfigError(
-                f"{where}: {key}: an address must not contain a user name or password",
+                f"{where}: {key}: an address must not contain a user name or password, nor a key",
                 hint="Put the key into the environment variable that the source or model reads.",
             )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializeAsAny, field_validator
 
 from scirgen.core.config._stages import (
     CollectConfig,
@@ -14,23 +15,30 @@ from scirgen.core.config._stages import (
     GenerateConfig,
     MatchConfig,
     ParseConfig,
-    QueryConfig,
     ReleaseConfig,
     Section,
     SectionConfig,
     TagConfig,
     VerifyConfig,
 )
+from scirgen.core.errors import PluginError
+from scirgen.core.registry import load_registry
+
+S = TypeVar("S", bound=Section)
 
 
 class ModelsConfig(Section):
-    """Which models play which role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``, ``bundled:...``)."""
+    """The models by role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``,
+    ``bundled:...``)."""
 
     generator: str = Field(
         default="bundled:smollm2-135m", description="URI of the model that reads papers and writes pairs"
     )
     scorer: str = Field(default="", description="empty: the generator, if it gives log-probabilities")
     judge: str = Field(default="", description="chat model for llm_judge; empty: the generator judges its own answers")
+    reasoning: Literal["", "low", "medium", "high"] = Field(
+        default="", description="effort of a reasoning model on a server; empty: the model's own default"
+    )
     pack: Literal["auto", "standard", "small"] = Field(
         default="auto", description="prompts for strong or for small models; auto: by the model's size"
     )
@@ -39,12 +47,14 @@ class ModelsConfig(Section):
     )
     tokenizer: str = Field(
         default="",
-        description="folder with the tokenizer of a model on a server: its special tokens are broken up in texts from outside",
+        description="folder with the tokenizer of a model on a server: its special tokens are broken up in texts from "
+        "outside",
     )
     prices: dict[str, tuple[float, float] | tuple[float, float, float]] = Field(
         default={},
-        description="model name -> price per million prompt and completion tokens, and for prompt tokens that the server has "
-        "in its prefix cache, if those cost less",
+        description="model name -> price per million prompt and completion tokens, and for prompt tokens that the "
+        "server has "
+        "in its prefix cache; overrides scirgen's dated list (scirgen models --prices)",
     )
 
 
@@ -84,7 +94,7 @@ class RayConfig(Section):
 class Config(Section):
     """Everything that decides what a run makes and how."""
 
-    domain: str = Field(default="geo", description="name of the domain plugin")
+    domain: str = Field(default="general", description="name of the domain plugin")
     input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample")
     papers: str | None = Field(default=None, description="folder of papers, if it is not inside the input")
     overrides: str | None = Field(
@@ -94,7 +104,8 @@ class Config(Section):
     seed: int = Field(default=0, description="random seed of samples, splits and model calls")
     shared: bool = Field(
         default=False,
-        description="let other users of this machine read a new run's folder; its run.db and log.jsonl are private otherwise",
+        description="let other users of this machine read a new run's folder; its run.db and log.jsonl are private "
+        "otherwise",
     )
     language: str = Field(default="en", description="language code of questions and answers: en, zh, pt-BR...")
     models: ModelsConfig = ModelsConfig()
@@ -107,11 +118,46 @@ class Config(Section):
     match: MatchConfig = MatchConfig()
     extract: ExtractConfig = ExtractConfig()
     verify: VerifyConfig = VerifyConfig()
-    query: QueryConfig = QueryConfig()
     generate: GenerateConfig = GenerateConfig()
     filter: FilterConfig = FilterConfig()
     tag: TagConfig = TagConfig()
     release: ReleaseConfig = ReleaseConfig()
+    steps: tuple[str, ...] = Field(
+        default=(), description="names of plugins' steps to run; a step whose settings section is given runs, too"
+    )
+    sections: dict[str, SerializeAsAny[Section]] = Field(
+        default={},
+        description="settings of plugins by section; write them at the top level, as `query: {recipes: ...}`",
+    )
+
+    @field_validator("sections", mode="before")
+    @classmethod
+    def _of_their_plugins(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        models = {name: section_model(name) for name, value in given.items() if not isinstance(value, Section)}
+        return {k: models[k].model_validate(v) if k in models else v for k, v in given.items()}
+
+    def part(self, name: str, kind: type[S]) -> S:
+        """A plugin's section of settings; its defaults if the settings do not mention it."""
+        found = self.sections.get(name)
+        return found if isinstance(found, kind) else kind()
+
+    def texts(self) -> Iterator[str]:
+        """Every text in the settings: names of plugins, URIs of models, paths."""
+        stack: list[object] = [self.model_dump(mode="json"), *self.sections]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, dict):
+                stack += [*value, *value.values()]
+            elif isinstance(value, list):
+                stack += value
+
+    def section_of(self, name: str) -> object:
+        """The value of a top-level key or of a plugin's section; None if the settings do not mention the section."""
+        return getattr(self, name) if name in type(self).model_fields else self.sections.get(name)
 
     @field_validator("language")
     @classmethod
@@ -120,3 +166,15 @@ class Config(Section):
         if not re.fullmatch(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*", given):
             raise ValueError(f"{given!r} is not a language code; write en, zh, pt-BR...")
         return given
+
+
+def section_model(name: str) -> type[Section]:
+    """The model of a plugin's section of settings.
+
+    Raises:
+        PluginError: no plugin has a section of that name, or what it has is not a `Section`.
+    """
+    found = load_registry().get("settings", name)
+    if not (isinstance(found, type) and issubclass(found, Section)):
+        raise PluginError(f"settings {name!r} is not a subclass of scirgen.Section")
+    return found

@@ -76,10 +76,17 @@ class CollectConfig(Section):
         description="read the catalogue again even if it looks unchanged, without cached replies of services",
         json_schema_extra={"fingerprint": False},
     )
+    most_datasets: int = Field(
+        default=100_000, ge=1, description="a catalogue ends after this many datasets, so that none is endless"
+    )
     papers_per_dataset: int = Field(default=20, ge=0, description="largest number of papers of a dataset")
     papers_from: tuple[str, ...] = Field(
         default=(),
         description="paper services to ask in addition to the source, in this order (openalex, unpaywall, ...)",
+    )
+    datasets_from_papers: bool = Field(
+        default=False,
+        description="with papers alone: also make records of the datasets that they cite by DOI, looked up at DataCite",
     )
     sources: dict[str, SourceDefaults] = Field(
         default={}, description="by source: default options and paper services if the source is chosen"
@@ -91,7 +98,8 @@ class CollectConfig(Section):
     ids: tuple[str, ...] = Field(default=(), description="use only the datasets with these ids or DOIs")
     licences: tuple[str, ...] = Field(
         default=(),
-        description="keep only datasets and papers under these licences; empty: all. Name 'unknown' to keep those without a stated licence",
+        description="keep only datasets and papers under these licences; empty: all. Name 'unknown' to keep those "
+        "without a stated licence",
     )
 
 
@@ -126,7 +134,8 @@ class ParseConfig(Section):
     # Not fingerprinted: the server's address does not change its answers.
     grobid_url: str = Field(
         default="",
-        description="address of a GROBID server, which then also reads PDFs with parser: auto (default with parser: grobid: http://localhost:8070)",
+        description="address of a GROBID server, which then also reads PDFs with parser: auto (default with parser: "
+        "grobid: http://localhost:8070)",
         json_schema_extra={"fingerprint": False},
     )
 
@@ -197,41 +206,22 @@ class QuotaConfig(Section):
     )
 
 
-class QueryConfig(Section):
-    """Retrieval queries beside the questions; see docs/recipes.md."""
-
-    recipes: tuple[str, ...] = Field(
-        default=(), description="names of recipes: recommend, facets, aspects or a plugin's; empty: none"
-    )
-    only: bool = Field(default=False, description="make no question-answer pairs, only retrieval queries")
-    composite: bool = Field(
-        default=True, description="aspects: also make a need from two or three papers that share a dataset"
-    )
-    attempts: int = Field(default=2, ge=1, description="aspects: largest number of drafts until one passes the checks")
-    words: tuple[int, int] = Field(
-        default=(95, 226), description="aspects: smallest and largest number of words of a need"
-    )
-    sub_query_aspects: int = Field(default=2, ge=1, description="aspects: number of aspects that a sub-query joins")
-    require_review: bool = Field(
-        default=True,
-        description="aspects: grade only needs that a person has kept",
-        json_schema_extra={"fingerprint": False},
-    )
-
-
 class GenerateConfig(Section):
     """Stage 7."""
 
+    off: bool = Field(default=False, description="make no question-answer pairs, for a run of other steps only")
     strategy: str = Field(default="auto", description="name of the generation strategy; auto: by the model")
     types: tuple[str, ...] = Field(
         default=(),
-        description="question types; empty: the types that suit the model's prompt pack (standard: all; small: those that the "
+        description="question types; empty: the types that suit the model's prompt pack (standard: all; small: those "
+        "that the "
         "taxonomy marks); 'all': all",
     )
     pairs_per_type: int = Field(
         default=3,
         ge=1,
-        description="pairs of each type about the papers of a dataset; a paper that several datasets use is asked about once",
+        description="pairs of each type about the papers of a dataset; a paper that several datasets use is asked "
+        "about once",
     )
     pairs_about_data: int = Field(
         default=2, ge=0, description="pairs of each type about the data themselves, for datasets with a usable paper"
@@ -242,8 +232,10 @@ class GenerateConfig(Section):
     types_per_call: int = Field(
         default=18,
         ge=1,
-        description="largest number of types per call, for strategies that write several at once; a call does not see the "
-        "questions of another, so a lower number gives more rows that ask nearly the same; lower it for a model that writes short replies",
+        description="largest number of types per call, for strategies that write several at once; a call does not see "
+        "the "
+        "questions of another, so a lower number gives more rows that ask nearly the same; lower it for a model that "
+        "writes short replies",
     )
     evidence: Literal["numbers", "quotes"] = Field(
         default="numbers",
@@ -268,37 +260,28 @@ class FilterConfig(Section):
 
     gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that are on by default")
     gate_options: dict[str, GateOptions] = Field(default={}, description="gate code -> its options")
-    # Not fingerprinted: the hash of the folder's content is fingerprinted instead of its path.
-    type_tagger: str | None = Field(
-        default=None,
-        description="folder of a type classifier (scirgen tagger train --target question_type); none: gate type_opinion is off",
-        json_schema_extra={"fingerprint": False},
-    )
     faithfulness: tuple[str, ...] = Field(
         default=("auto",),
-        description="scorers, in order; empty: none; auto: the ensemble if one fits the scorer, else shift; contrast; "
-        "and, if the generator uses the standard prompts, llm_judge on the pairs that pass",
+        description="scorers, in order; empty: none; auto: shift; calibrated, if coefficients fit the scorer; and, if "
+        "the judge uses the standard prompts, llm_judge on the pairs that these leave undecided",
     )
-    combine: Literal["all", "any"] = Field(default="all", description="how several scorers decide together")
+    unsure: Literal["keep", "reject"] = Field(
+        default="keep",
+        description="what happens to pairs that neither scores nor judge decide; kept ones have unsure: true",
+    )
     window: Literal["full", "evidence", "max"] = Field(
         default="evidence",
-        description="score against the pair's evidence (the whole context if it has none), the whole context, or the best of "
+        description="score against the pair's evidence (the whole context if it has none), the whole context, or the "
+        "best of "
         "several passages",
     )
     shift_form: Literal["mean", "relative", "discounted"] = Field(
         default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
-    contrast_most: int = Field(
-        default=8, ge=1, description="number of alternatives that contrast compares an answer with"
-    )
-    contrast_prior: float = Field(
-        default=0.5, ge=0, le=1, description="share of an answer's likelihood without evidence that contrast subtracts"
-    )
-    rival_batch: int = Field(default=20, ge=1, description="number of questions that one call of rival answers again")
     judge_batch: int = Field(default=12, ge=1, description="number of pairs that one call of llm_judge decides")
-    ensemble: str | None = Field(
+    coefficients: str | None = Field(
         default=None,
-        description="file of scirgen calibrate --ensemble; none: the built-in one for the scorer",
+        description="file of scirgen calibrate --coefficients; none: the built-in one for the scorer",
         json_schema_extra={"fingerprint": False},
     )
     semantic_samples: int = Field(
@@ -306,17 +289,12 @@ class FilterConfig(Section):
     )
     semantic_tokens: int = Field(default=128, ge=1, description="largest number of tokens of a sampled response")
     entailment: str = Field(
-        default="", description="URI of the entailment model of nli and semantic: hf:, score:, lexical:"
+        default="", description="URI of the entailment model of nli and semantic: hf:, decision:, score:, lexical:"
     )
-    threshold: float | None = Field(
-        default=None,
-        description="keep a pair if its score is above this, in the unit of the score's form; "
-        "empty: the scorer's own (shift: 0.1 in relative form, else 0)",
-    )
-    thresholds: dict[str, dict[str, float]] = Field(
+    thresholds: dict[str, dict[str, float | tuple[float, float]]] = Field(
         default={},
-        description="scorer -> question type (or '*' for all others) -> threshold, instead of ``threshold``; "
-        "scirgen calibrate --save writes them",
+        description="scorer -> question type (or '*' for all others) -> threshold, or two: a pair is rejected at or "
+        "below the first, kept above the second, and unsure between them; scirgen calibrate --save writes them",
     )
 
 
@@ -326,22 +304,11 @@ class TagConfig(Section):
     batch_size: int = Field(
         default=60, ge=1, description="pairs per call; each call repeats the definitions of the levels"
     )
-    # Not fingerprinted: the hash of the folder's content is fingerprinted instead of its path.
-    tagger: str | None = Field(
-        default=None,
-        description="folder of a local tagger (scirgen tagger train); none: the generator tags",
-        json_schema_extra={"fingerprint": False},
-    )
-    # Not fingerprinted by the section: the stage adds it if it is set, so leaving it empty redoes nothing.
-    translate_to: tuple[str, ...] = Field(
-        default=(),
-        description="languages (zh, pt, ...) into which the generator translates accepted pairs; empty: none",
-        json_schema_extra={"fingerprint": False},
-    )
 
 
 class AboutConfig(Section):
-    """Facts that only the publisher knows, for the dataset card and the datasheet, which show empty fields as "not stated"."""
+    """Facts that only the publisher knows, for the dataset card and the datasheet, which show empty fields as "not
+    stated"."""
 
     creator: str = Field(default="", description="who created the dataset, and on whose behalf")
     funder: str = Field(default="", description="who funded it")
@@ -367,32 +334,21 @@ class ReleaseConfig(Section):
         default=(0.80, 0.15, 0.05), description="shares of rows of train, dev and test"
     )
     formats: tuple[str, ...] = Field(default=("jsonl",), description="names of the release formats to write")
-    passages: Literal["source", "document"] = Field(
-        default="source",
-        description="what is cut into passages: each source separately, or one text per dataset, as in ScIRGen",
-    )
     # Not fingerprinted: the hash of the files' content is fingerprinted instead of their paths.
     decontaminate: tuple[str, ...] = Field(
         default=(),
-        description="question-answer sets (JSON Lines, BEIR, ScIRGen-Geo, a release) whose questions must not be in the release",
+        description="question-answer sets (JSON Lines, BEIR, ScIRGen-Geo, a release) whose questions must not be in "
+        "the release",
         json_schema_extra={"fingerprint": False},
     )
     decontaminate_words: int = Field(
         default=13, ge=3, description="number of consecutive words that counts as overlap with one of them"
     )
-    # Not fingerprinted: the hash of the model's files is fingerprinted instead of their path.
-    decontaminate_model: str = Field(
-        default="",
-        description="st:MODEL_OR_DIR, an embedding model that also finds paraphrases of their questions",
-        json_schema_extra={"fingerprint": False},
-    )
-    decontaminate_similarity: float = Field(
-        default=0.9, gt=0, le=1, description="cosine from which two questions count as the same"
-    )
     # Not fingerprinted: the hash of the model's files is fingerprinted instead.
     duplicates_model: str = Field(
         default="",
-        description="st:MODEL_OR_DIR, an embedding model that also finds paraphrased near-duplicates and answers that agree",
+        description="st:MODEL_OR_DIR, an embedding model that also finds paraphrased near-duplicates and answers that "
+        "agree",
         json_schema_extra={"fingerprint": False},
     )
     duplicates_similarity: float = Field(
@@ -401,17 +357,8 @@ class ReleaseConfig(Section):
     # Not fingerprinted: the hash of the labels is fingerprinted instead of their folders.
     labels: tuple[str, ...] = Field(
         default=(),
-        description="folders of labels by people (scirgen label): rows that they found unfaithful are left out, and their corrections are used",
-        json_schema_extra={"fingerprint": False},
-    )
-    abstracts: Literal["open", "all"] = Field(
-        default="open",
-        description="tasks: include only abstracts whose licence permits redistribution, or all (for your own use)",
-    )
-    # Not fingerprinted: the hash of the grades is fingerprinted instead.
-    judgements: tuple[str, ...] = Field(
-        default=(),
-        description="folders of `scirgen benchmark pool --task` whose grades become the tasks' qrels",
+        description="folders of labels by people (scirgen label): rows that they found unfaithful are left out, and "
+        "their corrections are used",
         json_schema_extra={"fingerprint": False},
     )
     about: AboutConfig = AboutConfig()

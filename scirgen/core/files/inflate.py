@@ -26,7 +26,8 @@ def deflate(raw: bytes, level: int = 1) -> bytes:
 
 
 def inflate(data: bytes) -> bytes:
-    """What `deflate` packed: at most 16 MB or 50 times its size, 256 MB in all, or the size of the data themselves.
+    """Unpack what `deflate` packed: at most 16 MB or 50 times its size, 256 MB in all, or the size of the data
+    themselves.
 
     Raises:
         TooLargeError: there would be more.

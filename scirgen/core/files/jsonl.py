@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ from scirgen.core.errors import InputError
 from scirgen.core.files.inflate import open_maybe_gzipped
 
 R = TypeVar("R", bound=BaseModel)
+
+_SHORT = 2**20
+_BYTES_PER_OBJECT = 232  # a dict with one entry, in CPython 3.11
+_BYTES_PER_VALUE = 64
+_MOST_BYTES = 256 * 2**20
+_MOST_PER_CHARACTER = 8
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
         except EOFError as error:  # a truncated gzip file; the reader's own EOFError marks the end
             raise gzip.BadGzipFile(str(error)) from error
 
-    reader = jsonlines.Reader(counted(), loads=_loads)
+    reader = jsonlines.Reader(counted(), loads=json_value)
     while True:
         try:
             value = reader.read(allow_none=True, skip_empty=True)
@@ -88,13 +95,65 @@ def objects_in(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, obj
         return
     with open_text(path, hint=hint) as file:
         try:
-            value = _loads(file.read())
+            value = json_value(file.read())
         except ValueError as error:
             raise InputError(f"{path}: not valid JSON: {error}", hint=hint) from error
     for number, item in enumerate(value if isinstance(value, list) else [value], 1):
         if not isinstance(item, dict):
             raise InputError(f"{path}: expected an object, found {type(item).__name__}", hint=hint)
         yield number, item
+
+
+def read_json(path: Path, *, hint: str, most: int = 64 * 2**20) -> Any:
+    """Parse a JSON file of somebody else, gzipped or not.
+
+    Args:
+        path: the file; a link is refused.
+        hint: the hint of errors.
+        most: characters of the file at most. The nesting is at most 100 deep, and numbers are finite.
+
+    Raises:
+        InputError: the file cannot be read, is not JSON, or exceeds a bound.
+    """
+    if path.is_symlink():
+        raise InputError(f"{path} is a link, and links are not followed", hint=hint)
+    with open_text(path, hint=hint) as file:
+        text = file.read(most + 1)
+    if len(text) > most:
+        raise InputError(f"{path} has more than {most:,} characters", hint=hint)
+    try:
+        value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(f"{path}: not valid JSON: {problem}", hint=hint) from error
+    if _depth(value) > _DEEPEST:
+        raise InputError(f"{path}: nested too deeply: more than {_DEEPEST} levels", hint=hint)
+    return value
+
+
+_DEEPEST = 100
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is not a finite number")
+    return value
+
+
+def _depth(value: object) -> int:
+    """Count the levels of a parsed value; stops counting at one more than `_DEEPEST`."""
+    depth, level = 0, [value]
+    while level and depth <= _DEEPEST:
+        depth += 1
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+    return depth
 
 
 def read_records(path: Path, kind: type[R]) -> Iterator[R]:
@@ -152,7 +211,22 @@ def write_rows(file: TextIO, rows: Iterable[BaseModel | Mapping[str, object]]) -
         writer.write(row)
 
 
-def _loads(text: str | bytes) -> Any:
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, is nested too deeply, or would need far more memory than its length: 60 MB of ``{}``
+            take 2 GB.
+    """
+    if len(text) > _SHORT:
+        opened, commas = (
+            (text.count(b"{") + text.count(b"["), text.count(b","))
+            if isinstance(text, bytes)
+            else (text.count("{") + text.count("["), text.count(","))
+        )
+        needed = opened * _BYTES_PER_OBJECT + commas * _BYTES_PER_VALUE
+        if needed > max(_MOST_BYTES, _MOST_PER_CHARACTER * len(text)):
+            raise ValueError(f"it has too many values for its length ({opened:,} objects and lists, {commas:,} commas)")
     try:
         return json.loads(text)
     except RecursionError as error:

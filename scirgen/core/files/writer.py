@@ -17,7 +17,7 @@ from typing import Final
 from scirgen.core.errors import StoreError
 
 _WITHIN_S: Final = 0.05
-"""How long a write that is not urgent may wait for others before it is committed."""
+"""Seconds for which a write that is not urgent may wait for others before it is committed."""
 
 
 class Writer:

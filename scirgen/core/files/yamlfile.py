@@ -48,6 +48,10 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
         ResourceError: not readable, not YAML, or a key given twice.
     """
     try:
+        if path.stat().st_size > _MOST_CHARACTERS:
+            raise ResourceError(
+                f"{path}: larger than {_MOST_CHARACTERS / 1e6:g} MB", hint="Split it, or check the path."
+            )
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ResourceError(f"{path}: cannot be read: {error.strerror or error}", hint="Check the path.") from error
@@ -62,6 +66,11 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
             if node is not None:
                 _walk(node, (), lines, path, set())
             value = loader.construct_document(node) if node is not None else None
+            if not _is_bounded(value):
+                raise ResourceError(
+                    f"{path}: too large with its aliases",
+                    hint=f"A file may have {_MOST_VALUES:,} values and {_MOST_CHARACTERS:,} characters.",
+                )
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -76,6 +85,28 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
         # An invalid date ("2024-13-01"), or endlessly nested lists.
         raise ResourceError(f"{path}: not valid YAML: {error}", hint="Put quotation marks around the value.") from error
     return value, lines
+
+
+_MOST_VALUES = 200_000
+_MOST_CHARACTERS = 10_000_000
+
+
+def _is_bounded(value: object) -> bool:
+    """Check whether a value stays small when each alias is written out; whoever validates or hashes it does that."""
+    values = characters = 0
+    left = [value]
+    while left:
+        one = left.pop()
+        values += 1
+        if isinstance(one, str):
+            characters += len(one)
+        elif isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one
+        if values > _MOST_VALUES or characters > _MOST_CHARACTERS or len(left) > _MOST_VALUES:
+            return False
+    return True
 
 
 def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
@@ -110,8 +141,9 @@ def validate(
     lines: dict[tuple[str | int, ...], int] | None = None,
     *,
     shipped: bool = False,
+    under: str = "",
 ) -> M:
-    """Validate ``value``; errors name ``origin`` and, where known, the line.
+    """Validate ``value``; errors name ``origin``, where known the line, and keys below ``under``.
 
     ``shipped``: the file is part of scirgen, whose tests check its regular expressions, so they are not checked on each
     read.
@@ -119,7 +151,7 @@ def validate(
     try:
         return model.model_validate(value, context={"shipped": shipped})
     except ValidationError as error:
-        problems = [_describe(e, model, origin, lines or {}, value) for e in error.errors()[:5]]
+        problems = [_describe(e, model, origin, lines or {}, value, under) for e in error.errors()[:5]]
         raise ResourceError(
             "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), "")
         ) from error
@@ -139,7 +171,7 @@ Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
 def _describe(
-    error: Any, model: type[BaseModel], origin: str, lines: dict[tuple[str | int, ...], int], value: object
+    error: Any, model: type[BaseModel], origin: str, lines: dict[tuple[str | int, ...], int], value: object, under: str
 ) -> tuple[str, str]:
     loc = tuple(error["loc"])
     if not loc and error["type"] in ("model_type", "dict_type"):
@@ -149,7 +181,7 @@ def _describe(
         )
     line = next((lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in lines), None)
     where = f"{origin}:{line}" if line else origin
-    dotted = _dotted(loc, value)
+    dotted = f"{under}.{_dotted(loc, value)}" if under else _dotted(loc, value)
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(loc[-1]), _known_keys(model, loc[:-1]), n=1)
         return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""

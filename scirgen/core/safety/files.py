@@ -17,7 +17,7 @@ _RENAME_EXCHANGE = 2
 
 
 def is_below(path: Path, root: Path) -> bool:
-    """Whether a path lies below a root; links in both are followed first."""
+    """Check whether a path lies below a root; links in both are followed first."""
     try:
         return path.resolve(strict=True).is_relative_to(root.resolve(strict=True))
     except (OSError, RuntimeError, ValueError):  # a broken link, a circle of links, or a name with a null byte
@@ -47,7 +47,8 @@ def private_file(path: Path) -> None:
 
 
 def mode_beside(path: Path) -> int:
-    """The mode for a file that shows what another one holds, such as the report on a run: private if the other one is private."""
+    """The mode for a file that shows what another one holds, such as the report on a run: private if the other one is
+    private."""
     return path.stat().st_mode & 0o644 if path.is_file() else 0o644
 
 

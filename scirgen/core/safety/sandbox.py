@@ -1,47 +1,51 @@
 """The Jinja sandbox that renders prompts, with limits on time and size. It refuses to print outside text without a
 filter.
 
-It has two guards, because prompt files may come from third parties. `check` reads a template before it is ever rendered
-and accepts only what prompts need: no calls, no macros, no includes, and no variable printed without `fence` or `inert`
-unless it is named under ``trusted``. `fill` marks the values as `Untrusted`, counts loops and output, and refuses to
-print a marked one.
+`docs/safety.md` has the threat model: overrides folders with prompt files are exchanged without code. `check` accepts
+only the small part of Jinja that prompts need: no assignments, calls, arithmetic or lists, so a template cannot grow
+values. `fill` marks the values as `Untrusted`, counts steps, time and output, and refuses to print a marked value.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import Any, Final, cast
 
 import jinja2
 import jinja2.meta
 from jinja2 import nodes
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel
 
 from scirgen.core.text.untrusted import Untrusted, fence, inert
 
-MAX_SOURCE = 200_000
+MAX_SOURCE: Final = 50_000
 """Largest length of a template, in characters."""
-MAX_OUTPUT = 4_000_000
+MAX_OUTPUT: Final = 4_000_000
 """Largest length of a rendered message, and of any intermediate string, in characters."""
-MAX_STEPS = 200_000
-"""Largest number of loop steps in a message, over all loops."""
-MAX_DEPTH = 100
+MAX_STEPS: Final = 200_000
+"""Largest number of loop steps in a prompt, over all loops."""
+MAX_SECONDS: Final = 2.0
+"""Longest time in which a prompt is rendered, in seconds of this thread's processor time."""
+MAX_DEPTH: Final = 100
 """Deepest nesting of a template."""
 
-_BUDGET = "scirgen budget"  # contains a blank, so no template can name it
-_GUARDS = frozenset({"fence", "inert"})
-_FILTERS = (
-    "abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "int", "items", "join", "last", "length",
-    "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr",
-    "sort", "string", "sum", "title", "trim", "truncate", "unique", "upper", "wordcount",
+_BUDGET: Final = "scirgen budget"  # contains a blank, so no template can name it
+_FILTERS: Final = (
+    "capitalize", "count", "d", "default", "first", "items", "last", "length", "lower", "map", "title", "trim",
+    "truncate",
+    "upper", "wordcount",
 )  # fmt: skip
-_ALLOWED = (
-    nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Assign, nodes.Name, nodes.Const,
-    nodes.Tuple, nodes.List, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.CondExpr, nodes.Filter, nodes.Test,
-    nodes.Getitem, nodes.Getattr, nodes.Slice, nodes.Concat, nodes.Compare, nodes.Operand, nodes.Not, nodes.And, nodes.Or,
-    nodes.Neg, nodes.Pos, nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod,
+_OWN_FILTERS: Final = ("fence", "inert", "join", "replace")
+_OF_LOOP: Final = frozenset({"index", "index0", "first", "last", "length", "revindex", "revindex0"})
+_ALLOWED: Final = (
+    nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Name, nodes.Const, nodes.Keyword,
+    nodes.CondExpr, nodes.Filter, nodes.Test, nodes.Getitem, nodes.Getattr, nodes.Slice, nodes.Concat, nodes.Compare,
+    nodes.Operand, nodes.Not, nodes.And, nodes.Or, nodes.Neg,
 )  # fmt: skip
 
 
@@ -64,6 +68,29 @@ class Placeholder(str):
         return 2
 
 
+class _Outside(Untrusted):
+    """A `Placeholder` for text from outside; its fields that the prompt trusts are plain placeholders."""
+
+    trusted: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, text: str, trusted: frozenset[str]) -> Placeholder | _Outside:
+        """The placeholder ``<name.field>``, marked unless the prompt trusts that path."""
+        parts = text[1:-1].replace("[0]", "").replace("[1]", "").split(".")
+        if any(".".join(parts[: n + 1]) in trusted for n in range(len(parts))):
+            return Placeholder(text)
+        made = cls(text)
+        made.trusted = trusted
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        text = str.__str__(self)[:-1]
+        yield from (_Outside.of(f"{text}[{n}]>", self.trusted) for n in (0, 1))
+
+    def __len__(self) -> int:
+        return 2
+
+
 class PromptError(Exception):
     """An error in a template, with its line (1-based; 0 if unknown)."""
 
@@ -73,37 +100,56 @@ class PromptError(Exception):
         self.line = line
 
 
-class _Budget:
+class Budget:
+    """The steps and the time that one prompt may use while it is rendered."""
+
     def __init__(self) -> None:
-        self.steps = MAX_STEPS
+        self._steps = MAX_STEPS
+        self._until = time.thread_time() + MAX_SECONDS
 
     def step(self) -> None:
-        self.steps -= 1
-        if self.steps < 0:
+        """Count one step of a loop."""
+        self._steps -= 1
+        if self._steps < 0:
             raise PromptError(f"its loops take more than {MAX_STEPS} steps")
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Raise an error once the time is used up."""
+        if time.thread_time() > self._until:
+            raise PromptError(f"it takes more than {MAX_SECONDS:g} s")
+
+
+class _Guarded(Untrusted):
+    """Text in its fence. It may be printed, but whatever is cut or joined from it may not."""
+
+    __slots__ = ()
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, made faster for our values: fields of records and keys of dicts are safe without its checks."""
-
-    intercepted_binops = frozenset({"+", "%", "*"})
+    """Jinja's sandbox, whose templates reach fields of records, keys of dicts and a few numbers of a loop."""
 
     def getattr(self, obj: object, attribute: str) -> object:
         kind = type(obj)
-        if kind is dict and attribute in cast("dict[str, object]", obj) and not hasattr(dict, attribute):
+        if isinstance(obj, _Outside):
+            return _Outside.of(f"{str.__str__(obj)[:-1]}.{attribute}>", obj.trusted)
+        if kind is Placeholder:
+            return Placeholder(f"{str(obj)[:-1]}.{attribute}>")
+        if kind is dict and attribute in cast("dict[str, object]", obj):
             return cast("dict[str, object]", obj)[attribute]
         if issubclass(kind, BaseModel) and attribute in kind.__pydantic_fields__:
             return getattr(obj, attribute)
-        return super().getattr(obj, attribute)
+        if isinstance(obj, LoopContext) and attribute not in _OF_LOOP:
+            raise PromptError(f"prompts must not use loop.{attribute}")
+        found = super().getattr(obj, attribute)
+        if callable(found) and not isinstance(found, jinja2.Undefined):
+            raise PromptError(f"prompts must not use {attribute!r} of a {kind.__name__}")
+        return found
 
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "%" and isinstance(left, str):
-            raise PromptError("% formats no strings here; use ~ to put texts together")
-        if operator == "*" and not all(isinstance(v, (int, float)) and abs(v) < 2**53 for v in (left, right)):
-            raise PromptError("* takes two numbers")
-        if isinstance(left, (str, list, tuple)) and isinstance(right, (str, list, tuple)):
-            _within(len(left) + len(right))
-        return super().call_binop(context, operator, left, right)
+    def getitem(self, obj: object, argument: object) -> object:
+        if isinstance(argument, str):
+            return self.getattr(obj, argument)
+        return super().getitem(obj, cast("Any", argument))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -129,40 +175,73 @@ def _within(size: int) -> None:
 def _counted(context: jinja2.runtime.Context, values: Iterable[object]) -> Iterator[object]:
     budget = context.get(_BUDGET)
     for value in values:
-        if isinstance(budget, _Budget):
+        if isinstance(budget, Budget):
             budget.step()
         yield value
 
 
-def _concatenated(values: Iterable[object]) -> str:
-    texts = list(values)
-    parts = [t if isinstance(t, str) else str(t) for t in texts]
+def _concatenated(values: list[object]) -> str:
+    parts = [str(v) for v in values]
     _within(sum(map(len, parts)))
-    return _like(texts, "".join(parts))
+    return _like(values, "".join(parts))
 
 
 def _join(values: Iterable[object], separator: str = "", attribute: str | None = None) -> str:
+    if isinstance(values, str) and len(values) > MAX_STEPS:
+        raise PromptError("join takes a list")
     given = list(values)
     if attribute is not None:
         given = [_environment.getattr(v, attribute) for v in given]
-    parts = [v if isinstance(v, str) else str(v) for v in given]
+    parts = [str(v) for v in given]
     _within(sum(map(len, parts)) + len(separator) * len(parts))
-    return _like([separator, *given], separator.join(parts))
+    return _like(given, separator.join(parts))
 
 
 def _replace(text: object, old: str, new: str, count: int | None = None) -> str:
-    whole = text if isinstance(text, str) else str(text)
+    whole = str(text)
     times = whole.count(old) if count is None else min(count, whole.count(old))
     _within(len(whole) + times * len(new))
-    return _like([text, new], whole.replace(old, new, -1 if count is None else count))
+    return whole.replace(old, new, -1 if count is None else count)
 
 
 def _like(parts: Iterable[object], text: str) -> str:
-    return Untrusted(text) if any(isinstance(p, Untrusted) for p in parts) else text
+    """The text, marked if one of the values that it is made of is."""
+    made_of = list(parts)
+    for part in made_of:
+        # The text of a list or record has lost the marks of what is in it.
+        if not isinstance(part, (str, int, float, jinja2.Undefined)) and part is not None:
+            raise PromptError(f"it makes a text of a {type(part).__name__}; use its fields")
+    return Untrusted(text) if any(isinstance(p, Untrusted) for p in made_of) else text
+
+
+def _bounded(name: str, filter_: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter within the prompt's time, whose text is marked if any of its arguments is."""
+    wants = getattr(filter_, "jinja_pass_arg", None)  # context or environment
+
+    @jinja2.pass_context
+    @wraps(filter_, updated=())
+    def bounded(context: jinja2.runtime.Context, *given: object, **options: object) -> object:
+        budget = context.get(_BUDGET)
+        if isinstance(budget, Budget):
+            budget.check_time()
+        if wants is not None:
+            passed: object = context if wants is jinja2.utils._PassArg.context else context.environment
+            made = filter_(passed, *given, **options)
+        else:
+            made = filter_(*given, **options)
+        if type(made) is not str:
+            return made
+        _within(len(made))
+        if name in ("fence", "inert"):
+            return _Guarded(made)
+        first = given[0] if name in ("join", "concatenated") else ()  # these marked their text themselves
+        return _like((*(v for v in given if v is not first), *options.values()), made)
+
+    return bounded
 
 
 def _printed(value: object) -> object:
-    if isinstance(value, Untrusted):
+    if isinstance(value, Untrusted) and type(value) is not _Guarded:
         raise PromptError(
             f"it prints text from outside without a fence: {str.__str__(value)[:40]!r}; write it with | fence"
         )
@@ -177,15 +256,17 @@ _environment = _Sandbox(
     lstrip_blocks=True,
     keep_trailing_newline=False,
     autoescape=False,
+    optimized=False,  # the optimiser would compute constants without a limit
     finalize=_printed,
 )
 _environment.globals.clear()
-_environment.filters = {name: _environment.filters[name] for name in _FILTERS}
-_environment.filters.update(
-    {
-        "fence": fence, "inert": inert, "counted": _counted, "concatenated": _concatenated, "join": _join, "replace": _replace,
-    }
-)  # fmt: skip
+_environment.filters = {
+    name: _bounded(name, filter_)
+    for name, filter_ in {
+        **{name: _environment.filters[name] for name in _FILTERS},
+        "fence": fence, "inert": inert, "concatenated": _concatenated, "join": _join, "replace": _replace,
+    }.items()
+} | {"counted": _counted}  # fmt: skip
 
 
 def variables(source: str) -> set[str]:
@@ -210,19 +291,6 @@ def check(source: str) -> None:
         _check_nodes(_plain.parse(source), 0)
 
 
-def check_printed(source: str, trusted: Iterable[str]) -> None:
-    """Check every branch of a template for outside text that it prints without a filter.
-
-    Args:
-        source: a template that passed `check`.
-        trusted: ``name`` or ``name.field`` of variables that scirgen's own code or files write.
-
-    Raises:
-        PromptError: it prints another variable without a filter.
-    """
-    _Bare(frozenset(trusted)).body(_plain.parse(source).body, {})
-
-
 class _errors_of_the_file:
     """Jinja's errors and those of a hostile template (too deep, too large) as `PromptError`."""
 
@@ -234,6 +302,10 @@ class _errors_of_the_file:
             raise PromptError(str(error.message), error.lineno) from error
         if isinstance(error, jinja2.TemplateError):
             raise PromptError(str(error.message)) from error
+        if isinstance(error, ValueError) and "digits" in str(error):
+            raise PromptError("it has a number that is too long") from error
+        if isinstance(error, AssertionError):
+            raise PromptError(f"a filter gets a value that it cannot take: {error}") from error
         if isinstance(error, (RecursionError, MemoryError, OverflowError)):
             what = {RecursionError: "is nested too deeply", MemoryError: "needs too much memory"}
             raise PromptError(f"it {what.get(type(error), 'computes a number that is too large')}") from error
@@ -250,79 +322,14 @@ def _check_nodes(node: nodes.Node, depth: int) -> None:
         raise PromptError(f"prompts must not use {name}; use loops, conditions, fields and filters", node.lineno)
     if isinstance(node, nodes.For) and node.recursive:
         raise PromptError("prompts must not use recursive loops", node.lineno)
-    if isinstance(node, nodes.Filter) and node.name not in (*_FILTERS, *_GUARDS):
-        raise PromptError(f"no filter named {node.name!r}", node.lineno)
-    if isinstance(node, nodes.Getattr) and node.attr in ("previtem", "nextitem", "changed", "cycle"):
-        raise PromptError(f"prompts must not use loop.{node.attr}", node.lineno)
+    if isinstance(node, nodes.Filter) and node.name not in (*_FILTERS, *_OWN_FILTERS):
+        raise PromptError(
+            f"no filter named {node.name!r}; there are {', '.join(sorted(_FILTERS + _OWN_FILTERS))}", node.lineno
+        )
     for child in node.iter_child_nodes():
+        if isinstance(node, nodes.For) and child is node.target and isinstance(child, nodes.Tuple):
+            continue  # for key, value in ...
         _check_nodes(child, depth + 1)
-
-
-class _Bare:
-    """Finds values that a template prints without a filter. ``scope`` maps loop variables and assigned names to the
-    paths they stand for."""
-
-    def __init__(self, trusted: frozenset[str]) -> None:
-        self._trusted = trusted
-
-    def body(self, body: list[nodes.Node], scope: dict[str, frozenset[str]]) -> None:
-        for node in body:
-            if isinstance(node, nodes.Output):
-                for printed in node.nodes:
-                    self._printed(printed, scope)
-            elif isinstance(node, nodes.For):
-                inner = {**scope, "loop": frozenset({"loop"})}
-                self._bind(node.target, self._roots(node.iter, scope), inner)
-                self.body(node.body, inner)
-                self.body(node.else_, scope)
-            elif isinstance(node, nodes.If):
-                for part in (node.body, node.elif_, node.else_):
-                    self.body(cast("list[nodes.Node]", part), scope)
-            elif isinstance(node, nodes.Assign):
-                # An assignment in a branch may or may not have happened: both are counted.
-                roots = self._roots(node.node, scope)
-                self._bind(node.target, roots, scope)
-
-    def _printed(self, node: nodes.Node, scope: dict[str, frozenset[str]]) -> None:
-        if isinstance(node, nodes.Filter) and node.name in _GUARDS:
-            return
-        if isinstance(node, nodes.CondExpr):
-            self._printed(node.expr1, scope)
-            if node.expr2 is not None:
-                self._printed(node.expr2, scope)
-            return
-        for filtered in node.find_all(nodes.Filter):
-            if filtered.name in _GUARDS:
-                raise PromptError(f"| {filtered.name} must be the last filter, so nothing cuts its result", node.lineno)
-        for path in sorted(self._roots(node, scope)):
-            if path != "loop" and not self._trusts(path):
-                raise PromptError(f"prints {path!r} bare", node.lineno)
-
-    def _trusts(self, path: str) -> bool:
-        parts = path.split(".")
-        return any(".".join(parts[: n + 1]) in self._trusted for n in range(len(parts)))
-
-    def _roots(self, node: nodes.Node, scope: dict[str, frozenset[str]]) -> frozenset[str]:
-        """The paths (``name`` or ``name.field``) of the variables in an expression."""
-        if isinstance(node, nodes.Name):
-            return scope.get(node.name, frozenset({node.name}))
-        if isinstance(node, nodes.Getattr):
-            return frozenset(r if r == "loop" else f"{r}.{node.attr}" for r in self._roots(node.node, scope))
-        if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-            return frozenset(f"{r}.{node.arg.value}" for r in self._roots(node.node, scope))
-        if isinstance(node, nodes.CondExpr):
-            kept = [node.expr1] + ([node.expr2] if node.expr2 is not None else [])
-            return frozenset().union(*(self._roots(n, scope) for n in kept))
-        if isinstance(node, (nodes.Test, nodes.Compare, nodes.Not)):
-            return frozenset()
-        if isinstance(node, nodes.Filter) and node.name in ("length", "count", "wordcount", "int", "float"):
-            return frozenset()
-        return frozenset().union(*(self._roots(n, scope) for n in node.iter_child_nodes()))
-
-    def _bind(self, target: nodes.Node, roots: frozenset[str], scope: dict[str, frozenset[str]]) -> None:
-        for name in [target] if isinstance(target, nodes.Name) else target.find_all(nodes.Name):
-            assert isinstance(name, nodes.Name)
-            scope[name.name] = roots | (scope.get(name.name, frozenset()) if name.name != "loop" else frozenset())
 
 
 def compiled(source: str) -> jinja2.Template:
@@ -335,24 +342,27 @@ def compiled(source: str) -> jinja2.Template:
         return _environment.from_string(source)
 
 
-def fill(template: jinja2.Template, values: Mapping[str, object]) -> str:
+def fill(template: jinja2.Template, values: Mapping[str, object], budget: Budget) -> str:
     """A rendered message.
 
     Args:
         template: from `compiled`.
         values: from `marked`.
+        budget: shared by the messages of one prompt.
 
     Raises:
-        PromptError: a name is undefined, a value is printed without a filter, or a limit on steps or characters is
-        exceeded.
+        PromptError: a name is undefined, a value is printed without a filter, or a limit on steps, time or characters
+            is exceeded.
     """
     parts: list[str] = []
     size = 0
     with _errors_of_the_file():
-        for part in template.generate({**values, _BUDGET: _Budget()}):
+        for part in template.generate({**values, _BUDGET: budget}):
             size += len(part)
             _within(size)
-            parts.append(part)
+            budget.check_time()
+            if part:
+                parts.append(part)
     return "".join(parts).strip()
 
 
@@ -363,8 +373,10 @@ def marked(values: Mapping[str, object], trusted: Iterable[str]) -> dict[str, ob
 
 
 def _mark(value: object, path: str, trusted: frozenset[str]) -> object:
-    if path in trusted or isinstance(value, (Placeholder, Untrusted)):
+    if path in trusted or isinstance(value, Untrusted):
         return value
+    if isinstance(value, Placeholder):
+        return _Outside.of(value, trusted)
     if isinstance(value, str):
         return Untrusted(value)
     if isinstance(value, Mapping):

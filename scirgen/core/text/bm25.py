@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 
 class BM25:
-    """Texts as lists of words, ready to be ranked. `scirgen.benchmark.lexical` holds the retriever that reproduces Lucene."""
+    """Texts as lists of words, ready to be ranked. `scirgen_bench.lexical` holds the retriever that reproduces
+    Lucene."""
 
     def __init__(self, texts: Sequence[Sequence[str]], k1: float = 1.5, b: float = 0.75) -> None:
         import bm25s

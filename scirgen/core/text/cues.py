@@ -1,4 +1,4 @@
-"""How well a sentence fits each of the six aspects, by the cue patterns of ``taxonomies/aspects.yaml``. No model."""
+"""Scores a sentence for each of the six aspects, by the cue patterns of ``taxonomies/aspects.yaml``. No model."""
 
 from __future__ import annotations
 

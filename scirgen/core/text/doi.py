@@ -25,7 +25,8 @@ def find_dois(text: str) -> list[str]:
 
 
 def doi_in_file_name(stem: str) -> str | None:
-    """The DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None if its name holds no DOI."""
+    """The DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None if its name holds
+    no DOI."""
     found = _IN_NAME.search(unquote(stem))
     if not found:
         return None
@@ -34,13 +35,15 @@ def doi_in_file_name(stem: str) -> str | None:
 
 
 def doi_tails(text: str) -> list[str]:
-    """What follows each ``10.NNNN/`` in running text, white space kept, so that a DOI that is broken over lines can be found."""
+    """The text after each ``10.NNNN/`` in running text, white space kept, so that a DOI that is broken over lines can
+    be found."""
     found = islice(re.finditer(r"10\.\d{4,9}\s*/", text), _MOST_TAILS)
     return [text[m.start() : m.start() + _TAIL] for m in found]
 
 
 def mentions_doi(tails: list[str], doi: str) -> bool:
-    """Whether one of the tails begins with the DOI. White space inside it is skipped; a longer DOI does not count."""
+    """Check whether one of the tails begins with the DOI. White space inside it is skipped; a longer DOI does not
+    count."""
     return any(_begins(tail, doi.lower()) for tail in tails)
 
 

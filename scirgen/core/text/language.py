@@ -18,11 +18,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def detect_language(text: str, default: str = "en") -> str:
     """``de``, ``en``, ``es``, ``fr``, ``pt`` or ``zh``; ``default`` if the text has fewer than five words and no
-    Chinese characters."""
+    Chinese characters, or if the detector cannot be loaded (it unpacks its model to a temporary file)."""
     sample = text[:_SAMPLE]
     if len(_WORD.findall(sample)) < 5 and not _HAN.search(sample):
         return default
-    return str(_identifier().classify(sample)[0])
+    try:
+        return str(_identifier().classify(sample)[0])
+    except OSError:  # a full disk, a limit on the size of files: the run reports it where it writes
+        return default
 
 
 @lru_cache(maxsize=1)
@@ -37,13 +40,14 @@ def _identifier() -> LanguageIdentifier:
 
 
 def language_code(said: str, default: str = "en") -> str:
-    """The ISO 639 code of a language as catalogues give it: "ger", "de-DE" and "German" are "de". ``default`` if they give none.
+    """The ISO 639 code of a language as catalogues give it: "ger", "de-DE", "German" and the EU's address ".../DEU" are
+    "de". ``default`` if they give none.
 
     Two letters where the language has such a code, else three.
     """
     from iso639 import Language, LanguageNotFoundError
 
-    plain = said.strip().lower()
+    plain = said.strip().lower().rstrip("/").rpartition("/")[2]
     for candidate in (plain, re.split(r"[-_]", plain)[0]):
         try:
             found = Language.match(candidate, strict_case=False)
@@ -52,6 +56,11 @@ def language_code(said: str, default: str = "en") -> str:
         special = found.scope == "S"  # "undetermined", "multiple languages" and the like
         return default if special else found.part1 or found.part3
     return plain[:2] or default
+
+
+def stated_language(said: str, *texts: str) -> str:
+    """The code of the language that a record states or, if it states none, of its texts."""
+    return language_code(said) if said.strip() else detect_language("\n".join(texts))
 
 
 def language_name(code: str) -> str:

@@ -10,13 +10,17 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser
 
 _BLOCKS: Final = (
-    "address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "figcaption", "figure", "footer",
-    "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tbody",
+    "address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "figcaption", "figure",
+    "footer",
+    "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table",
+    "tbody",
     "td", "tfoot", "th", "thead", "tr", "ul",
 )  # fmt: skip
 _INLINE: Final = (
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "body", "center", "cite", "code", "del", "dfn", "em", "font", "head",
-    "html", "i", "img", "ins", "kbd", "mark", "q", "s", "samp", "script", "small", "span", "strike", "strong", "style", "sub",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "body", "center", "cite", "code", "del", "dfn", "em", "font",
+    "head",
+    "html", "i", "img", "ins", "kbd", "mark", "q", "s", "samp", "script", "small", "span", "strike", "strong",
+    "style", "sub",
     "sup", "title", "tt", "u", "var", "wbr",
 )  # fmt: skip
 _UNREAD: Final = ["script", "style", "head", "noscript", "template", "iframe", "svg", "math"]

@@ -27,12 +27,14 @@ def windows(
     pieces: Callable[[str], Iterable[str]] = words,
     length: Callable[[str], int] = count_words,
 ) -> list[tuple[int, int]]:
-    """[start, end) of runs of pieces of at most ``most`` each, in order; a piece that alone is longer is a run by itself.
+    """[start, end) of runs of pieces of at most ``most`` each, in order; a piece that alone is longer is a run by
+    itself.
 
     Args:
         text: the text to cut. White space between two runs belongs to neither.
         most: largest length of a run. Runs do not overlap: the splitter's start index is exact only then.
-        pieces: cuts the text into pieces that stay whole; together they are the text, and each has more than white space.
+        pieces: cuts the text into pieces that stay whole; together they are the text, and each has more than white
+            space.
         length: the length of a piece; that of a run is their sum, and that of "" is 0.
     """
     if not text.strip():

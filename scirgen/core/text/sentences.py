@@ -28,7 +28,7 @@ _MARK: Final = re.compile(
     r"[.!?…]+[\"”’»)\]]*(?:\[\d[\d,–\-\s]*\]|(?<=[^\W\d_][.!?])\d{1,3}(?:[,–-]\d{1,3})*)?(?=\s)"
     r"|[。！？]+[”’」』）)]*"
     r"|(?<=[a-zà-ÿ]{3}|[a-z]{2}[)\]])\.(?=(?:The|This|These|However|It|We|In|Here|For|As|To|Our|There)\s)"
-    r"|(?=[•▪◦‣●■□]\s)"
+    r"|(?=[•▪‣●■□]\s|(?<!\d)(?<!\d\s)◦\s)"
 )
 """Where a sentence may end: an end mark with the brackets and citations behind it, a full stop whose blank was lost, or
 a list mark."""
@@ -120,7 +120,8 @@ def document_sentences(
 
 
 def _interrupted(document: Document, blocks: Sequence[Block], before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether only displayed equations lie between two blocks, so that the sentence before them continues after them."""
+    """Check whether only displayed equations lie between two blocks, so that the sentence before them continues after
+    them."""
     if len(blocks) < 3 or any(block.kind is not BlockKind.EQUATION for block in blocks[1:-1]):
         return False
     text = document.text
@@ -162,7 +163,7 @@ def _cuts(text: str, language: str) -> tuple[int, ...]:
 
 
 def _ends(text: str, at: int, end: int, likely: bool) -> bool:
-    """Whether the mark in [at, end) ends a sentence; ``likely``: sentencex says that it does."""
+    """Check whether the mark in [at, end) ends a sentence; ``likely``: sentencex says that it does."""
     before, after = text[max(0, at - 30) : at + 1], text[end : end + 60].lstrip()
     if _LOWER.match(after) or _GOES_ON.match(after):
         return False
@@ -190,7 +191,7 @@ def _ends(text: str, at: int, end: int, likely: bool) -> bool:
 
 
 def _is_abbreviation(before: str, after: str) -> bool:
-    """Whether a full stop is that of an abbreviation because of what follows it."""
+    """Check whether a full stop is that of an abbreviation because of what follows it."""
     if _NUMBERED.search(before):
         return bool(re.match(r"[\d%#(\[±~<>≈]|[A-Z]+[.\-/]?\d", after))
     return bool(_JOURNAL.search(before) and _JOURNAL_GOES_ON.match(after))

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import re2
 
+from scirgen.core.secrets import without_passwords
+
 MOST_BLANKS = 16
 MOST_SIGNS = 32
 MOST_LETTERS = 256
@@ -33,9 +35,10 @@ def tame(text: str, most: int | None = None) -> str:
         most: largest number of characters to keep; None keeps all.
 
     Returns:
-        The text; ordinary text is unchanged. Blanks beyond 16 in a row, line ends beyond 8 and one sign repeated
-        beyond 32 are dropped; a word of more than 256 characters is cut into words.
+        The text; ordinary text is unchanged. Addresses lose user names and passwords. Blanks beyond 16 in a row, line
+        ends beyond 8 and one sign repeated beyond 32 are dropped; a word of more than 256 characters is cut into words.
     """
+    text = without_passwords(text)
     if most is not None and len(text) > most:
         text = text[:most]
     text = whole_characters(text)
@@ -82,7 +85,8 @@ def tame_values(value: object) -> object:
 def tame_strings(value: object, written: str | None = None) -> object:
     """A reply's value with every string's runs bounded; the keys too.
 
-    ``written`` is the JSON text that it was read from, if known: without escapes, no string holds a run that is not there.
+    ``written`` is the JSON text that it was read from, if known: without escapes, no string holds a run that is not
+    there.
     """
     if written is not None and "\\" not in written and tame(written) == written:
         return value

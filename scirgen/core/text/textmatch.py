@@ -15,7 +15,9 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*(?:'[a-z]+)?")
 """Finds the same as `_WORD` in normalised ASCII text, several times as fast."""
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _SPACES = re.compile(r"\s+")
-_ORDINARY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "\u00ad": ""})  # fmt: skip
+_ORDINARY = str.maketrans(
+    dict.fromkeys("’‘", "'") | dict.fromkeys("“”", '"') | dict.fromkeys("–—−‐‑", "-") | {"\u00ad": ""}
+)
 
 
 @lru_cache(maxsize=2048)  # cached: several gates look at the same question
@@ -74,7 +76,7 @@ def numbers(text: str) -> set[str]:
 
 
 def states_number(number: str, stated: Collection[str]) -> bool:
-    """Whether a number is one of the stated numbers, or one of them rounded ("1556" for "1556.06")."""
+    """Check whether a number is one of the stated numbers, or one of them rounded ("1556" for "1556.06")."""
     if number in stated:
         return True
     whole, _, decimals = number.partition(".")

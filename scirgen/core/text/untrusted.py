@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from datetime import date
 from functools import cache
 from typing import Any, cast
 
@@ -61,7 +62,7 @@ for _name in [n for n in dir(str) if not n.startswith("_")] + list(_DUNDER):
     if _name not in ("encode", "maketrans"):
         setattr(Untrusted, _name, _keeping(_name))
 Untrusted.__radd__ = lambda self, left: Untrusted(str.__add__(left, self))  # type: ignore[attr-defined]
-Untrusted.__iter__ = lambda self: iter([Untrusted(c) for c in str.__iter__(self)])  # type: ignore[method-assign]
+Untrusted.__iter__ = lambda self: map(Untrusted, str.__iter__(self))  # type: ignore[method-assign]
 
 
 def fence(text: object) -> str:
@@ -81,7 +82,7 @@ def inert(text: object) -> str:
     """Untrusted text without delimiters, with its control tokens broken up, for text on its own line and for prompts
     that generate nothing."""
     body = str.__str__(text) if isinstance(text, str) else str(text)
-    if "<" not in body and "[" not in body and "＜" not in body and not _of_model:
+    if "<" not in body and "[" not in body and "]~" not in body and "＜" not in body and not _of_model:
         return body
     body = whole_characters(body)
     while _control_tokens().search(body):  # a token may hide in another; each pass leaves fewer
@@ -95,7 +96,7 @@ def unfenced(text: str) -> str:
 
 
 def talks_to_machine(text: str) -> bool:
-    """Whether a text contains orders to a model, ready-made replies, control tokens or template code."""
+    """Check whether a text contains orders to a model, ready-made replies, control tokens or template code."""
     text = whole_characters(text)
     if not text.isascii():  # full-width letters and invisible characters
         text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
@@ -136,6 +137,7 @@ class _Patterns(Frozen):
     """``taxonomies/untrusted.yaml``. A domain cannot override it."""
 
     version: int
+    control_tokens_read: date
     sources: tuple[str, ...]
     control_tokens: tuple[str, ...]
     orders: dict[str, tuple[str, ...]]

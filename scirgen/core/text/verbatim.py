@@ -1,8 +1,8 @@
 """Finding a quotation in a text, word for word. Only this module defines what counts as the same words.
 
 Two pieces of text are the same when they are equal after this normalisation: characters in Unicode form NFKC (ligatures
-become letters); all hyphens, dashes and minus signs are one sign, and all quotation marks of a kind too; soft hyphens and
-zero-width characters are dropped; a hyphen between two letters is dropped (with the line break after it), so a word
+become letters); all hyphens, dashes and minus signs are one sign, and all quotation marks of a kind too; soft hyphens
+and zero-width characters are dropped; a hyphen between two letters is dropped (with the line break after it), so a word
 hyphenated at a line's end matches the whole word; white space is dropped, but between two digits it is one space.
 Letters keep their case. A quotation never begins or ends inside a word.
 """
@@ -35,7 +35,8 @@ class Verbatim:
         self._letters, self._at = _normalised(text)
 
     def find(self, quote: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """The first place of a quotation in ``text[start:end]`` as offsets [start, end) into the original text; or None.
+        """The first place of a quotation in ``text[start:end]`` as offsets [start, end) into the original text; or
+        None.
 
         Quotation marks and an ellipsis around the quotation are not part of it.
         """
@@ -54,7 +55,7 @@ class Verbatim:
         return None
 
     def _whole(self, at: int, end: int) -> bool:
-        """Whether a match begins and ends at whole characters; one character may stand for several letters (a
+        """Check whether a match begins and ends at whole characters; one character may stand for several letters (a
         ligature)."""
         places = self._at
         return (at == 0 or places[at - 1] != places[at]) and (end == len(places) or places[end] != places[end - 1])

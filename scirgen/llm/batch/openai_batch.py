@@ -1,4 +1,5 @@
-"""``batch:NAME[@URL]``: the OpenAI-style Batch API, at half the price and up to a day's delay. Requests are collected into files.
+"""``batch:NAME[@URL]``: the OpenAI-style Batch API, at half the price and up to a day's delay. Requests are collected
+into files.
 
 A batch continues at the server even if this process ends: it is recorded in the run's file before it is created, and
 the next run collects it. `openai_compat` builds requests and reads replies.
@@ -41,7 +42,8 @@ _LULLS: Final = 15  # number of lulls after its first request when a batch is se
 
 
 class BatchChat(OpenAIChat):
-    """A `ChatModel` whose replies come in batches. It answers as ``openai:NAME`` does, so both share replies and fingerprints.
+    """A `ChatModel` whose replies come in batches. It answers as ``openai:NAME`` does, so both share replies and
+    fingerprints.
 
     Attributes:
         IN_FLIGHT: number of requests that may wait at a time; a batch fills only if many do.

@@ -1,10 +1,12 @@
-"""Sentence embeddings through sentence-transformers, named ``st:MODEL_OR_DIR``: for dense retrieval and for decontamination.
+"""Sentence embeddings through sentence-transformers, named ``st:MODEL_OR_DIR``: for dense retrieval and for
+near-duplicates.
 
 The callers decide what to compare, and from which cosine texts count as the same.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import ConfigError, ModelAccessError
+from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
 from scirgen.core.extras import require
 from scirgen.llm.local.model_files import weights_hash
 
@@ -36,7 +38,8 @@ class Embedder:
 
     Args:
         name: a folder, or a model id of the Hugging Face Hub.
-        bf16: compute in bfloat16, except operations that would lose precision; several times as fast on a processor that has it.
+        bf16: compute in bfloat16, except operations that would lose precision; several times as fast on a processor
+            that has it.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
@@ -72,7 +75,8 @@ class Embedder:
     def _encode(self, texts: Sequence[str], prompt: str) -> Vectors:
         with self._precision():
             vectors: Vectors = self._model.encode(
-                list(texts), batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False,
+                list(texts), batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True,
+                show_progress_bar=False,
                 **({"prompt_name": prompt} if prompt else {}),
             )  # fmt: skip
         return vectors.astype(np.float32, copy=False)
@@ -140,3 +144,27 @@ def load(kind: str, name: str) -> Any:
         raise ModelAccessError(
             f"cannot load the model {name!r}: {reason}", hint="Give a folder, or a model id of the Hugging Face Hub."
         ) from error
+
+
+def describe(uri: str) -> str:
+    """Name the model for a card: a folder's last part with the hash of its files, or the id on the Hub."""
+    name = model_of(uri)
+    folder = Path(name).expanduser()
+    return f"{folder.resolve().name} ({identity(name)[:15]})" if folder.is_dir() else name
+
+
+def usable_model(uri: str, setting: str) -> str:
+    """Identify an embedding model for a fingerprint; "" for none.
+
+    Raises:
+        ConfigError: a malformed name, or a folder that does not exist.
+        MissingExtraError: sentence-transformers is not installed.
+    """
+    if not uri:
+        return ""
+    name = model_of(uri)
+    if name.startswith(("/", ".", "~")) and not Path(name).expanduser().is_dir():
+        raise ConfigError(f"{setting}: {name} is not a folder", hint="Write st:MODEL_OR_DIR.")
+    if importlib.util.find_spec("sentence_transformers") is None:
+        raise MissingExtraError(f"{setting} needs sentence-transformers", hint="pip install 'scirgen[dense]'")
+    return identity(name)

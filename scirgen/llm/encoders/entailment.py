@@ -1,8 +1,8 @@
-"""Decides whether one text entails another. The plugin kind ``entailment``: a sequence classifier, the run's scorer, or
-shared words.
+"""Decides whether one text entails another. The plugin kind ``entailment``: a model of Hugging Face's, a decision model
+on a server, the run's scorer, or shared words.
 
-A URI names one: ``hf:ID_OR_DIR``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme. The callers decide how to
-use the answer.
+A URI names one: ``hf:ID_OR_DIR``, ``decision:NAME[@URL]``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme.
+The callers decide how to use the answer.
 """
 
 from __future__ import annotations
@@ -17,21 +17,29 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
-from scirgen.core.extras import require
-from scirgen.core.prompts import Prompt
+from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import Registry
+from scirgen.core.resources import Resources
+from scirgen.core.text.untrusted import inert
 from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.encoders.verifiers import Verifier, load_verifier
 from scirgen.llm.local.model_files import weights_hash
+from scirgen.llm.server.decisions import DecisionModel, Question
 from scirgen.llm.session import ScoreSession
 from scirgen.llm.uri import ModelURI
 
-FORMS = "hf:ID_OR_DIR (a classifier trained for natural language inference), score:yes-no or lexical:words"
+FORMS = (
+    "hf:ID_OR_DIR (a classifier for natural language inference, MiniCheck, FactCG, HHEM-2.1-open, Granite Guardian), "
+    "decision:NAME[@URL], score:yes-no or lexical:words"
+)
 
 
 @dataclass(frozen=True)
 class Entailment:
-    """Probabilities that sum to 1. A model that only detects entailment, or only contradiction (``only``), puts the rest into ``neutral``."""
+    """Probabilities that sum to 1. A model that only detects entailment, or only contradiction (``only``), puts the
+    rest into
+    ``neutral``."""
 
     entailment: float
     neutral: float
@@ -40,7 +48,7 @@ class Entailment:
 
     @property
     def entails(self) -> bool:
-        """Whether entailment is the most probable of the three."""
+        """Check whether entailment is the most probable of the three."""
         return self.entailment > max(self.neutral, self.contradiction)
 
 
@@ -126,74 +134,39 @@ class _Entailment:
 
 
 class ClassifierEntailment(_Entailment):
-    """A Hugging Face sequence classifier with a label for entailment, for contradiction, or for both (in any order, beside others)."""
+    """A model of Hugging Face's: any classifier for natural language inference, MiniCheck, FactCG, HHEM-2.1-open or
+    Granite Guardian (`verifiers`)."""
 
-    _loaded: dict[str, tuple[Any, Any, dict[str, int]]] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
+    _loaded: dict[str, Verifier] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """See `EntailmentModel`. Pairs that do not fit the model's window are refused, not cut."""
         return await asyncio.to_thread(self._entail, list(pairs))
 
     def _entail(self, pairs: list[tuple[str, str]]) -> list[Entailment | ModelError]:
-        import torch
-
-        tokenizer, model, labels = self._load()
-        only: Literal["", "entailment", "contradiction"] = ""
-        if len(labels) == 1:
-            only = "entailment" if "entail" in labels else "contradiction"
-        window = int(getattr(model.config, "max_position_embeddings", 512))
+        if self.uri.name not in self._loaded:
+            self._loaded[self.uri.name] = load_verifier(self.uri.name, self.options)
+        model = self._loaded[self.uri.name]
         order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
         found: dict[int, Entailment | ModelError] = {}
         for at in range(0, len(order), 16):
-            batch = order[at : at + 16]
-            sizes = [len(tokenizer(*pairs[i])["input_ids"]) for i in batch]
-            fitting = [
-                i for i, size in zip(batch, sizes, strict=True) if size <= min(window, tokenizer.model_max_length)
-            ]
-            for i in set(batch) - set(fitting):
-                found[i] = ModelError("a text does not fit the entailment model's window", code="context_too_long")
+            fitting = []
+            for i in order[at : at + 16]:
+                if len(model.encode([pairs[i]])["input_ids"][0]) <= model.window:
+                    fitting.append(i)
+                else:
+                    found[i] = ModelError("a text does not fit the entailment model's window", code="context_too_long")
             if not fitting:
                 continue
-            inputs = tokenizer(
-                [pairs[i][0] for i in fitting], [pairs[i][1] for i in fitting], padding=True, return_tensors="pt"
-            ).to(model.device)
-            with torch.inference_mode():
-                rows = model(**inputs).logits.float().softmax(dim=-1).tolist()
-            for i, row in zip(fitting, rows, strict=True):
-                entailed, against = (row[labels[kind]] if kind in labels else 0.0 for kind in ("entail", "contradict"))
-                found[i] = Entailment(entailed, max(0.0, 1.0 - entailed - against), against, only)
+            rows = model.read(model.encode([pairs[i] for i in fitting]))
+            for i, (entailed, against) in zip(fitting, rows, strict=True):
+                found[i] = Entailment(entailed, max(0.0, 1.0 - entailed - against), against, model.only)
         return [found[i] for i in range(len(pairs))]
-
-    def _load(self) -> tuple[Any, Any, dict[str, int]]:
-        if self.uri.name in self._loaded:
-            return self._loaded[self.uri.name]
-        with require("local", "entailment models in process"):
-            from transformers import AutoModelForSequenceClassification, AutoTokenizer
-        try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(self.uri.name)
-            model: Any = AutoModelForSequenceClassification.from_pretrained(self.uri.name).eval()
-        except (OSError, ValueError, KeyError) as error:
-            raise ModelAccessError(
-                f"cannot load the entailment model {self.uri.name!r}: {str(error).splitlines()[0]}",
-                hint=f"Give {FORMS}.",
-            ) from error
-        labels = {
-            kind: int(index)
-            for index, label in model.config.id2label.items()
-            for kind in ("entail", "contradict")
-            if str(label).lower().startswith(kind)
-        }
-        if not labels:
-            raise ModelAccessError(
-                f"{self.uri.name!r} has no label named entailment or contradiction: {sorted(map(str, model.config.id2label.values()))}",
-                hint="Use a classifier trained for natural language inference.",
-            )
-        self._loaded[self.uri.name] = (tokenizer, model, labels)
-        return self._loaded[self.uri.name]
 
 
 class ScorerEntailment(_Entailment):
-    """The run's scorer, asked whether the hypothesis follows from the premise: p(yes) / (p(yes) + p(no)) for the next words."""
+    """The run's scorer, asked whether the hypothesis follows from the premise: p(yes) / (p(yes) + p(no)) for the next
+    words."""
 
     @property
     def identity(self) -> str:
@@ -211,6 +184,31 @@ class ScorerEntailment(_Entailment):
             requests += [ScoreRequest(messages, "Yes"), ScoreRequest(messages, "No")]
         replies = await self.scorer.score(requests)
         return [_yes_no(*replies[i : i + 2]) for i in range(0, len(replies), 2)]
+
+
+class DecisionEntailment(_Entailment):
+    """A decision model on a server: the premise is the evidence, each hypothesis a statement about it."""
+
+    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
+        """See `EntailmentModel`. All hypotheses about one premise are asked in one request."""
+        model, prompt = DecisionModel(self.uri, self.options), PromptLibrary(Resources()).get("filter/decide")
+        found: dict[int, Entailment | ModelError] = {}
+        for premise in dict.fromkeys(p for p, _ in pairs):
+            of = [i for i, (p, _) in enumerate(pairs) if p == premise]
+            asked = [Question(prompt.render(hypothesis=pairs[i][1]).messages[-1][1]) for i in of]
+            try:
+                answers = await model.ask(inert(premise), asked)
+            except ModelError as error:
+                if error.fatal:
+                    raise
+                answers = [error] * len(of)
+            for i, answer in zip(of, answers, strict=True):
+                found[i] = (
+                    answer
+                    if isinstance(answer, ModelError)
+                    else Entailment(answer["yes"], answer["no"], only="entailment")
+                )
+        return [found[i] for i in range(len(pairs))]
 
 
 def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entailment | ModelError:

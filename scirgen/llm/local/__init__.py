@@ -1,1 +1,1 @@
-"""Models in this process: transformers, the bundled model, decoding and scoring."""
+"""Models in this process: transformers, decoding and scoring."""

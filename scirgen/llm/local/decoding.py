@@ -32,7 +32,8 @@ class Grammar:
         self._compiled: dict[str, str] = {}
 
     def matcher(self, schema: Schema) -> Any:
-        """A fresh matcher: a JSON value of the schema without white space between its parts, or a bare option of a choice.
+        """A fresh matcher: a JSON value of the schema without white space between its parts, or a bare option of a
+        choice.
 
         Raises:
             ConfigError: the schema uses a feature that the grammar compiler does not support.

@@ -1,8 +1,8 @@
 """Computes log-probabilities of many sequences that share prefixes, with each unique token computed once.
 
-A long shared run (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the branches
-on top of it are packed into one row without padding, with a mask that lets each token see only its own ancestors.
-`encoding` encodes, and `token_trie` finds shared prefixes.
+A long shared run (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the
+branches on top of it are packed into one row without padding, with a mask that lets each token see only its own
+ancestors. `encoding` encodes, and `token_trie` finds shared prefixes.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class SharedPrefixEngine:
     def logprobs(self, sequences: Sequences) -> list[tuple[float, ...]]:
         """Log-probabilities (nats) of each sequence's scored tokens, in order.
 
-        Equal to running each sequence alone, up to the rounding of the model's dtype: within 1e-4 in float32. In bfloat16
-        they differ from each other by less than either differs from float32, where rounding the weights alone can move a
-        token by some hundredths; the softmax is taken in float32 always. A model that cannot be run on a
+        Equal to running each sequence alone, up to the rounding of the model's dtype: within 1e-4 in float32. In
+        bfloat16 they differ from each other by less than either differs from float32, where rounding the weights alone
+        can move a token by some hundredths; the softmax is taken in float32 always. A model that cannot be run on a
         shared prefix (checked once, on a few tokens) is run sequence by sequence.
 
         Raises:
@@ -257,7 +257,7 @@ class SharedPrefixEngine:
         self.forward_passes += 1
 
     def _can_share(self) -> bool:
-        """Whether packs give the same result as single sequences, checked with a few tokens on this model."""
+        """Check whether packs give the same result as single sequences, checked with a few tokens on this model."""
         kinds = set(getattr(self._config, "layer_types", None) or ["full_attention"])
         rope = getattr(self._config, "rope_parameters", None) or getattr(self._config, "rope_scaling", None) or {}
         kind = rope.get("rope_type", "default") if isinstance(rope, dict) else "default"

@@ -30,7 +30,7 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 SMALL: Final = 1_500_000_000
 _GATHER_S: Final = 0.01
-"""How long the worker waits for further requests after the first."""
+"""Seconds for which the worker waits for further requests after the first."""
 
 _Waiting = tuple["Row", asyncio.AbstractEventLoop, "asyncio.Future[ChatReply]"]
 

@@ -14,7 +14,8 @@ from scirgen.llm.tokens.encoding import Encoded, JointEncoder
 from scirgen.llm.uri import ModelURI
 
 SCORING_OPTIONS: Final[Mapping[str, str]] = {
-    "scoring_memory_mb": "memory for one forward pass on top of the weights (default: 1024; on CUDA half of the free memory)",
+    "scoring_memory_mb": "memory for one forward pass on top of the weights (default: 1024; on CUDA half of the free "
+    "memory)",
     "scoring_pack_tokens": "upper bound of the tokens in one forward pass (default: the fastest size on the device)",
 }
 """The keys of ``config.models.options`` that this module reads in addition to those of loading. They change the speed,

@@ -47,8 +47,8 @@ class ServerGoneError(ServerUnavailableError):
 class Endpoint(Generic[C]):
     """One server.
 
-    The circuit is open until ``shut_until``; then a single call tries it again. Each further failure doubles the wait, up
-    to 30 seconds.
+    The circuit is open until ``shut_until``; then a single call tries it again. Each further failure doubles the wait,
+    up to 30 seconds.
     """
 
     client: C
@@ -60,7 +60,7 @@ class Endpoint(Generic[C]):
     last_reply: float = field(default=0.0)
 
     def available(self, now: float) -> bool:
-        """Whether it can be called now."""
+        """Check whether it can be called now."""
         return self.failures < FAILURES_IN_A_ROW or (now >= self.shut_until and not self.probing)
 
     def answered(self, now: float) -> None:
@@ -253,7 +253,7 @@ class EndpointPool(Generic[C]):
         return None if after is None else min(after, self._longest_wait)
 
     def _all_refused(self, since: float) -> bool:
-        """Whether no call was served since then (when the caller was refused before) and waiting can still help.
+        """Check whether no call was served since then (when the caller was refused before) and waiting can still help.
 
         Raises:
             ServerGoneError: it cannot.
@@ -265,7 +265,8 @@ class EndpointPool(Generic[C]):
         if refused >= self._patience + self._asked_to_wait:
             raise ServerGoneError(
                 f"{self._where}: every call has been refused for load for {refused:.0f} s",
-                hint="Check the account's limits, lower limits.concurrency or set limits.requests_per_minute; the same command "
+                hint="Check the account's limits, lower limits.concurrency or set limits.requests_per_minute; the "
+                "same command "
                 "continues from here.",
                 code="rate_limited",
             )

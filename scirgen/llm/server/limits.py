@@ -26,7 +26,8 @@ def backoff_s(
 ) -> float:
     """Seconds to wait before retry ``attempt`` (0 is the first).
 
-    Full jitter: uniform in [0, min(cap, base 2^attempt)], see Brooker, "Exponential Backoff And Jitter" (AWS, 2015). A server's Retry-After is a lower bound; a jitter of up to a tenth is added so callers do not return together.
+    Full jitter: uniform in [0, min(cap, base 2^attempt)], see Brooker, "Exponential Backoff And Jitter" (AWS, 2015). A
+    server's Retry-After is a lower bound; a jitter of up to a tenth is added so callers do not return together.
     """
     if retry_after is not None:
         return retry_after + rng.uniform(0, 0.1 * retry_after + 0.01)
@@ -38,10 +39,12 @@ class AdaptiveLimit:
 
     It starts at ``most`` and is adjusted once per window of ``limit`` finished calls (about one round trip each):
 
-    - more than `OVERLOAD_SHARE` of them refused for load (429, 503, time-outs): multiplied by ``1 - share / 2``. A single
-      refusal does not count, for random faults would otherwise push the limit to nothing (the classic AIMD of TCP settles
-      near sqrt(1.5 / p) calls at a loss rate p);
-    - their mean latency above `SLOWER` times the long-run mean: multiplied by 0.9, down to an eighth of ``most``. A vLLM
+    - more than `OVERLOAD_SHARE` of them refused for load (429, 503, time-outs): multiplied by ``1 - share / 2``. A
+      single
+      refusal does not count, for random faults would otherwise push the limit to nothing (the classic AIMD of TCP
+      settles near sqrt(1.5 / p) calls at a loss rate p);
+    - their mean latency above `SLOWER` times the long-run mean: multiplied by 0.9, down to an eighth of ``most``. A
+      vLLM
       server never refuses; it queues;
     - otherwise one twentieth of ``most`` is added.
 

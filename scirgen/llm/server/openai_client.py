@@ -1,4 +1,5 @@
-"""An OpenAI-compatible server through the openai client: its addresses, keys, headers, Azure's dialect, proxies and certificates.
+"""An OpenAI-compatible server through the openai client: its addresses, keys, headers, Azure's dialect, proxies and
+certificates.
 
 It uses the client's low-level requests (JSON in, JSON out), since typed requests cost two to five times the processor
 time (`docs/benchmarks/throughput.md`). It adds limits on time and size, and maps errors (`server_errors`). `endpoints`
@@ -24,6 +25,7 @@ from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError, RateLimitedError, ServerUnavailableError
 from scirgen.core.safety.http import causes
 from scirgen.core.secrets import secret_from_environment
+from scirgen.llm.server.keys import address_without_url, at_address, azure_token, key_for, refuse_http
 from scirgen.llm.server.server_errors import (
     NotFoundError,
     RefusedRequestError,
@@ -48,9 +50,6 @@ if find_spec("aiohttp"):
 
     _BROKEN = (*_BROKEN, aiohttp.ClientError)  # the transport passes on what aiohttp says of an answer that is not HTTP
 
-HOSTED: Final = "https://api.openai.com/v1"
-"""Address for `openai:NAME` without an address, unless OPENAI_BASE_URL is set."""
-
 MAX_WINDOW: Final = 2**31
 """A longer context window in a server's answer is ignored."""
 
@@ -61,7 +60,8 @@ _NO_LIMIT: Final = 10**6
 """Number of connections; None would mean 100 to the aiohttp transport, and 0 would mean none to the other."""
 
 _ABOUT_THIS_MACHINE: Final = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async")
-"""The client's own headers X-Stainless-...; they are left out, since they take time in each request and no server needs them."""
+"""The client's own headers X-Stainless-...; they are left out, since they take time in each request and no server needs
+them."""
 
 _REQUEST_IDS: Final = ("x-request-id", "apim-request-id", "x-ms-request-id")
 _SECRET_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "proxy-authorization", "cookie"})
@@ -109,7 +109,8 @@ class OpenAIServer:
         return self.base_url
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """The parsed JSON of the answer to a POST of ``body``; ``path`` follows the base address, or is a whole address.
+        """The parsed JSON of the answer to a POST of ``body``; ``path`` follows the base address, or is a whole
+        address.
 
         Raises:
             ModelError: see `status_error` and `connection_error`; a time-out and an answer that is not JSON are
@@ -284,37 +285,26 @@ def open_servers(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> l
     """One `OpenAIServer` per address of the URI.
 
     Raises:
-        ModelAccessError: no key in the environment, and the server is not the user's own.
-        ConfigError: an option cannot be used, or Azure's ``api-version`` is missing.
+        ModelAccessError, ConfigError: see `keys.key_for`; an option cannot be used, or Azure's ``api-version`` is
+        missing.
     """
-    urls = [*uri.urls] or [_address_from_environment(uri)]
-    headers = _mapping(models.options, "extra_headers", _header)
-    query = _mapping(models.options, "extra_query", lambda _, value: value)
+    query = _mapping(models.options.get("extra_query"), "extra_query", lambda _, value: value)
     servers = []
-    for url in urls:
+    for url in uri.urls or (address_without_url(uri),):
+        headers = _headers(models, url)
         azure = uri.scheme == "azure" or _speaks_azure(url)
-        token = secret_from_environment("AZURE_OPENAI_AD_TOKEN") if azure else ""
-        key = "none" if token else _key(uri, url, models, azure)
-        access = Access(url, key, headers, _versioned(uri, url, query) if azure else query, azure, token or None)
+        token = azure_token(url) if azure else ""
+        key = "" if token else key_for(uri, url, models, azure=azure)
+        access = Access(
+            url, key or "none", headers, _versioned(uri, url, query) if azure else query, azure, token or None
+        )
         servers.append(OpenAIServer(access, limits, where=str(uri)))
     return servers
 
 
-def _address_from_environment(uri: ModelURI) -> str:
-    if uri.scheme != "azure":
-        return os.environ.get("OPENAI_BASE_URL") or HOSTED
-    url = os.environ.get("AZURE_OPENAI_ENDPOINT", "").strip()
-    if not url:
-        raise ConfigError(
-            f"{uri}: the address of the Azure resource is missing",
-            hint="Write azure:DEPLOYMENT@https://RESOURCE.openai.azure.com, or set AZURE_OPENAI_ENDPOINT.",
-        )
-    return url
-
-
 def _speaks_azure(url: str) -> bool:
-    """Whether a server speaks Azure's dialect: it has an ``api-version`` and no version in the path (Azure's newer API,
-    .../openai/v1, is OpenAI's own)."""
+    """Check whether a server speaks Azure's dialect: it has an ``api-version`` and no version in the path (Azure's
+    newer API, .../openai/v1, is OpenAI's own)."""
     parts = urlsplit(url)
     return "api-version" in dict(parse_qsl(parts.query)) and not parts.path.rstrip("/").endswith("/v1")
 
@@ -331,20 +321,19 @@ def _versioned(uri: ModelURI, url: str, query: Mapping[str, str]) -> Mapping[str
     return {**query, "api-version": version}
 
 
-def _key(uri: ModelURI, url: str, models: ModelsConfig, azure: bool) -> str:
-    variable = str(models.options.get("api_key_env", "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"))
-    key = secret_from_environment(variable)
-    host = urlsplit(url).hostname or ""
-    if not key and (azure or host.endswith("openai.com")):
-        raise ModelAccessError(
-            f"{uri}: no key in the environment variable {variable}",
-            hint=f"Set {variable}, or name your own server: openai:NAME@http://HOST:PORT/v1",
-        )
-    return key or "none"
+def _headers(models: ModelsConfig, url: str) -> dict[str, str]:
+    """The extra headers for one address. Those with a value from the environment count as keys."""
+    given = models.options.get("extra_headers")
+    if isinstance(given, Mapping) and any(str(v).startswith("$") or "://" in str(k) for k, v in given.items()):
+        given = at_address(models.options, "extra_headers", url, models)
+    headers = _mapping(given, "extra_headers", _header)
+    if isinstance(given, Mapping) and any(str(v).startswith("$") for v in given.values()):
+        refuse_http(url, "a key in models.options.extra_headers")
+    return headers
 
 
-def _mapping(options: Mapping[str, object], name: str, read: Callable[[str, str], str]) -> dict[str, str]:
-    given = options.get(name, {})
+def _mapping(given: object, name: str, read: Callable[[str, str], str]) -> dict[str, str]:
+    given = {} if given is None else given
     if not isinstance(given, Mapping) or not all(isinstance(v, str | int | float) for v in given.values()):
         raise ConfigError(f"models.options.{name} must be a mapping of names to texts", hint=f"{name}: {{NAME: VALUE}}")
     return {str(key): read(str(key), str(value)) for key, value in given.items()}

@@ -20,8 +20,10 @@ from scirgen.core.resources import Resources
 from scirgen.core.text.tame import whole_characters
 from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
+from scirgen.llm.server.keys import address_without_url
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
 from scirgen.llm.server.server_errors import RefusedRequestError
+from scirgen.llm.services import service_at
 from scirgen.llm.uri import ModelURI
 
 Form = Literal["json_schema", "json_object", "prompt"]
@@ -29,13 +31,17 @@ FORMS: Final[tuple[Form, ...]] = ("json_schema", "json_object", "prompt")
 """Ways to request JSON, best first; if a server refuses one, the next is used from then on."""
 
 OPTIONS: Final[Mapping[str, str]] = {
-    "api_key_env": "name of the environment variable with the key (default OPENAI_API_KEY, for Azure AZURE_OPENAI_API_KEY)",
+    "api_key_env": "environment variable with the key of a server other than the service's own; a mapping of "
+    "addresses to "
+    "variables for several",
+    "api_key_file": "file with that key instead; also a mapping of addresses to files",
     "extra_headers": "headers of every request; a value $NAME is read from the environment",
     "extra_query": "query parameters of every request",
     "structured": "json_schema (default), json_object or prompt: how the server is asked for JSON",
     "context_tokens": "the model's context window, if the server does not report it",
     "extra_body": "additional fields of every request, e.g. {chat_template_kwargs: {enable_thinking: false}}",
-    "max_tokens_field": "max_tokens (default for your own servers) or max_completion_tokens (default for api.openai.com)",
+    "max_tokens_field": "max_tokens (default for your own servers) or max_completion_tokens (default for "
+    "api.openai.com)",
 }  # fmt: skip
 
 _SMALL: Final = 1_500_000_000
@@ -52,11 +58,15 @@ class OpenAIChat(ChatModel):
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
     PAID: ClassVar[bool] = True
+    REASONS: ClassVar[bool] = True
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
         self._servers: list[OpenAIServer] = []
-        self._forms = list(FORMS[FORMS.index(_form(models.options.get("structured"))) :])
+        service = service_at(self.address)
+        wanted = models.options.get("structured") or (service[1].structured if service else None)
+        self._forms = list(FORMS[FORMS.index(_form(wanted)) :])
+        self._refused: set[str] = set()
         self._json_only = PromptLibrary(Resources()).get("llm/json_only")
         self._context = _integer(models.options.get("context_tokens"))
         extra = models.options.get("extra_body")
@@ -67,8 +77,23 @@ class OpenAIChat(ChatModel):
         )
         self._pool: EndpointPool[OpenAIServer] | None = None
 
+    @property
+    def address(self) -> str:
+        """The first server's address."""
+        return (self.uri.urls or (address_without_url(self.uri),))[0]
+
     async def start(self) -> None:
-        """Check key and address, and get the model's window if the server's list of models gives it."""
+        """Check key and address, and get the model's window if the server's list of models gives it.
+
+        Raises:
+            ConfigError: ``models.reasoning`` is set, and the service ignores it.
+        """
+        service = service_at(self.address)
+        if self.models.reasoning and service and not service[1].reasoning:
+            raise ConfigError(
+                f"models.reasoning: {service[0]} ignores it on this interface ({service[1].page})",
+                hint="Remove the setting.",
+            )
         self._servers = open_servers(self.uri, self.models, self.limits)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
         for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
@@ -81,8 +106,10 @@ class OpenAIChat(ChatModel):
 
     @property
     def identity(self) -> ModelIdentity:
-        """The server's name for the model; servers state no revision that stays the same between calls."""
-        return ModelIdentity("azure" if self.uri.scheme == "azure" else "openai", self.uri.name)
+        """The server's name for the model, with the effort of its reasoning; servers state no revision that stays the
+        same between calls."""
+        effort = f"reasoning-{self.models.reasoning}" if self.models.reasoning else ""
+        return ModelIdentity("azure" if self.uri.scheme == "azure" else "openai", self.uri.name, effort)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -131,8 +158,21 @@ class OpenAIChat(ChatModel):
         raise refused
 
     async def _chat_once(self, server: OpenAIServer, request: ChatRequest, form: Form) -> ChatReply:
-        completion = await server.post("/chat/completions", self._body(request, form))
-        return reply_of(completion, request, str(self.uri))
+        body = self._body(request, form)
+        while True:
+            try:
+                return reply_of(await server.post("/chat/completions", body), request, str(self.uri))
+            except RefusedRequestError as error:
+                # Reasoning models refuse a temperature, Mistral a seed: what a server names is left out from then on.
+                field = next(
+                    (f for f in _OPTIONAL if f in body and re.search(rf"['\"`]{f}['\"`]", error.message)), None
+                )
+                if field is None:
+                    raise
+                self._refused.add(field)
+                del body[field]
+                if self._pool:
+                    self._pool.note(f"{self.uri}: the server refuses {field!r}; requests go without it")
 
     def _body(self, request: ChatRequest, form: Form) -> dict[str, Any]:
         sampling = request.sampling
@@ -150,6 +190,11 @@ class OpenAIChat(ChatModel):
             body["seed"] = sampling.seed
         if sampling.stop:
             body["stop"] = list(sampling.stop)
+        if self.models.reasoning:
+            body["reasoning_effort"] = self.models.reasoning
+            body[self._max_tokens_field] += THINKING_TOKENS[self.models.reasoning]
+        for field in self._refused:
+            body.pop(field, None)
         body |= self._extra_body
         if request.schema is None:
             return body
@@ -171,6 +216,11 @@ class OpenAIChat(ChatModel):
         for server in self._servers:
             await server.aclose()
 
+
+THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 2_048, "medium": 8_192, "high": 24_576}
+"""Room for the model's thinking, which servers count as a part of the reply. An upper limit, not an expectation."""
+
+_OPTIONAL: Final = ("temperature", "top_p", "seed", "stop")
 
 _WRAPPING_TOKENS = 24
 """Extra tokens for ``{"choice": "..."}`` around a choice, with any line breaks."""
@@ -220,14 +270,24 @@ class _PromptDetails(BaseModel):
     cached_tokens: int | None = None
 
 
+class _ReplyDetails(BaseModel):
+    reasoning_tokens: int | None = None
+
+
 class _Usage(BaseModel):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _ReplyDetails | None = None
 
     def counts(self) -> Usage:
-        details = self.prompt_tokens_details
-        return Usage(self.prompt_tokens, self.completion_tokens, details.cached_tokens if details else None)
+        prompt, reply = self.prompt_tokens_details, self.completion_tokens_details
+        return Usage(
+            self.prompt_tokens,
+            self.completion_tokens,
+            prompt.cached_tokens if prompt else None,
+            reply.reasoning_tokens if reply else None,
+        )
 
 
 class _Completion(BaseModel):
@@ -238,7 +298,7 @@ class _Completion(BaseModel):
 
 
 def is_choice(schema: Schema | None) -> bool:
-    """Whether it is a plain choice (see `ChatRequest`)."""
+    """Check whether it is a plain choice (see `ChatRequest`)."""
     return schema is not None and schema.get("type") == "string" and isinstance(schema.get("enum"), list)
 
 

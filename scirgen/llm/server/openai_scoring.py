@@ -33,7 +33,8 @@ R = TypeVar("R")
 
 
 class OpenAIScoring(ScoringModel):
-    """A `ScoringModel` over a server that gives a prompt's log-probabilities (vLLM and llama-cpp-python do, hosted APIs don't).
+    """A `ScoringModel` over a server that gives a prompt's log-probabilities (vLLM and llama-cpp-python do, hosted APIs
+    don't).
 
     A vLLM server started with ``--enable-scale-out --enable-prompt-tokens-details`` takes and returns token ids: then
     shared prefixes are read from its cache, and chat messages can be the prompt. Other servers compute each request in

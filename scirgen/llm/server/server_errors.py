@@ -54,9 +54,9 @@ def status_error(
 ) -> ModelError:
     """Our error for an answer with a status of 300 or more; ``where`` is the model's URI.
 
-    A redirect, 401, 403 and an unknown model are fatal (`ModelAccessError`); 429 is `RateLimitedError`, with the server's
-    Retry-After; 5xx, 408, 409 are `ServerUnavailableError`; a prompt that does not fit is `ContextTooLongError`; any other 4xx is
-    a plain `RefusedRequestError`, which is not retried.
+    A redirect, 401, 403 and an unknown model are fatal (`ModelAccessError`); 429 is `RateLimitedError`, with the
+    server's Retry-After; 5xx, 408, 409 are `ServerUnavailableError`; a prompt that does not fit is
+    `ContextTooLongError`; any other 4xx is a plain `RefusedRequestError`, which is not retried.
     """
     said, code = _said(received)
     noted = clean(request_id or "")[:80]
@@ -64,13 +64,16 @@ def status_error(
         said = f"{said} (request id {noted})"
     if status < 400:
         return ModelAccessError(
-            f"{where}: the server redirects (HTTP {status}), and scirgen does not follow, because that would also send the key",
+            f"{where}: the server redirects (HTTP {status}), and scirgen does not follow, because that would also "
+            "send the key",
             hint="Use the address that it redirects to, with https if needed.", code="redirected",
         )  # fmt: skip
     if status in (401, 403):
         return ModelAccessError(
             f"{where}: access denied (HTTP {status}): {said}",
-            hint="Check the key in OPENAI_API_KEY (or the variable that models.options.api_key_env names).",
+            hint="Check the key. OPENAI_API_KEY goes only to its own service; for another address, name the key's "
+            "variable in "
+            "models.options.api_key_env.",
         )
     if status == 404 or (status in (400, 422) and _GONE.search(said)):
         return NotFoundError(
@@ -92,7 +95,8 @@ def status_error(
 
 
 def connection_error(error: BaseException, where: str) -> ModelError:
-    """Our error for a connection that failed or broke. A certificate that cannot be verified ends the run: no retry helps."""
+    """Our error for a connection that failed or broke. A certificate that cannot be verified ends the run: no retry
+    helps."""
     tls = tls_fault(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
         return ModelAccessError(

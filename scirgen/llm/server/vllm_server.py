@@ -1,4 +1,5 @@
-"""Scoring through a vLLM server's token-level endpoints, which let the prefix cache be read. Connections are `openai_scoring`'s."""
+"""Scoring through a vLLM server's token-level endpoints, which let the prefix cache be read. Connections are
+`openai_scoring`'s."""
 
 from __future__ import annotations
 
@@ -35,12 +36,13 @@ class Rendered:
 
 
 class VLLMServer:
-    """A vLLM server with ``--enable-scale-out``: ``/v1/completions/render`` encodes, ``/inference/v1/generate`` computes.
+    """A vLLM server with ``--enable-scale-out``: ``/v1/completions/render`` encodes, ``/inference/v1/generate``
+    computes.
 
-    Encoding happens on the server, prompt and continuation together, and its character offsets say where the boundary is.
-    By default vLLM does not use its prefix cache for requests with ``prompt_logprobs``. This class enables the cache if
-    replies say how many tokens came from it (``--enable-prompt-tokens-details``). Rows of cached tokens hold nothing,
-    so a request whose answer was in the cache is repeated without it.
+    Encoding happens on the server, prompt and continuation together, and its character offsets say where the boundary
+    is. By default vLLM does not use its prefix cache for requests with ``prompt_logprobs``. This class enables the
+    cache if replies say how many tokens came from it (``--enable-prompt-tokens-details``). Rows of cached tokens hold
+    nothing, so a request whose answer was in the cache is repeated without it.
     """
 
     def __init__(self, uri: ModelURI, window: int | None) -> None:

@@ -67,7 +67,8 @@ class JointEncoder:
         return Encoded(tuple(ids), first)
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
-        """Chat messages through the template, ready for the reply to follow; without one their contents, separated by blank lines.
+        """Chat messages through the template, ready for the reply to follow; without one their contents, separated by
+        blank lines.
 
         Raises:
             ModelError: the template refuses the messages.
@@ -83,7 +84,8 @@ class JointEncoder:
         return tuple(self._tokenizer.batch_decode([[i] for i in ids], clean_up_tokenization_spaces=False))
 
     def _chat(self, messages: Sequence[Message]) -> str:
-        """The template's text. A template that refuses a system message gets it at the head of the first user message."""
+        """The template's text. A template that refuses a system message gets it at the head of the first user
+        message."""
         inert = [{"role": m.role, "content": inert_text(self._tokenizer, m.content)} for m in messages]
         tries = [inert]
         if inert[0]["role"] == "system" and len(inert) > 1:
@@ -100,7 +102,8 @@ class JointEncoder:
         ) from refused
 
     def _once(self, text: str, boundary: int, *, plain: bool) -> tuple[list[int], int]:
-        """Token ids, and where those past the boundary begin. In a plain text the names of control tokens are spelled out."""
+        """Token ids, and where those past the boundary begin. In a plain text the names of control tokens are spelled
+        out."""
         if not self._tokenizer.is_fast:
             return self._without_offsets(text, boundary, plain)
         encoded = self._tokenizer(

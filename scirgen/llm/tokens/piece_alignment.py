@@ -73,7 +73,8 @@ def _halves_before(pieces: Sequence[str], at: int, spelt: str) -> int:
 
 
 def _start_of_run(pieces: Sequence[str], first: int, last: int, text: str, end: int) -> int | None:
-    """Where a run of pieces with parts of characters begins: the shortest stretch after which the piece before it fits."""
+    """Where a run of pieces with parts of characters begins: the shortest stretch after which the piece before it
+    fits."""
     joined = "".join(pieces[first:last])
     pattern, at = "", 0
     for lost in _LOST_RUN.finditer(joined):

@@ -88,7 +88,8 @@ class TokenTrie:
         return self.root.weight
 
     def shared(self, least: int) -> Iterator[list[list[int]]]:
-        """Prefixes that end in a shared run of at least ``least`` tokens, level by level: outer ones before inner ones."""
+        """Prefixes that end in a shared run of at least ``least`` tokens, level by level: outer ones before inner
+        ones."""
         level = [self.root]
         while level:
             long = [n for n in level if n.children and len(n.tokens) >= least]

@@ -23,13 +23,14 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import CachedReply, NewReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in
+from scirgen.pipeline.plan import plan
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in, suited
 
 ON_DRIVER = frozenset({"release"})
 """Stages that run in the driver's process, since they need its source, its store or the run's folder."""
 
 CONNECT_S = 5.0
-"""How long the head node may take to accept a connection."""
+"""Time in seconds in which the head node must accept a connection."""
 
 
 class FerryCache(ReplyCache):
@@ -68,6 +69,7 @@ class Worker:
 
     def __init__(self, config: Config, registry: Registry, resources: Resources, folder: Path) -> None:
         self._config, self._registry, self._resources, self._folder = config, registry, resources, folder
+        self._by = {step.stage: step.by for step in plan(registry, config) if step.by}
         self._cache = FerryCache(folder / "run.db")
         self._sessions: Sessions | None = None
         self._opening = asyncio.Lock()
@@ -80,7 +82,9 @@ class Worker:
         ctx = await self._context()
         result: StageResult | ScirgenError
         try:
-            result = await self._stage(stage).process(item, ctx.at(stage, item.key, fingerprint))
+            found = self._stage(stage)
+            found = found if stage in self._by else suited(found, ctx)
+            result = await found.process(item, ctx.at(stage, item.key, fingerprint))
         except ScirgenError as error:
             result = error
         return result, self._cache.hand_over()
@@ -89,7 +93,7 @@ class Worker:
         async with self._opening:
             if self._sessions is None:
                 prompts = PromptLibrary(self._resources)
-                stages = [self._stage(name) for name in self._registry.names("stage")]
+                stages = [self._stage(step.stage) for step in plan(self._registry, self._config)[1:]]
                 self._sessions = await open_sessions(
                     self._config, self._registry, self._cache, prompts=prompts,
                     needs_scores="scorer" in roles_in(stages, self._config),
@@ -101,7 +105,7 @@ class Worker:
 
     def _stage(self, name: str) -> Stage:
         if name not in self._stages:
-            self._stages[name] = made_stage(self._registry, name)
+            self._stages[name] = made_stage(self._registry, self._by.get(name, name))
         return self._stages[name]
 
 
@@ -136,7 +140,8 @@ class RayEngine:
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"no Ray cluster at {wanted.address}: {error or 'no answer'}",
-                    hint="Check --ray-address (HOST:6379 of the head node, or auto); ray status shows a running cluster.",
+                    hint="Check --ray-address (HOST:6379 of the head node, or auto); ray status shows a running "
+                    "cluster.",
                 ) from error
         count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         limits = _share(self._config.limits, count)

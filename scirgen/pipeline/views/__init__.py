@@ -1,1 +1,1 @@
-"""Views of a run's folder: one store, or the stores of a merged run."""
+"""Views of a run's store."""

@@ -34,7 +34,8 @@ class DearPaper:
 
 
 def dearest_papers(view: StoreView, most: int = 5) -> tuple[DearPaper, ...]:
-    """Papers in falling order of their calls. A call that made no record (it found nothing in a section) is not counted."""
+    """Papers in falling order of their calls. A call that made no record (it found nothing in a section) is not
+    counted."""
     calls: dict[str, Counter[str]] = defaultdict(Counter)
     for stage, kind in _OF_PAPERS.items():
         for result in view.results(stage):

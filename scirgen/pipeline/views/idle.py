@@ -31,13 +31,13 @@ class Idle:
 
 
 def filter_in_force(ctx: StageContext) -> dict[str, object]:
-    """The parts of a run's filter, for its manifest: gates in order, gates without patterns for the language, the configured
-    scorers, and the scorers that these stand for."""
+    """The parts of a run's filter, for its manifest: gates in order, gates without patterns for the language, the
+    configured scorers, and the scorers that these stand for."""
     config = ctx.config
     return {
-        "gates": [g.code for g in select_gates(config, ctx.registry) if g.in_force(config)],
-        "after_scores": [g.code for g in select_gates(config, ctx.registry) if g.after_scores],
-        "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies),
+        "gates": [g.code for g in select_gates(config, ctx.registry, ctx.pack) if g.in_force(config)],
+        "after_scores": [g.code for g in select_gates(config, ctx.registry, ctx.pack) if g.after_scores],
+        "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies, ctx.pack),
         "configured": list(config.filter.faithfulness),
         "scorers": list(scorer_names(ctx)),
     }
@@ -79,7 +79,7 @@ def recorded_idle(manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
 
 
 def _scored(view: StoreView) -> tuple[Counter[str], Counter[str]]:
-    """Scorer -> number of pairs with its score, and scorer -> number of pairs for which its score is a verdict."""
+    """Scorer -> number of pairs with its score, and scorer -> number of pairs that it could measure."""
     measured: Counter[str] = Counter()
     decided: Counter[str] = Counter()
     rejected = (rejected_pair(r) for r in view.rejections("filter") if r.score is not None)
@@ -87,5 +87,5 @@ def _scored(view: StoreView) -> tuple[Counter[str], Counter[str]]:
         for pair in pairs:
             if pair is not None:
                 measured.update(s.name for s in pair.scores)
-                decided.update(s.name for s in pair.scores if s.passed is not None)
+                decided.update(s.name for s in pair.scores if not s.abstained)
     return measured, decided

@@ -6,33 +6,35 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Self, TypeVar
 
-from scirgen.core.records import Dataset, QAPair, Query, Record, Rejection, ReleaseFile
+from scirgen.core.records import Dataset, Link, QAPair, Query, Record, Rejection, ReleaseFile
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
-from scirgen.qa.release import SPLITS
+from scirgen.release_files.release import SPLITS
 
 R = TypeVar("R", bound=Record)
 
-_CURRENT = "(SELECT id FROM datasets WHERE seen=(SELECT MAX(seen) FROM datasets) UNION SELECT '" + RUN + "')"
+MERGED = "merged"
+"""Key of the store's settings that marks a merged run: notes for the card, as a JSON list."""
+
+_COLLECTED = "COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE key='collected'), 0)"
+"""Number of the last run that read its catalogue to the end; datasets that were last seen earlier have left."""
+
+CURRENT = f"(SELECT id FROM datasets WHERE seen >= {_COLLECTED} UNION SELECT '{RUN}')"
 
 
 class StoreView:
-    """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time.
-
-    ``_whole`` selects the rows ``m`` of `members` for queries about the whole run.
-    """
-
-    _whole = f"m.dataset_id IN {_CURRENT}"
+    """`scirgen.stages.base.RunView` over a store. Iterators hold one result at a time."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
 
     def close(self) -> None:
         """Close the underlying file."""
-        self._store.close()
+        self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -42,9 +44,21 @@ class StoreView:
 
     def dataset_ids(self) -> list[str]:
         """Ids of the datasets of this run, sorted."""
-        with self._store.guarded():
-            rows = self._store.db.execute(f"SELECT id FROM datasets WHERE id IN {_CURRENT} ORDER BY id")
+        with self.store.guarded():
+            rows = self.store.db.execute(f"SELECT id FROM datasets WHERE id IN {CURRENT} ORDER BY id")
             return [row[0] for row in rows]
+
+    def stages(self) -> tuple[str, ...]:
+        """Names of the steps of the run's plan, in order; those of plugins among them."""
+        with self.store.guarded():
+            text = self.store.meta("steps")
+        return tuple(json.loads(text)) if text else tuple(step.stage for step in PLAN)
+
+    def left(self) -> int:
+        """Number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
+        with self.store.guarded():
+            (count,) = self.store.db.execute(f"SELECT COUNT(*) FROM datasets WHERE seen < {_COLLECTED}").fetchone()
+        return int(count)
 
     def datasets(self) -> Iterator[Dataset]:
         """Datasets by id."""
@@ -53,15 +67,15 @@ class StoreView:
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
         """Current results of a stage by key; shared results occur once."""
         for result_id in self._result_ids(stage, dataset_id):
-            with self._store.guarded():
-                row = self._store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
+            with self.store.guarded():
+                row = self.store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
             if row:
                 yield StoredResult(*row)
 
     def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
-        where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (self._whole, [])
-        with self._store.guarded():
-            found = self._store.db.execute(
+        where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (f"m.dataset_id IN {CURRENT}", [])
+        with self.store.guarded():
+            found = self.store.db.execute(
                 "SELECT DISTINCT m.key, m.result_id FROM members m "
                 f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
                 (stage, *parameters),
@@ -75,9 +89,18 @@ class StoreView:
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]:
         """Rejections, by stage and key."""
-        for name in [stage] if stage else [s.stage for s in PLAN]:
+        for name in [stage] if stage else self.stages():
             for result in self.results(name, dataset_id):
                 yield from result.rejections()
+
+    def uses(self) -> dict[str, tuple[str, ...]]:
+        """Dataset id -> ids of the papers judged to use it, both sorted."""
+        current = set(self.dataset_ids())
+        found: dict[str, set[str]] = {}
+        for link in self.records("match", Link):
+            if link.used and link.dataset_id in current:
+                found.setdefault(link.dataset_id, set()).add(link.paper_id)
+        return {dataset_id: tuple(sorted(papers)) for dataset_id, papers in sorted(found.items())}
 
     def pairs(self) -> Iterator[QAPair]:
         """Accepted and tagged pairs, dataset by dataset in the order of ids, each dataset's by pair id."""
@@ -91,7 +114,8 @@ class StoreView:
         return {split: rows[path] for split in SPLITS if (path := f"release/{split}.jsonl") in rows}
 
     def tokens_per_released_row(self) -> dict[str, float]:
-        """The generator's tokens per row of the release: ``prompt``, of which ``cached`` came from servers' caches, and ``reply``.
+        """The generator's tokens per row of the release: ``prompt``, of which ``cached`` came from servers' caches, and
+        ``reply``.
 
         Empty before the first release, or if the backend counts no tokens.
         """
@@ -107,14 +131,15 @@ class StoreView:
     def funnel(self) -> dict[str, dict[str, int]]:
         """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts."""
         table: dict[str, dict[str, int]] = {
-            step.stage: {"done": 0, "partial": 0, "failed": 0, "todo": 0, "outputs": 0, "rejected": 0} for step in PLAN
+            stage: {"done": 0, "partial": 0, "failed": 0, "todo": 0, "outputs": 0, "rejected": 0}
+            for stage in self.stages()
         }
         current = (
-            f"(SELECT DISTINCT m.stage, m.key, m.result_id FROM members m WHERE {self._whole}) m "
+            f"(SELECT DISTINCT m.stage, m.key, m.result_id FROM members m WHERE m.dataset_id IN {CURRENT}) m "
             "LEFT JOIN results r ON r.id=m.result_id"
         )
-        with self._store.guarded():
-            for stage, status, count, outputs, rejected in self._store.db.execute(
+        with self.store.guarded():
+            for stage, status, count, outputs, rejected in self.store.db.execute(
                 "SELECT m.stage, COALESCE(r.status,'todo'), COUNT(*), TOTAL(r.n_outputs), TOTAL(r.n_rejections) "
                 f"FROM {current} GROUP BY 1,2"
             ):
@@ -122,7 +147,7 @@ class StoreView:
                 row[status] = row.get(status, 0) + count
                 row["outputs"] = row.get("outputs", 0) + int(outputs)
                 row["rejected"] = row.get("rejected", 0) + int(rejected)
-            for stage, kind, code, count in self._store.db.execute(
+            for stage, kind, code, count in self.store.db.execute(
                 f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
                 "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"
             ):
@@ -133,10 +158,10 @@ class StoreView:
     def rejected_by_type(self) -> dict[str, dict[str, int]]:
         """question type -> rejection code -> count, over generate and filter."""
         table: dict[str, dict[str, int]] = {}
-        with self._store.guarded():
-            for question_type, code, count in self._store.db.execute(
+        with self.store.guarded():
+            for question_type, code, count in self.store.db.execute(
                 "SELECT w.question_type, w.code, COUNT(*) FROM "
-                f"(SELECT DISTINCT m.result_id FROM members m WHERE {self._whole}) m "
+                f"(SELECT DISTINCT m.result_id FROM members m WHERE m.dataset_id IN {CURRENT}) m "
                 "JOIN rows w ON w.result_id=m.result_id "
                 "WHERE w.kind='Rejection' AND w.question_type IS NOT NULL GROUP BY 1,2 ORDER BY 1,2"
             ):
@@ -153,52 +178,46 @@ class StoreView:
         return digest_of(row[:4] for row in self.state())
 
     def state(self) -> Iterator[tuple[str, str, str, str, int]]:
-        """(stage, key, fingerprint, status, the result's number in the store) of all current results before release, sorted."""
-        with self._store.guarded():
-            yield from self._store.db.execute(
+        """(stage, key, fingerprint, status, the result's number in the store) of all current results before release,
+        sorted."""
+        with self.store.guarded():
+            yield from self.store.db.execute(
                 "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status, r.id "
                 "FROM members m JOIN results r ON r.id=m.result_id "
-                f"WHERE m.stage<>'release' AND {self._whole} ORDER BY 1,2,3,4"
+                f"WHERE m.stage<>'release' AND m.dataset_id IN {CURRENT} ORDER BY 1,2,3,4"
             )
 
     def notes(self) -> tuple[str, ...]:
-        """Notes about the run for readers of the release, in addition to the counts."""
-        return ()
-
-    def changed(self) -> tuple[str, ...]:
-        """Parts of a merged run that have changed since they were merged."""
-        return ()
-
-    def part_names(self) -> tuple[str, ...]:
-        """The parts of a merged run; empty for an ordinary run."""
-        return ()
-
-    def part_of(self, dataset_id: str) -> str:
-        """For a merged run, the name and folder of the part with a dataset's results; "" for an ordinary run."""
-        return ""
+        """For a merged run: how its parts differ, and what is missing in them."""
+        with self.store.guarded():
+            return tuple(json.loads(self.store.meta(MERGED) or "[]"))
 
     def waiting(self) -> int:
         """Datasets of this run whose path is not complete."""
-        with self._store.guarded():
-            row = self._store.db.execute(
-                f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {_CURRENT}"
+        with self.store.guarded():
+            row = self.store.db.execute(
+                f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {CURRENT}"
             ).fetchone()
         return int(row[0])
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
-        """(record class, result) of every result that mentions the id, newest last; a unique prefix is enough."""
-        with self._store.guarded():
-            rows = self._store.db.execute(
-                f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? ORDER BY r.id",
+        """(record class, result) of every current result that mentions the id, in the order of the stages."""
+        with self.store.guarded():
+            rows = self.store.db.execute(
+                f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? "
+                f"AND EXISTS (SELECT 1 FROM members m WHERE m.result_id=r.id AND m.dataset_id IN {CURRENT}) "
+                "ORDER BY r.id",
                 (record_id,),
             ).fetchall()
-        return [(row[0], StoredResult(*row[1:])) for row in rows]
+        order = {stage: n for n, stage in enumerate(self.stages())}
+        return [(row[0], StoredResult(*row[1:])) for row in sorted(rows, key=lambda row: order.get(row[2], len(order)))]
 
     def complete_id(self, prefix: str) -> list[str]:
         """Record ids that begin with ``prefix`` (at most ten)."""
-        with self._store.guarded():
-            rows = self._store.db.execute(
-                "SELECT DISTINCT record_id FROM rows WHERE record_id >= ? AND record_id < ? LIMIT 10",
+        with self.store.guarded():
+            rows = self.store.db.execute(
+                "SELECT DISTINCT w.record_id FROM rows w WHERE w.record_id >= ? AND w.record_id < ? AND EXISTS "
+                f"(SELECT 1 FROM members m WHERE m.result_id=w.result_id AND m.dataset_id IN {CURRENT}) LIMIT 10",
                 (prefix, prefix + "\U0010ffff"),
             )
             return [row[0] for row in rows]
@@ -207,13 +226,13 @@ class StoreView:
         """(request JSON, raw reply) of a cached model reply."""
         from scirgen.llm.cache import ReplyCache
 
-        found = ReplyCache(self._store.writer).peek(key)
+        found = ReplyCache(self.store.writer).peek(key)
         return (found.request, found.text) if found else None
 
     def manifest(self) -> dict[str, object]:
         """The run's manifest as last written, or {} before the first."""
-        with self._store.guarded():
-            text = self._store.meta("manifest")
+        with self.store.guarded():
+            text = self.store.meta("manifest")
         loaded: dict[str, object] = json.loads(text) if text else {}
         return loaded
 
@@ -224,3 +243,12 @@ def digest_of(state: Iterable[Sequence[str]]) -> str:
     for row in state:
         hasher.update("\x1f".join(row).encode() + b"\n")
     return hasher.hexdigest()
+
+
+def open_view(folder: Path) -> StoreView:
+    """The view of a run's folder. A run in progress is not disturbed.
+
+    Raises:
+        StoreError: the folder has no store, or the store cannot be read.
+    """
+    return StoreView(Store(folder / "run.db", writable=False))

@@ -1,4 +1,5 @@
-"""Licences as short lower-case names ("cc-by-4.0"), read from names, URLs and phrases; unrecognised licences stay unchanged."""
+"""Licences as short lower-case names ("cc-by-4.0"), read from names, URLs and phrases; unrecognised licences stay
+unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from collections.abc import Iterable
 UNKNOWN = "unknown"
 
 _URL = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))", re.I)
-_CC = re.compile(r"\bcc[\s_-]*(by(?:[\s_-]*(?:nc|sa|nd))*)\b[\s_-]*v?(\d\.\d)?", re.I)
+_CC = re.compile(r"\bcc[\s_-]*(by(?:[\s_-]*(?:nc|sa|nd))*)\b[\s_/-]*v?(\d\.\d)?", re.I)
+_GOVDATA = re.compile(
+    r"\bdl-(?:de[-/])?(by|zero)(?:-de)?[-/ ]+(\d[.-]\d)|datenlizenz deutschland\W+(namensnennung|zero)\D*(\d\.\d)", re.I
+)
 _CC0 = re.compile(r"\bcc[\s_-]*(?:0|zero)\b", re.I)
 _WORDS = (("noncommercial", "nc"), ("sharealike", "sa"), ("noderiv", "nd"))
 _NAMED = (
@@ -36,6 +40,9 @@ def normalise_licence(stated: str | None) -> str:
         if kind:
             return f"cc-{kind.lower()}-{version}"
         return f"cc0-{mark_version}" if mark.lower() == "zero" else "public-domain"
+    if found := _GOVDATA.search(text):
+        kind, version = (found.group(1) or found.group(3)).lower(), (found.group(2) or found.group(4)).replace("-", ".")
+        return f"dl-de-{'zero' if kind == 'zero' else 'by'}-{version}"
     if _CC0.search(text):
         return "cc0-1.0"
     if found := _CC.search(text):
@@ -53,7 +60,7 @@ def normalise_licence(stated: str | None) -> str:
 
 
 def licence_allowed(licence: str, wanted: Iterable[str]) -> bool:
-    """Whether a licence is among the wanted ones.
+    """Tells a licence that is among the wanted ones.
 
     A wanted name without a version includes all versions (``cc-by`` includes ``cc-by-4.0``, but not ``cc-by-nc-4.0``).
     ``unknown`` must be wanted by that name.

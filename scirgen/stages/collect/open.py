@@ -11,11 +11,14 @@ from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.combined import CombinedSource
+from scirgen.stages.collect.files.folder import only_papers
 from scirgen.stages.collect.source import PaperService, Source, SourceSetup
 from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
 from scirgen.stages.collect.web.json_api import WebService
 
 AUTO = "auto"
+LOCAL = "local"
+PAPERS_ALONE = "papers"
 
 
 def open_source(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> CheckedSource:
@@ -36,6 +39,8 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
     name = config.collect.source
     if name == AUTO:
         name = _claiming(registry, domain, given)
+    if name == LOCAL and given is not None and only_papers(given):
+        name = PAPERS_ALONE
     defaults = config.collect.sources.get(name, SourceDefaults())
     records = {"records": config.collect.records} if config.collect.records else {}
     setup = SourceSetup(
@@ -47,6 +52,8 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         http=config.collect.http.model_copy(update={"cache_days": 0.0})
         if config.collect.refresh
         else config.collect.http,
+        parse=config.parse,
+        datasets_from_papers=config.collect.datasets_from_papers,
     )
     made = _made(registry, "source", name, setup)
     source = checked(made)
@@ -81,8 +88,11 @@ def _made(registry: Registry, kind: str, name: str, setup: SourceSetup) -> objec
 
 
 def _input(config: Config, domain: Domain | None) -> Path | None:
+    """The given input; papers without records stand for themselves; the sample if nothing is given."""
     if config.input:
         return _existing(config.input, "input")
+    if config.papers and config.collect.source in (AUTO, LOCAL, PAPERS_ALONE):
+        return _existing(config.papers, "folder of papers")
     return domain.sample if domain is not None else None
 
 
@@ -97,21 +107,22 @@ def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> s
     if path is None:
         raise ConfigError(
             "nothing to read: no input is given, and the domain has no sample",
-            hint="Pass --input with a folder or file of records, or --source with the name of a catalogue.",
+            hint="Pass --input with a folder or file of records, --source with the name of a catalogue, "
+            "or --domain geo for its sample.",
         )
     entries = registry.entries()
     owner = entries[("domain", domain.name)][0] if domain and ("domain", domain.name) in entries else None
     for (kind, name), (plugin, _) in sorted(entries.items(), key=lambda e: e[0]):
-        if kind == "source" and plugin == owner and name != "local":
+        if kind == "source" and plugin == owner and name != LOCAL:
             adapter = registry.get("source", name)
             claims = getattr(adapter, "claims", None)
             with blamed(adapter, "claims()", name):
                 if claims is not None and claims(path):
                     return name
-    return "local"
+    return LOCAL
 
 
 def _is_service(registry: Registry, name: str) -> bool:
-    """Whether a source reads a service over the network and takes no files."""
+    """Tells a source that reads a service over the network and takes no files."""
     target = registry.get("source", name)
     return isinstance(target, type) and issubclass(target, WebService)

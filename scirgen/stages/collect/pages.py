@@ -29,7 +29,7 @@ from scirgen.core.errors import PaperError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
 from scirgen.stages.collect.licences import licence_allowed
-from scirgen.stages.collect.source import Candidate, Cursor, Fetched, Source
+from scirgen.stages.collect.source import MOST_BAD, Candidate, Cursor, Fetched, Source
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -96,10 +96,11 @@ async def pages(
 
     Args:
         source: plain or async, see `Source`.
-        config: ``papers_per_dataset``, ``ids``, ``licences`` are applied here.
+        config: ``papers_per_dataset``, ``most_datasets``, ``ids``, ``licences`` are applied here.
         start: the cursor at which to begin; None: at the beginning.
         limit: stop after this many datasets.
-        seen: ids of datasets collected before ``start``, so that a repeated id is rejected (`duplicate_id`); new ids are added.
+        seen: ids of datasets collected before ``start``, so that a repeated id is rejected (`duplicate_id`); new ids
+            are added.
 
     Raises:
         SourceError: the catalogue cannot be read; the pages yielded so far are complete.
@@ -107,7 +108,7 @@ async def pages(
     """
     known: set[int] = {_short(i) for i in seen} if seen else set()
     cursor, left, barren = start, limit, 0
-    cursors, fresh = {start}, False
+    cursors, fresh, bad = {start}, False, 0
     found: list[Dataset] = []
     aside: list[Rejection] = []
     revision = source.revision(cursor)
@@ -119,6 +120,7 @@ async def pages(
 
     async with aclosing(iterate(source.datasets, cursor)) as entries:
         async for entry in entries:
+            bad = 0 if isinstance(entry, Dataset) else bad + isinstance(entry, Rejection)
             if isinstance(entry, Cursor):
                 barren = 0 if fresh else barren + 1
                 if entry.value in cursors or barren >= MOST_BARREN:
@@ -130,9 +132,16 @@ async def pages(
                 revision = source.revision(cursor)
             elif isinstance(entry, Rejection):
                 aside.append(entry)
+                if bad > MOST_BAD:
+                    aside.append(_ended(source, "too_many_bad_records", f"{bad:,} records in a row cannot be used"))
+                    break
             elif (refused := setting_aside(entry, config, known)) is not None:
                 aside += [refused] if refused.code != "not_asked_for" else []
                 fresh = fresh or refused.code != "duplicate_id"
+            elif len(known) > config.most_datasets:
+                reason = f"it has more than {config.most_datasets:,} datasets (collect.most_datasets)"
+                aside.append(_ended(source, "too_many_datasets", reason))
+                break
             else:
                 if seen is not None:
                     seen.add(entry.id)
@@ -157,13 +166,18 @@ def _endless(source: Source, cursor: str, barren: int) -> SourceError:
     )
 
 
+def _ended(source: Source, code: str, reason: str) -> Rejection:
+    return Rejection.of("collect", code, f"the source ends here: {reason}", ("Source", source.name))
+
+
 def _short(id: str) -> int:
     # 64 bits of each id, so that a catalogue of a million datasets needs a few tens of megabytes.
     return int(digest(id)[:16], 16)
 
 
 def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> Rejection | None:
-    """The rejection of a dataset that is not collected (``not_asked_for``, ``duplicate_id``, ``licence``); None if it is collected.
+    """The rejection of a dataset that is not collected (``not_asked_for``, ``duplicate_id``, ``licence``); None if it
+    is collected.
 
     Args:
         dataset: a record of the source.
@@ -243,7 +257,8 @@ async def _with_file(
 
 
 def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
-    """The paper with its file. Its id is its DOI or the file's content hash, so that it is the same on every machine."""
+    """The paper with its file. Its id is its DOI or the file's content hash, so that it is the same on every
+    machine."""
     listed = file.stat()
     sha256 = _sha256(file, listed.st_size, listed.st_mtime_ns)
     return paper.model_copy(
@@ -274,7 +289,8 @@ async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -
 
 
 async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argument: A) -> AsyncGenerator[T, None]:
-    """An async view of what a plain or async method yields. A plain method runs in a thread, since it may read files or sockets."""
+    """An async view of what a plain or async method yields. A plain method runs in a thread, since it may read files or
+    sockets."""
     entries = await _called(method, argument)
     if isinstance(entries, AsyncIterable):
         async for entry in entries:

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from scirgen.core.config import HttpConfig
+from scirgen.core.config import HttpConfig, ParseConfig
 from scirgen.core.records import Dataset, Link, Paper, Rejection
+
+MOST_BAD = 1000
+"""A file, or a source, ends after this many records in a row that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class SourceSetup:
         cache: a folder for what the source downloads; it survives a resumed run.
         options: ``collect.options`` of the configuration (``collect.paper_options.NAME`` for a paper service).
         http: settings of HTTP requests, which `open_http` uses.
+        parse: settings of parsing, for sources that read papers.
+        datasets_from_papers: make records of the datasets that papers cite.
     """
 
     input: Path | None = None
@@ -55,6 +60,8 @@ class SourceSetup:
     cache: Path = Path(".scirgen-cache")
     options: Mapping[str, object] = field(default_factory=dict)
     http: HttpConfig = field(default_factory=HttpConfig)
+    parse: ParseConfig = field(default_factory=ParseConfig)
+    datasets_from_papers: bool = False
 
 
 @runtime_checkable

@@ -10,22 +10,26 @@ import inspect
 import re
 import sys
 import traceback
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.core.secrets import without_user_info as address
+from scirgen.core.secrets import without_passwords
 from scirgen.core.text.markup import one_line, plain_text
 from scirgen.core.text.tame import tame
 from scirgen.core.text.untrusted import without_orders
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
+
+R = TypeVar("R", Dataset, Paper)
 
 CODE = "source_fault"
 _CONTRACT = "See docs/sources.md for the contract; scirgen.testing.check_source(source) checks an adapter."
@@ -78,7 +82,8 @@ class CheckedSource:
         self.name = source.name
 
     def revision(self, cursor: str | None) -> str | None:
-        """The source's revision, with a hash of the adapter's own code, so that the pages of an edited adapter are read again.
+        """The source's revision, with a hash of the adapter's own code, so that the pages of an edited adapter are read
+        again.
 
         Raises:
             SourceError: it fails, or is not text.
@@ -96,6 +101,12 @@ class CheckedSource:
         with blamed(self._source, "count()"):
             counted = getattr(self._source, "count", lambda: None)()
         return counted if isinstance(counted, int) else None
+
+    def unread(self) -> Counter[str] | None:
+        """Dotted key -> number of records with a value there that is not read; None if the source cannot tell."""
+        with blamed(self._source, "unread()"):
+            counted = getattr(self._source, "unread", lambda: None)()
+        return counted if isinstance(counted, Counter) else None
 
     async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
         """The source's datasets, cursors and rejections.
@@ -117,7 +128,7 @@ class CheckedSource:
                 if not isinstance(entry, Dataset):
                     yield entry
                     continue
-                shown, orders = _presentable(entry)
+                shown, orders = _presentable(_without_passwords(entry))
                 yield shown
                 if orders:
                     yield _orders(entry, orders)
@@ -142,16 +153,17 @@ class CheckedSource:
 
 
 async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-    """Candidates that a source or a paper service yields for a dataset; it raises the errors of `CheckedSource.papers`."""
+    """Candidates that a source or a paper service yields for a dataset; it raises the errors of
+    `CheckedSource.papers`."""
     with blamed(finder, f"papers() of dataset {dataset.id!r}"):
         async for candidate in iterate(finder.papers, dataset):
             if not isinstance(candidate, Candidate):
                 raise _wrong(finder, f"papers() yielded a {type(candidate).__name__}, not a Candidate")
-            title = one_line(candidate.paper.title)
-            if title == candidate.paper.title:
-                yield candidate
-            else:
-                yield replace(candidate, paper=candidate.paper.model_copy(update={"title": title}))
+            paper = _without_passwords(candidate.paper)
+            title = one_line(paper.title)
+            if title != paper.title:
+                paper = paper.model_copy(update={"title": title})
+            yield candidate if paper is candidate.paper else replace(candidate, paper=paper)
 
 
 async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
@@ -215,11 +227,18 @@ def _code(method: object) -> str:
     )
 
 
+def _without_passwords(record: R) -> R:
+    """The record, whose addresses lose user names, passwords and tokens in all of its texts."""
+    text = record.model_dump_json()
+    kept = without_passwords(text)
+    return record if kept == text else type(record).model_validate_json(kept)
+
+
 def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
     """The dataset with cleaned texts, or the reason why its id cannot be written into a release's tables.
 
     Control characters, endless runs of one sign and sentences that address a machine are removed from its texts, and
-    the sentences are returned. User names and passwords are removed from its addresses.
+    the sentences are returned.
     """
     if unusable_id(dataset.id):
         problem = "is too long, or contains white space or control characters, which would break qrels files"
@@ -253,7 +272,7 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
         ),
         "related": tuple(tame(visible(r), _LONGEST_TITLE) for r in dataset.related[:_MOST_ENTRIES]),
         "year": dataset.year if dataset.year is not None else _stated_year(dataset),
-        "url": visible(address(dataset.url))[:_LONGEST_TITLE] if dataset.url else dataset.url,
+        "url": visible(dataset.url)[:_LONGEST_TITLE] if dataset.url else dataset.url,
     }
     changed = {name: value for name, value in changes.items() if value != getattr(dataset, name)}
     return (dataset.model_copy(update=changed) if changed else dataset), orders
@@ -270,7 +289,8 @@ def _stated_year(dataset: Dataset) -> int | None:
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
     """The rejection that reports what was removed from a record."""
     reason = (
-        f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without them: "
+        f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without "
+        "them: "
         f"{sentences[0][:120]!r}"
     )
     record = "\n".join(sentences)[:_LONGEST_RECORD]
@@ -293,7 +313,7 @@ def visible(text: str) -> str:
 
 
 def unusable_id(id: str) -> bool:
-    """Whether an id would break files whose cells end at white space (TREC) or at a line's end (qrels)."""
+    """Tells whether an id would break files whose cells end at white space (TREC) or at a line's end (qrels)."""
     return len(id) > _LONGEST_ID or bool(re.search(r"\s", id) or _UNSEEN.search(id))
 
 

@@ -1,25 +1,39 @@
 """Reads a section with a model that follows instructions.
 
 The prompt shows numbered sentences, and the reply holds their numbers by aspect. An aspect is always a sentence of the
-document; the model's words are never kept.
+document. Of the model's words only a short context is kept: what a sentence is about that does not say so itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.records import AspectCategory, Dataset, Document
+from scirgen.core.records import AspectCategory, BlockKind, Dataset, Document, Span
+from scirgen.core.text.sentences import sentence_spans
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.core.text.words import telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.extract.sections import Sentence, cut
 
 _REPLY_TOKENS = 1600
 _DATASET_CHARS = 400
-_LONGEST_CHAIN = 2
+_LONGEST_CONTEXT = 120
+_ABSTRACT_CHARS = 400
+_NAMES = re.compile(r"\w*[A-Z\d]\w*")
 _VARIABLES = re.compile(r"variable|parameter|measur|element", re.I)
+
+
+class ContextReply(BaseModel):
+    """What some chosen sentences are about."""
+
+    model_config = ConfigDict(extra="forbid")
+    sentences: list[int] = Field(description="the sentences that it holds for")
+    about: str = Field(description="at most twelve words")
+    said_in: int = Field(description="the sentence that says so; 0: title or abstract")
 
 
 class AspectsReply(BaseModel):
@@ -32,9 +46,17 @@ class AspectsReply(BaseModel):
     challenges: list[int]
     dataset: list[int]
     findings: list[int]
-    needs_previous: list[int] = Field(
-        description="of all these, the sentences that cannot be understood without the one before; that one too, if the same holds for it"
+    contexts: list[ContextReply] = Field(
+        default=[], description="for the chosen sentences that do not say themselves what they are about"
     )
+
+
+@dataclass(frozen=True)
+class Context:
+    """The subject of a sentence, in the model's words, and the place of the paper that says so."""
+
+    about: str
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +70,7 @@ class Picked:
     reason: str = ""
     prompt: str = ""
     replies: tuple[str, ...] = ()
-    context: tuple[Sentence, ...] = ()
+    context: Context | None = None
 
 
 async def read_section(
@@ -65,6 +87,8 @@ async def read_section(
     picked: list[Picked] = []
     for passage in cut(sentences, _room(ctx)):
         prompt = ctx.prompt("aspects").render(
+            title=_harmless(document.title),
+            abstract=_harmless(document.abstract[:_ABSTRACT_CHARS]),
             heading=_heading(passage[0]),
             sentences=[f"[{s.number}] {s.text}" for s in passage],
             aspects=[(a.id.value, a.definition) for a in ctx.taxonomies.aspects.aspects],
@@ -72,6 +96,7 @@ async def read_section(
         )
         reply = await ctx.chat.ask(prompt, AspectsReply, seed=ctx.seed(passage[0].number))
         by_number = {s.number: s for s in passage}
+        contexts = _contexts(reply.value.contexts, by_number, document, prompt.messages[-1][1])
         for category in AspectCategory:
             numbers: list[int] = getattr(reply.value, category.value)
             for number in dict.fromkeys(numbers):
@@ -80,27 +105,49 @@ async def read_section(
                 why = "" if found else f"the passage has no sentence {number}"
                 picked.append(
                     Picked(
-                        category, found, found.text if found else str(number), code, why, prompt.reference, (reply.reply_key,),
-                        _before(document, found, sentences, reply.value.needs_previous) if found else (),
+                        category, found, found.text if found else str(number), code, why, prompt.reference,
+                        (reply.reply_key,),
+                        contexts.get(number),
                     )
                 )  # fmt: skip
     return picked
 
 
-def _before(
-    document: Document, sentence: Sentence, sentences: Sequence[Sentence], leaning: Collection[int]
-) -> tuple[Sentence, ...]:
-    """The sentence right before one that leans on it, in the same block of the document or the one above, and the one
-    before that where it leans, too."""
-    by_number = {s.number: s for s in sentences}
-    found: list[Sentence] = []
-    while sentence.number in leaning and len(found) < _LONGEST_CHAIN:
-        before = by_number.get(sentence.number - 1)
-        if before is None or document.text[before.end : sentence.start].strip():
-            break
-        found.insert(0, before)
-        sentence = before
-    return tuple(found)
+def _contexts(
+    given: Sequence[ContextReply], passage: Mapping[int, Sentence], document: Document, shown: str
+) -> dict[int, Context]:
+    """The context of each sentence that has one. A context is dropped if it names what the prompt does not hold."""
+    found: dict[int, Context] = {}
+    known = {w.casefold() for w in re.findall(r"\w+", shown)}
+    for one in given:
+        about = " ".join(one.about.split()).rstrip(".")
+        strange = {w.casefold() for w in _NAMES.findall(about)} - known
+        if not about or len(about) > _LONGEST_CONTEXT or strange or talks_to_machine(about):
+            continue
+        source = passage.get(one.said_in)
+        span = document.span(source.start, source.end, source.section) if source else _opening(document, about)
+        for number in one.sentences:
+            own = source is not None and source.number == number
+            found.setdefault(number, Context(about, None if own else span))
+    return found
+
+
+def _harmless(text: str) -> str:
+    """The text, or nothing of it if it addresses a machine."""
+    return "" if talks_to_machine(text) else text
+
+
+def _opening(document: Document, about: str) -> Span | None:
+    """The title or the sentence at the beginning of the abstract that holds most of a context's words."""
+    title = next(((b.start, b.end) for b in document.blocks if b.kind is BlockKind.TITLE), None)
+    begin = document.abstract[:_ABSTRACT_CHARS]
+    at = document.text.find(begin) if begin else -1
+    places = [title] if title else []
+    if at >= 0:
+        places += [(at + start, at + end) for start, end in sentence_spans(begin, document.language)]
+    words = telling_words(about)
+    best = max(places, key=lambda p: len(words & telling_words(document.text[slice(*p)])), default=None)
+    return document.span(*best) if best else None
 
 
 def _described(dataset: Dataset) -> str:

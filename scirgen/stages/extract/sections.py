@@ -63,7 +63,7 @@ def _tables(document: Document, label: SectionLabel) -> list[tuple[int, int]]:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a piece of text has enough words, and more letters than other signs, to be a sentence.
+    """Tells whether a piece of text has enough words, and more letters than other signs, to be a sentence.
 
     A text with an unnamed sign (U+FFFD) does not count: a number in it may have lost its minus.
     """

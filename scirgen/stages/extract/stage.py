@@ -7,6 +7,7 @@ each dataset.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel
@@ -14,14 +15,15 @@ from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.extract.reading import Picked, read_section
 from scirgen.stages.extract.sections import Sentence, section_sentences
-from scirgen.stages.extract.sorting import sort_section
 
 
 class ExtractStage(Stage):
     """One item is a paper and a section class; its heading runs are read together."""
 
     name = "extract"
-    version = 6
+    for_all_users: ClassVar[bool] = True
+    """A flag: the model is told which datasets use the paper."""
+    version = 7
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the definitions of the aspects, and the model."""
@@ -39,7 +41,7 @@ class ExtractStage(Stage):
                 if runs and section is not SectionClass.NONE:
                     key = f"{link.paper_id}|{section.value}"
                     # The item has all datasets of the paper, so that its sections are read once for all of them.
-                    users = () if ctx.pack == "small" else scope.users(link.paper_id)
+                    users = scope.users(link.paper_id) if self.for_all_users else ()
                     yield WorkItem(key, (documents[link.paper_id], *runs, *users), {"section": section.value})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -51,12 +53,15 @@ class ExtractStage(Stage):
         hostile = [_hostile(s, ctx) for s in everything if talks_to_machine(s.text)]
         if not sentences:
             return StageResult(rejections=tuple(hostile))
-        if ctx.chat.pack == "small":
-            picked = await sort_section(sentences, ctx)
-        else:
-            picked = await read_section(document, sentences, item.of(Dataset), ctx)
+        picked = await self.read(document, sentences, item.of(Dataset), ctx)
         result = _result(document, picked, ctx)
         return StageResult(result.outputs, (*hostile, *result.rejections))
+
+    async def read(
+        self, document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
+    ) -> list[Picked]:
+        """The sentences of a section that are chosen, by aspect."""
+        return await read_section(document, sentences, datasets, ctx)
 
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
@@ -77,9 +82,13 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
         if choice.sentence is not None:
             where = choice.sentence
             span = document.span(where.start, where.end, where.section)
-            context = tuple(document.span(s.start, s.end, s.section) for s in choice.context)
             aspect = Aspect(
-                paper_id=document.paper_id, category=choice.category, span=span, context=context, provenance=provenance
+                paper_id=document.paper_id,
+                category=choice.category,
+                span=span,
+                context=choice.context.about if choice.context else "",
+                context_span=choice.context.span if choice.context else None,
+                provenance=provenance,
             )
             if aspect.id not in aspects:
                 aspects[aspect.id] = aspect

@@ -59,11 +59,16 @@ class Gate(ABC):
     Attributes:
         order: gates run by rising order: cheap gates first, gates that call a model later.
         default_threshold: None if the gate has none.
-        on_by_default: whether it runs when ``config.filter.gates`` is empty.
-        after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out for another
+        on_by_default: whether it runs when ``config.filter.gates`` is empty. A gate of whose rejections readers found
+            fewer than .8 deserved does not (docs/gates.md).
+        for_small: whether it also runs by default where a small model writes, which deserves it more often.
+        after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out
+            for another
             one that is rejected itself, or it reads a score.
-        needs: what a verdict needs: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the models
-            it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where it asks a model.
+        needs: what a verdict needs: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the
+            models
+            it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where it
+            asks a model.
         prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """
 
@@ -72,6 +77,7 @@ class Gate(ABC):
     order: ClassVar[int] = 50
     default_threshold: ClassVar[float | None] = None
     on_by_default: ClassVar[bool] = True
+    for_small: ClassVar[bool] = False
     after_scores: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]] = ()
@@ -92,12 +98,18 @@ class Gate(ABC):
         configured = options.threshold if options else None
         return configured if configured is not None else (self.default_threshold or 0.0)
 
+    def identity(self, ctx: StageContext) -> str:
+        """The hash of whatever else decides its verdicts (a classifier's files); part of the fingerprint. "" if
+        nothing does."""
+        return ""
+
     def in_force(self, config: Config) -> bool:
-        """Whether it can reject anything with these settings. A gate that needs a model of its own overrides this."""
+        """Tells whether it can reject anything with these settings. A gate that needs a model of its own overrides
+        this."""
         return True
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
-        """Whether it can judge pairs of a language. A gate that looks for words overrides this."""
+        """Tells whether it can judge pairs of a language. A gate that looks for words overrides this."""
         return True
 
     def maximum(self, config: Config, default: float) -> float:
@@ -118,7 +130,7 @@ class PairGate(Gate):
 
 
 class Faithfulness(ABC):
-    """Measures how much the context supports an answer (shift, contrast, rival, semantic SePer, NLI, LLM judge, their ensemble).
+    """A measure of how much the context supports an answer (shift, calibrated, semantic SePer, NLI, a judge).
 
     Pairs carry the scores of the scorers before it.
 
@@ -126,26 +138,27 @@ class Faithfulness(ABC):
         needs: the models it asks. A model that no gate and no scorer in force needs is not opened.
         prompts: names of the prompts it renders; part of the fingerprint.
         version: raised by hand whenever the same pair would get another score; part of the fingerprint.
-        default_threshold: its own threshold, if ``config.filter.threshold`` makes no sense for it. None: `usual_threshold` decides.
-        only_passed: whether it costs so much that, with ``combine: all``, it is asked only about pairs that passed the
-            scorers before it.
-        only_cited: whether its threshold was fitted on cited evidence, so that without a threshold of the user's it
-            abstains on pairs that cite none.
+        default_threshold: the value at or below which it rejects, and above which it keeps; `edges` may override it.
+        only_unsure: it costs so much that it is asked only about pairs that the scorers before it left undecided.
+        only_cited: it was fitted on cited evidence, so that without thresholds of the user's it abstains on pairs
+            that cite none.
+        weighs: scores before it that its value takes into account, so that they decide nothing themselves.
     """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]]
     prompts: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
-    default_threshold: ClassVar[float | None] = None
-    only_passed: ClassVar[bool] = False
+    default_threshold: ClassVar[float] = 0.0
+    only_unsure: ClassVar[bool] = False
     only_cited: ClassVar[bool] = False
+    weighs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        """One score per pair, in order, higher is more faithful; an exception if none could be measured, never a default.
+        """Score each pair, in order, higher is more faithful; an exception if none could be measured, never a default.
 
-        The stage sets ``passed``, and ``threshold`` unless the scorer knows its own for this pair.
+        The stage sets ``passed`` and ``unsure``, and the edges unless the scorer knows its own for this pair.
         """
 
     def check(self, ctx: StageContext) -> None:  # noqa: B027 - most scorers suit any model
@@ -155,15 +168,14 @@ class Faithfulness(ABC):
             ConfigError: a model does not suit it.
         """
 
+    def identity(self, ctx: StageContext) -> str:
+        """Name what its scores depend on besides version, prompts and models, such as a file's hash; fingerprinted."""
+        return ""
 
-def usual_threshold(scorer: Faithfulness, config: Config) -> float:
-    """The threshold of a scorer's values if neither ``filter.thresholds`` nor the score itself gives one.
+    def edges(self, config: Config) -> tuple[float, float]:
+        """Give the edges of its values: at or below the first a pair is rejected, above the second it is kept."""
+        return self.default_threshold, self.default_threshold
 
-    The relative shift has 0.1 instead of its natural 0: a text on the same subject makes an answer a little more likely
-    even if it does not hold the answer (docs/benchmarks/faithfulness.md).
-    """
-    if scorer.default_threshold is not None:
-        return scorer.default_threshold
-    if config.filter.threshold is not None:
-        return config.filter.threshold
-    return 0.1 if scorer.name == "shift" and config.filter.shift_form == "relative" else 0.0
+    def why(self, score: Score) -> str:
+        """Say in words why a failing score rejects its pair."""
+        return score.detail

@@ -1,28 +1,32 @@
-"""Decides on a pair by its faithfulness scores: selects the scorers for its type, and gives the reason of a
-rejection."""
+"""Decides on a pair by its faithfulness scores: kept, rejected, or unsure, with the reason of a rejection."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from itertools import accumulate
-from typing import cast
+from collections.abc import Sequence
+from typing import Literal, cast
 
+from scirgen.claims.conformance import matches
 from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import Registry
 from scirgen.core.taxonomy import QuestionType
+from scirgen.core.text.textmatch import normalise
+from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Faithfulness, Material, usual_threshold
-from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
+from scirgen.stages.filter.base import Faithfulness, Material
+from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 
 AUTO = "auto"
-MAYBE = ("ensemble", "shift", "contrast", "llm_judge")
+MAYBE = ("shift", "calibrated", "llm_judge")
 """The scorers that `auto` may stand for; the models decide which."""
+
+Outcome = Literal["kept", "rejected", "unsure"]
+UNCITED = "the pair cites no evidence, and the coefficients were fitted on answers with cited evidence"
 
 
 def scorer_names(ctx: StageContext) -> tuple[str, ...]:
-    """The configured scorers, with `auto` replaced by the scorers that suit the models; see ``filter.faithfulness``."""
+    """List the configured scorers, with `auto` replaced by those that suit the models; see ``filter.faithfulness``."""
     names: list[str] = []
     for name in ctx.config.filter.faithfulness:
         names += _automatic(ctx) if name == AUTO else [name]
@@ -30,20 +34,20 @@ def scorer_names(ctx: StageContext) -> tuple[str, ...]:
 
 
 def possible_names(config: Config) -> tuple[str, ...]:
-    """The scorers that may run, before any model is open."""
+    """List the scorers that may run, before any model is open."""
     chosen = config.filter.faithfulness
     return tuple(dict.fromkeys(n for name in chosen for n in (MAYBE if name == AUTO else (name,))))
 
 
 def _automatic(ctx: StageContext) -> list[str]:
-    fitted = ctx.score_session is not None and ensemble_for(ctx.config, ctx.score_session.identity) is not None
-    names = ["ensemble" if fitted else "shift", "contrast"]
-    judging = ctx.judge_session or ctx.chat_session
-    return [*names, "llm_judge"] if judging is not None and judging.pack == "standard" else names
+    session, judge = ctx.score_session, ctx.judge_session or ctx.chat_session
+    fitted = session is not None and coefficients_for(ctx.config, session.identity) is not None
+    names = ["shift", "calibrated"] if fitted else ["shift"]
+    return [*names, "llm_judge"] if judge is not None and judge.pack == "standard" else names
 
 
 def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulness]:
-    """The faithfulness scorers of these names, in order.
+    """Make the faithfulness scorers of these names, in order.
 
     Raises:
         PluginError: no scorer has that name ("did you mean").
@@ -54,122 +58,115 @@ def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulnes
 async def score_all(
     pairs: Sequence[QAPair], material: Material, ctx: StageContext
 ) -> dict[str, tuple[QAPair, Exception | None]]:
-    """Run the scorers one after another; each pair with its scores, or with the error that left it without one.
+    """Run the scorers one after another; return each pair with its scores, or with the error that left it without one.
 
-    A scorer with ``only_passed`` is not asked about pairs that are rejected already, where all scores must pass; one
-    with ``only_cited`` abstains on pairs without evidence.
+    A scorer with ``only_unsure`` is asked about pairs that those before it left undecided; one with ``only_cited``
+    abstains on pairs without evidence.
     """
     kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     found: dict[str, tuple[QAPair, Exception | None]] = {p.id: (p, None) for p in pairs}
     for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        sparing = scorer.only_passed and ctx.config.filter.combine == "all"
-        cited = scorer.only_cited and not _has_own_threshold(scorer.name, ctx.config)
+        cited = scorer.only_cited and scorer.name not in ctx.config.filter.thresholds
         waiting = [pair for pair, error in found.values() if error is None]
         for pair in (p for p in waiting if cited and not p.evidence):
             found[pair.id] = (_with(pair, Score(name=scorer.name, value=0.0, abstained=True, detail=UNCITED)), None)
         todo = [
             pair
             for pair in waiting
-            if (pair.evidence or not cited)
-            and not (sparing and reason_against(pair, kinds.get(pair.question_type), ctx.config))
+            if (pair.evidence or not cited) and not (scorer.only_unsure and pair.scores and outcome(pair) != "unsure")
         ]
         for pair, score in zip(todo, await scorer.score(todo, material, ctx) if todo else (), strict=True):
             if isinstance(score, Exception):
                 found[pair.id] = (pair, score)
                 continue
-            decided = _decided(score, pair, usual_threshold(scorer, ctx.config), ctx.config)
-            found[pair.id] = (_with(pair, decided), None)
+            sure = scorer.only_unsure or not seems_an_order(pair, ctx)
+            decided = _decided(score, scorer, kinds.get(pair.question_type), pair.question_type, ctx.config, sure)
+            found[pair.id] = (_with(pair, decided, scorer.weighs), None)
     return found
 
 
-UNCITED = "the pair cites no evidence, and the threshold was fitted on answers with cited evidence"
+def _with(pair: QAPair, score: Score, weighs: Sequence[str] = ()) -> QAPair:
+    """Add a score to a pair; scores that it weighs decide nothing themselves any more."""
+    silent: dict[str, object] = {"passed": None, "unsure": False}
+    before = pair.scores
+    if weighs and not score.abstained:
+        before = tuple(s.model_copy(update=silent) if s.name in weighs else s for s in before)
+    return pair.model_copy(update={"scores": (*before, score)})
 
 
-def _has_own_threshold(name: str, config: Config) -> bool:
-    """Whether the user gave thresholds for a scorer, or an ensemble of their own."""
-    return name in config.filter.thresholds or (name == "ensemble" and bool(config.filter.ensemble))
+_PROCEDURES = ("instrumental_procedural", "request_directive")
 
 
-def _with(pair: QAPair, score: Score) -> QAPair:
-    changed: dict[str, object] = {"scores": (*pair.scores, score)}
-    if "agrees" in (parts := dict(score.parts)) and score.name == "rival":
-        changed["answered_twice"] = bool(parts["agrees"])
-    return pair.model_copy(update=changed)
+def seems_an_order(pair: QAPair, ctx: StageContext) -> bool:
+    """Tell whether answer or evidence seems to tell its reader, a model or a program what to do.
+
+    Such a pair is never sure: the judge is asked, and without a judge the pair is unsure. Answers that describe a
+    procedure are left out.
+    """
+    if pair.question_type in _PROCEDURES:
+        return False
+    patterns = ctx.taxonomies.wording.of(pair.language).orders
+    texts = (pair.answer, *(s.text for s in pair.evidence))
+    return any(talks_to_machine(t) or matches(patterns, normalise(t), normalised=True) is not None for t in texts)
 
 
-def _decided(score: Score, pair: QAPair, usual: float, config: Config) -> Score:
-    """The score with its threshold: the configured one for the type or for all types, the score's own, or the scorer's
-    usual one."""
+def _decided(
+    score: Score, scorer: Faithfulness, kind: QuestionType | None, type_id: str, config: Config, sure_of: bool = True
+) -> Score:
+    """Add edges and verdict to a score: the configured edges for the type or all types, the score's own, or its
+    scorer's.
+
+    A scorer that the type's ``judge`` does not name is unsure of such answers, unless the user set its edges for
+    them. Without ``sure_of`` none passes.
+    """
     given = config.filter.thresholds.get(score.name, {})
-    own = score.threshold if score.threshold is not None else usual
-    threshold = given.get(pair.question_type, given.get("*", own))
-    return score.model_copy(
-        update={"threshold": threshold, "passed": None if score.abstained else score.value > threshold}
-    )
+    edges = given.get(type_id, given.get("*"))
+    if edges is None and score.threshold is not None:
+        edges = (score.threshold, score.threshold if score.sure is None else score.sure)
+    if edges is None:
+        edges = scorer.edges(config)
+    reject, sure = edges if isinstance(edges, tuple) else (edges, edges)
+    heard = kind is None or not kind.judge or score.name in kind.judge or type_id in given
+    unsure = not score.abstained and (not heard or reject < score.value <= (sure if sure_of else float("inf")))
+    passed = None if score.abstained or unsure else score.value > sure
+    return score.model_copy(update={"threshold": reject, "sure": sure, "unsure": unsure, "passed": passed})
 
 
-def deciding(pair: QAPair, kind: QuestionType | None) -> list[Score]:
-    """The scores that count for a pair's type: those named in its ``judge``, or all if it names none of them. Scores
-    that abstained do not count."""
-    scores = [s for s in pair.scores if s.passed is not None]
-    named = [s for s in scores if kind is not None and s.name in kind.judge]
-    return named or scores
+def outcome(pair: QAPair) -> Outcome:
+    """Decide on a pair: a score that fails rejects it; one that passes keeps it if no later one is unsure."""
+    verdict: Outcome = "unsure" if pair.scores else "kept"
+    for score in pair.scores:
+        if score.passed is False:
+            return "rejected"
+        if score.passed or score.unsure:
+            verdict = "kept" if score.passed else "unsure"
+    return verdict
 
 
-def reason_against(pair: QAPair, kind: QuestionType | None, config: Config) -> str:
-    """Why the scores together reject a pair, in one sentence; "" if they accept it, or if nothing was measured."""
-    scores = deciding(pair, kind)
-    failing = [s for s in scores if not s.passed]
-    if not failing or (config.filter.combine == "any" and len(failing) < len(scores)):
-        return ""
-    return sentence(failing[0])
+def failing(pair: QAPair) -> Score | None:
+    """The first score that rejects a pair."""
+    return next((s for s in pair.scores if s.passed is False), None)
 
 
-def sentence(score: Score) -> str:
-    """The reason that a failing score gives against a pair, then its figure."""
+def sentence(score: Score, registry: Registry) -> str:
+    """Give the reason of a failing score against a pair, then its figure."""
     figure = f"{score.name} {score.value:.4g} is not above {score.threshold:g}"
-    why = _WHY[score.name](score) if score.name in _WHY else score.detail
+    (scorer,) = select_scorers([score.name], registry)
+    why = scorer.why(score)
     return f"{why} ({figure})" if why else figure
 
 
-def _shift(score: Score) -> str:
-    least = _least_helped(score)
-    return "the evidence makes the answer hardly more likely" + (f", least of all {least!r}" if least else "")
+def check_unsure(ctx: StageContext) -> None:
+    """Refuse settings that would reject every pair.
 
-
-def _rival(score: Score) -> str:
-    second = score.detail.removeprefix("rival: ")
-    return (
-        score.detail if second == score.detail else f"a second answer from the evidence alone is more likely: {second}"
-    )
-
-
-def _least_helped(score: Score) -> str:
-    """The word of the answer whose likelihood the evidence raises least; "" if tokens do not show it."""
-    if not len(score.tokens) == len(score.logprobs_with) == len(score.logprobs_without):
-        return ""
-    ends = list(accumulate(map(len, score.tokens)))
-    gains = [given - alone for given, alone in zip(score.logprobs_with, score.logprobs_without, strict=True)]
-    words = {}
-    for match in _WORD.finditer("".join(score.tokens)):
-        inside = [
-            gain
-            for gain, end, token in zip(gains, ends, score.tokens, strict=True)
-            if end - len(token) < match.end() and match.start() < end
-        ]
-        words[match.group()] = sum(inside) / len(inside)
-    return min(words, key=lambda w: words[w], default="")
-
-
-_WORD = re.compile(r"[^\W_][\w.-]{2,30}(?<![.-])")
-
-_SAMPLED = "answers sampled with the evidence mean the same as this one hardly more often than those without it"
-
-_WHY: dict[str, Callable[[Score], str]] = {
-    "shift": _shift,
-    "rival": _rival,
-    "nli": lambda score: "no passage entails the answer: " + score.detail,
-    "semantic": lambda score: f"{_SAMPLED}: {score.detail}",
-    "semantic_hard": lambda score: f"{_SAMPLED}: {score.detail}",
-}
-"""The beginning of the reason, for scores whose detail does not state it."""
+    Raises:
+        ConfigError: unsure pairs are rejected, no scorer can be sure of a pair, and there is no judge.
+    """
+    config, names = ctx.config, scorer_names(ctx)
+    own = config.filter.thresholds.keys() & set(names)
+    if config.filter.unsure == "reject" and names == ("shift",) and not own and config.filter.shift_form == "relative":
+        raise ConfigError(
+            "filter.unsure=reject: the shift alone is sure of no pair, so every pair would be rejected",
+            hint="Name a judge (models.judge), fit coefficients (scirgen calibrate --coefficients), or set "
+            "filter.thresholds.",
+        )

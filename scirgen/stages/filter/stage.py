@@ -17,22 +17,23 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.filter.base import Gate, Material, Need
 from scirgen.stages.filter.deciding import (
-    deciding,
+    check_unsure,
+    failing,
+    outcome,
     possible_names,
-    reason_against,
     score_all,
     scorer_names,
     select_scorers,
+    sentence,
 )
-from scirgen.stages.filter.faithfulness.ensemble import ensemble_for
-from scirgen.stages.filter.gates.opinion import type_tagger
 
 
 class FilterStage(Stage):
-    """Accepted pairs with their scores, a `Rejection` for each other pair, and a `Failure` for each pair without a verdict."""
+    """Accepted pairs with their scores, a `Rejection` for each other pair, and a `Failure` for each pair without a
+    verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def uses(self, config: Config) -> Uses:
         """The registry provides gates, scorers and their prompts, so they enter through each item's salt."""
@@ -48,21 +49,27 @@ class FilterStage(Stage):
             roles=tuple(r for r in roles if r in needs),
         )
 
+    def check(self, ctx: StageContext) -> None:
+        """Refuse thresholds that nothing would read, and scorers that do not suit the run's models."""
+        check_thresholds(ctx)
+        check_unsure(ctx)
+        for scorer in select_scorers(scorer_names(ctx), ctx.registry):
+            scorer.check(ctx)
+
     def definitions(self, ctx: StageContext) -> str:
         """Hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
-        if ctx.config.query.only:
+        if ctx.config.generate.off:
             return ""
         parts: list[object] = []
-        for gate in select_gates(ctx.config, ctx.registry):
+        for gate in select_gates(ctx.config, ctx.registry, ctx.pack):
             parts.append((gate.code, gate.version, [ctx.prompt(name).hash for name in gate.prompts]))
             if "generator" in gate.models():
                 parts.append(str(ctx.chat.identity))
-        if ctx.config.filter.type_tagger:
-            parts.append(("type_tagger", type_tagger(ctx.config.filter.type_tagger).revision))
+            if identity := gate.identity(ctx):
+                parts.append((gate.code, identity))
         for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-            parts.append((scorer.name, scorer.version, [ctx.prompt(name).hash for name in scorer.prompts]))
-            if scorer.name == "ensemble" and (made := ensemble_for(ctx.config, ctx.scorer.identity)) is not None:
-                parts.append(made.hash)
+            prompts = [ctx.prompt(name).hash for name in scorer.prompts]
+            parts.append((scorer.name, scorer.version, prompts, scorer.identity(ctx)))
         return digest(parts)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -89,11 +96,12 @@ class FilterStage(Stage):
         candidates = [p for p in pairs if p.round == round_]
         material = material_of(item, tuple(p for p in pairs if p.round != round_))
         found = _Outcome(ctx)
-        gates = select_gates(ctx.config, ctx.registry)
+        gates = select_gates(ctx.config, ctx.registry, ctx.pack)
         single = await _gated(candidates, [g for g in gates if not g.after_scores], material, found)
         faithful = await _faithful(single, material, found)
         accepted = await _gated(faithful, [g for g in gates if g.after_scores], material, found)
-        # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted them.
+        # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted
+        # them.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
 
 
@@ -123,45 +131,59 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
     return needs.union(*(gate.models() for gate in select_gates(config, registry)))
 
 
-def select_gates(config: Config, registry: Registry) -> list[Gate]:
+def select_gates(config: Config, registry: Registry, pack: str = "standard") -> list[Gate]:
     """The gates in force, in the order they run: cheapest first, and last those that compare pairs or read a score.
+
+    Args:
+        config, registry: settings and gates.
+        pack: prompts of the model that writes; "small" switches on the gates ``for_small``.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
     """
-    wanted = config.filter.gates or registry.names("gate")
+    wanted = config.filter.gates or [name for name in registry.names("gate") if _is_wanted(name, config, registry)]
     for code in config.filter.gate_options:
         registry.get("gate", code)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
-    chosen = [g for g in gates if _enabled(g, config)]
+    chosen = [g for g in gates if _enabled(g, config, pack)]
     return sorted(chosen, key=_turn)
+
+
+def _is_wanted(name: str, config: Config, registry: Registry) -> bool:
+    """Tells whether a gate is considered without a list of gates: scirgen's own always, a plugin's if the settings
+    name it,
+    so that installing a plugin changes no release."""
+    return registry.provider("gate", name) == "scirgen" or name in config.filter.gate_options or name in config.sections
 
 
 def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
     return gate.after_scores, bool(gate.models()), gate.order, gate.code
 
 
-def _enabled(gate: Gate, config: Config) -> bool:
+def _enabled(gate: Gate, config: Config, pack: str) -> bool:
     options = config.filter.gate_options.get(gate.code)
     if options is not None and options.enabled is not None:
         return options.enabled
-    return gate.on_by_default or gate.code in config.filter.gates
+    return gate.on_by_default or gate.code in config.filter.gates or (gate.for_small and pack == "small")
 
 
-def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies) -> list[str]:
-    """Codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in part or in whole."""
+def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:
+    """Codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in part or
+    in whole."""
     wording = taxonomies.wording.of(config.language)
-    return [g.code for g in select_gates(config, registry) if not g.speaks(config.language, wording)]
+    return [g.code for g in select_gates(config, registry, pack) if not g.speaks(config.language, wording)]
 
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
-    """All registered gates in the order they would run: code, on, threshold (None: it has none), models it asks, explanation."""
+    """All registered gates in the order they would run: code, on, small (also on where a small
+    model writes), threshold (None: it has none), models it asks, explanation."""
     on = {g.code for g in select_gates(config, registry)}
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
     return [
         {
             "code": g.code,
             "on": g.code in on and g.in_force(config),
+            "small": g.for_small and not g.on_by_default,
             "threshold": None if g.default_threshold is None else g.threshold(config),
             "models": ", ".join(sorted(g.models())),
             "explanation": g.explanation,
@@ -197,21 +219,23 @@ class _Outcome:
 
 
 async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
-    """The pairs whose faithfulness scores pass, with those scores attached."""
+    """Return the pairs that the faithfulness scores keep, with those scores; unsure ones as ``filter.unsure`` says."""
     ctx = found.ctx
-    kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     accepted = []
     for scored, error in (await score_all(pairs, material, ctx)).values():
-        kind = kinds.get(scored.question_type)
+        decided = outcome(scored)
         if error is not None:
             found.failed(scored, error)
-        elif reason := reason_against(scored, kind, ctx.config):
-            counted = deciding(scored, kind)
-            worst = next((s for s in counted if not s.passed), counted[0])
-            found.rejected(scored, worst.name, reason, worst.value)
+        elif (against := failing(scored)) is not None:
+            found.rejected(scored, against.name, sentence(against, ctx.registry), against.value)
+        elif decided == "unsure" and ctx.config.filter.unsure == "reject":
+            found.rejected(scored, "unsure", UNSURE, None)
         else:
-            accepted.append(scored)
+            accepted.append(scored.model_copy(update={"unsure": True}) if decided == "unsure" else scored)
     return accepted
+
+
+UNSURE = "the scores cannot decide, and no judge did"
 
 
 def check_thresholds(ctx: StageContext) -> None:
@@ -226,15 +250,3 @@ def check_thresholds(ctx: StageContext) -> None:
         ctx.registry.get("faithfulness", name)
     for kinds in config.thresholds.values():
         ctx.taxonomies.question_types([kind for kind in kinds if kind != "*"])
-
-
-def check_filter(ctx: StageContext) -> None:
-    """Refuse settings of the filter that cannot work with the run's models, before any work is done.
-
-    Raises:
-        PluginError, ResourceError: see `check_thresholds`.
-        ConfigError: a scorer does not suit the models, such as an ensemble that was fitted for another scorer.
-    """
-    check_thresholds(ctx)
-    for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        scorer.check(ctx)

@@ -1,15 +1,19 @@
-"""The paper's way of generating (ScIRGen, section 2.2): one call writes the pairs of several types from the whole material.
+"""The strategy ``joint``: one call writes the pairs of several types from the whole material.
 
-Questions about the data and about papers are requested in separate calls; the first sees only the record, so that
-neither repeats the other. The material comes first, so that a server's prefix cache can serve it.
+ScIRGen (section 2.2) asks for one type a call, without evidence; `docs/method.md` compares the two.
+
+The writer reads record and papers together, chooses what is worth asking, and cites the lines of each pair. So it
+plans in the same call, and asks for no fact twice. The material comes first, so that a server's prefix cache can serve
+it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
@@ -19,7 +23,9 @@ from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.material import Material, material
-from scirgen.stages.generate.replies import Declined, Pairs, QuotedPair, pairs_reply
+from scirgen.stages.generate.naming import name_of
+from scirgen.stages.generate.passages import fitness
+from scirgen.stages.generate.replies import CitedPair, Pairs, QuotedPair, pairs_reply, yes_no
 from scirgen.stages.generate.strategy import Discard, Draft, Task, Wish
 
 _CHARS_PER_TOKEN = 4
@@ -27,6 +33,7 @@ _DEFAULT_CONTEXT = 8192
 """Sizes the material if the server reports no window; the number of types in a call is then not limited."""
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
+_MOST_OFFERED = 12
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
 """Tokens of a reply for each pair."""
 _USABLE = 0.9
@@ -35,102 +42,200 @@ _LARGEST_REPLY = 16_000
 """Tokens; several services refuse calls that ask for more."""
 
 
+@dataclass(frozen=True)
+class _Call:
+    """One call: what it shows, the wishes it may fulfil, and how many pairs are wanted and carried by the lines."""
+
+    shown: Material
+    wishes: tuple[Wish, ...]
+    wanted: int
+    most: int
+    prompt: RenderedPrompt
+
+
 class JointStrategy:
-    """One structured call for up to ``generate.types_per_call`` types; the model declines a wish that the material
-    cannot answer."""
+    """One structured call for up to ``generate.types_per_call`` types; the writer chooses among the wishes."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 6
-    prompts: ClassVar[tuple[str, ...]] = ("joint",)
+    version: ClassVar[int] = 8
+    prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """One draft or discard for each wish."""
+        """One draft or discard for each wish, and a discard for each statement that no call shows."""
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
-        about_data = [w for w in task.wishes if w.about == "dataset"]
-        others = [w for w in task.wishes if w.about != "dataset"]
-        halves = ((replace(shown, papers=()), about_data), (shown, others))
-        calls = [(part, call) for part, asked in halves for call in self._calls(part, asked, ctx)]
-        made = await asyncio.gather(*(self._ask(part, *call, task.round, ctx) for part, call in calls))
-        return [one for part in made for one in part]
+        parts = shown.parts or (shown.record,)
+        name = await name_of(task.dataset, ctx)
+        wishes = _spread(task)
+        # Of several parts of the papers, each is asked for every other pair.
+        wanted = math.ceil(len(task.wishes) / len(parts))
+        calls = [
+            c for n, part in enumerate(parts) for c in self._calls(part, wishes[n :: len(parts)], wanted, name, ctx)
+        ]
+        made = await asyncio.gather(*(self._ask(call, name, task.round, ctx) for call in calls))
+        full = f"{len(parts)} calls are full; statements that say more are shown"
+        left = [Discard(None, "surplus", full, p.text, passage=p) for p in shown.left_out]
+        return [*(one for part in made for one in part), *left]
 
-    def _calls(
-        self, shown: Material, wishes: Sequence[Wish], ctx: StageContext
-    ) -> list[tuple[list[Wish], RenderedPrompt]]:
+    def _calls(self, shown: Material, wishes: Sequence[Wish], wanted: int, name: str, ctx: StageContext) -> list[_Call]:
         """As few calls as fit the window, each with whole types: a call does not see the questions of another."""
         window = ctx.chat.capabilities.context_tokens
-        calls: list[tuple[list[Wish], RenderedPrompt]] = []
+        calls: list[_Call] = []
+        carries = min(wanted, shown.carries)
         for most in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
-            calls = [(part, self._prompt(shown, part, ctx)) for part in _parts(wishes, most)]
-            if window is None or all(_fits(prompt, len(part), window, ctx) for part, prompt in calls):
+            calls = [_share(shown, part, len(wishes), (wanted, carries), name, ctx) for part in _parts(wishes, most)]
+            if window is None or all(_fits(call, window, ctx) for call in calls):
                 break
         return calls
 
-    async def _ask(
-        self, shown: Material, wishes: Sequence[Wish], prompt: RenderedPrompt, turn: int, ctx: StageContext
-    ) -> list[Draft | Discard]:
+    async def _ask(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard]:
         quotes = ctx.config.generate.evidence == "quotes"
-        kinds = [_kind(w) for w in wishes]
-        reply = pairs_reply(kinds, ctx.taxonomies.wording.of(ctx.config.language), len(shown.lines), quotes=quotes)
-        names = ",".join(dict.fromkeys(k.id for k in kinds))
+        kinds = _kinds(call.wishes)
+        reply = pairs_reply([k.id for k in kinds], call.most, len(call.shown.lines), quotes=quotes)
+        names = ",".join(k.id for k in kinds)
         try:
-            room = _room(prompt, len(wishes), ctx)
-            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
+            room = _room(call, ctx)
+            answer = await ctx.chat.ask(call.prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
-            several = len(_kinds(wishes))
-            if isinstance(error, ReplyTruncatedError) and several > 1:
-                return await self._in_halves(shown, _parts(wishes, math.ceil(several / 2)), turn, ctx)
-            return [Discard(k, error.error_code, error.message, prompt=prompt) for k in kinds]
-        return [_draft(answer.value, n, w, shown, prompt, answer.reply_key) for n, w in enumerate(wishes, 1)]
+            if isinstance(error, ReplyTruncatedError) and len(kinds) > 1:
+                return await self._in_halves(call, name, turn, ctx)
+            return [Discard(_kind(w), error.error_code, error.message, prompt=call.prompt) for w in call.wishes]
+        return list(_drafts(answer.value, call, answer.reply_key))
 
-    async def _in_halves(
-        self, shown: Material, parts: Iterable[Sequence[Wish]], turn: int, ctx: StageContext
-    ) -> list[Draft | Discard]:
+    async def _in_halves(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard]:
         """The wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
-        asked = [self._ask(shown, part, self._prompt(shown, part, ctx), turn, ctx) for part in parts]
-        return [one for made in await asyncio.gather(*asked) for one in made]
-
-    def _prompt(self, shown: Material, wishes: Sequence[Wish], ctx: StageContext) -> RenderedPrompt:
-        tasks: dict[str, dict[str, object]] = {}
-        for number, wish in enumerate(wishes, 1):
-            kind = _kind(wish)
-            samples = kind.examples_for(ctx.config.domain)
-            entry = tasks.setdefault(kind.id, {"kind": kind, "samples": samples, "wishes": list[object]()})
-            listed = entry["wishes"]
-            assert isinstance(listed, list)
-            listed.append({"number": number, "about": wish.about, **wish_view(wish, ctx)})
-        levels = sorted({w.bloom for w in wishes if w.bloom})
-        return ctx.prompt("joint").render(
-            record=[line.shown for line in shown.record],
-            papers=[
-                {
-                    "title": p.paper.title,
-                    "others": [title for id, title in p.paper.datasets if id != shown.record[0].spans[0].document_id],
-                    "lines": [line.shown for line in p.lines],
-                }
-                for p in shown.papers
-            ],
-            tasks=list(tasks.values()),
-            levels=[ctx.taxonomies.bloom_level(level) for level in levels],
-            quotes=ctx.config.generate.evidence == "quotes",
-            language=language_name(ctx.config.language),
-        )
+        halves = _parts(call.wishes, math.ceil(len(_kinds(call.wishes)) / 2))
+        limits = call.wanted, call.most
+        parts = [_share(call.shown, half, len(call.wishes), limits, name, ctx) for half in halves]
+        return [one for made in await asyncio.gather(*(self._ask(p, name, turn, ctx) for p in parts)) for one in made]
 
 
-def _fits(prompt: RenderedPrompt, pairs: int, window: int, ctx: StageContext) -> bool:
-    return _tokens(prompt) + _least(pairs, ctx) <= window * _USABLE
+def _share(
+    shown: Material, wishes: Sequence[Wish], of: int, limits: tuple[int, int], name: str, ctx: StageContext
+) -> _Call:
+    """A call for some of the ``of`` wishes about what it shows, and so for a share of the pairs wanted and carried."""
+    wanted, most = (max(1, math.ceil(limit * len(wishes) / of)) for limit in limits)
+    return _Call(shown, tuple(wishes), wanted, most, _prompt(shown, wishes, most, name, ctx))
 
 
-def _room(prompt: RenderedPrompt, pairs: int, ctx: StageContext) -> int:
+def _spread(task: Task) -> list[Wish]:
+    """The wishes, the first of every type before the second of any.
+
+    Those without a type offer each type once; of many, the twelve with most evidence by their cues, since each costs a
+    paragraph.
+    """
+    free = [w for w in task.wishes if w.kind is None]
+    wishes = [w for w in task.wishes if w.kind is not None]
+    if free:
+        support = {k.id: sum(fitness(p, k) for p in task.passages) for k in task.kinds}
+        likely = sorted(task.kinds, key=lambda k: -support[k.id])[:_MOST_OFFERED]
+        offered = [k for k in task.kinds if k in likely]
+        wishes += [_fitted(free[n % len(free)], kind) for n, kind in enumerate(offered)]
+    seen: defaultdict[str, int] = defaultdict(int)
+    turns = []
+    for wish in wishes:
+        seen[_kind(wish).id] += 1
+        turns.append(seen[_kind(wish).id])
+    return [wishes[i] for i in sorted(range(len(wishes)), key=lambda i: turns[i])]
+
+
+def _fitted(wish: Wish, kind: QuestionType) -> Wish:
+    level = wish.bloom or next(iter(kind.levels), None)
+    return Wish(kind, level, wish.polarity if kind.polar else None, wish.position, wish.about)
+
+
+def _prompt(shown: Material, wishes: Sequence[Wish], most: int, name: str, ctx: StageContext) -> RenderedPrompt:
+    record = shown.record[0].span.document_id
+    return ctx.prompt("joint").render(
+        record=[line.shown for line in shown.record],
+        name=name,
+        papers=[
+            {
+                "title": p.paper.title,
+                "others": [title for id, title in p.paper.datasets if id != record],
+                "lines": [line.shown for line in p.lines],
+            }
+            for p in shown.papers
+        ],
+        most=most,
+        tasks=[_task(kind, [w for w in wishes if w.kind == kind], ctx) for kind in _kinds(wishes)],
+        levels=ctx.taxonomies.bloom.levels,
+        quotes=ctx.config.generate.evidence == "quotes",
+        language=language_name(ctx.config.language),
+    )
+
+
+def _task(kind: QuestionType, wishes: Sequence[Wish], ctx: StageContext) -> dict[str, object]:
+    """The entry of a type in the prompt."""
+    option = kind.answer.kind == "option"
+    yes, no = yes_no(ctx.taxonomies.wording.of(ctx.config.language))
+    return {
+        "kind": kind,
+        "sample": next(iter(kind.examples_for(ctx.config.domain)), None),
+        "count": len(wishes),
+        "level": " or ".join(dict.fromkeys(w.bloom for w in wishes if w.bloom)),
+        "polarities": [no if w.polarity == "no" else yes for w in wishes] if kind.polar else [],
+        "positions": [("first", "last")[w.position] for w in wishes] if option else [],
+    }
+
+
+def _drafts(reply: Pairs, call: _Call, key: str) -> Iterator[Draft | Discard]:
+    """The pairs of a reply, each with the wish of its type that comes next, and what became of the other wishes.
+
+    A call asks for at most ``most`` pairs. Where the writer used them up, it did not choose the other wishes; where it
+    wrote fewer, it declined as many.
+    """
+    open_wishes: defaultdict[str, list[Wish]] = defaultdict(list)
+    for wish in call.wishes:
+        open_wishes[_kind(wish).id].append(wish)
+    by_id = {k.id: k for k in _kinds(call.wishes)}
+    for pair in reply.pairs:
+        if pair.type not in by_id:
+            text = f"{pair.question}\n{pair.answer}"
+            yield Discard(None, "unknown_type", f"there is no type {pair.type!r}", text, call.prompt, (key,))
+            continue
+        mine = open_wishes[pair.type]
+        wish = mine.pop(0) if mine else Wish(by_id[pair.type])
+        yield _draft(pair, wish, call, key)
+    left = [w for w in call.wishes if any(w is o for o in open_wishes[_kind(w).id])]
+    left = left[: max(0, call.wanted - len(reply.pairs))]
+    declined = max(0, call.most - len(reply.pairs))
+    why = " ".join(reply.fewer.split()) or "no reason given"
+    full = f"the lines carry at most {call.most} pairs, and the writer chose others"
+    for number, wish in enumerate(left):
+        code, reason = ("declined", why) if number < declined else ("unchosen", full)
+        yield Discard(_kind(wish), code, reason, prompt=call.prompt, replies=(key,))
+
+
+def _draft(pair: CitedPair | QuotedPair, wish: Wish, call: _Call, key: str) -> Draft | Discard:
+    kind = _kind(wish)
+    spans: tuple[Span, ...] = ()
+    quotes: tuple[str, ...] = ()
+    if isinstance(pair, QuotedPair):
+        quotes = tuple(pair.evidence)
+    else:
+        unknown = [n for n in pair.evidence if n not in call.shown.lines]
+        if unknown:
+            text = f"{pair.question}\n{pair.answer}"
+            return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, call.prompt, (key,))
+        spans = call.shown.evidence(pair.question, pair.evidence)
+    return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=call.prompt, replies=(key,))
+
+
+def _fits(call: _Call, window: int, ctx: StageContext) -> bool:
+    return _tokens(call.prompt) + _least(call, ctx) <= window * _USABLE
+
+
+def _room(call: _Call, ctx: StageContext) -> int:
     """The most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
     window = ctx.chat.capabilities.context_tokens
-    free = window - _tokens(prompt) if window else _LARGEST_REPLY
-    return min(_LARGEST_REPLY, max(_least(pairs, ctx), min(prompt.sampling.max_tokens, free)))
+    free = window - _tokens(call.prompt) if window else _LARGEST_REPLY
+    return min(_LARGEST_REPLY, max(_least(call, ctx), min(call.prompt.sampling.max_tokens, free)))
 
 
-def _least(pairs: int, ctx: StageContext) -> int:
-    return _PAIR_TOKENS[ctx.config.generate.evidence] * pairs
+def _least(call: _Call, ctx: StageContext) -> int:
+    return _PAIR_TOKENS[ctx.config.generate.evidence] * call.most
 
 
 def _tokens(prompt: RenderedPrompt) -> int:
@@ -158,32 +263,6 @@ def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[Que
         yield kinds[n * len(kinds) // count : (n + 1) * len(kinds) // count]
 
 
-def wish_view(wish: Wish, ctx: StageContext) -> dict[str, object]:
-    """A wish as prompts see it: the Bloom level spelled out."""
-    level = ctx.taxonomies.bloom_level(wish.bloom) if wish.bloom else None
-    return {"bloom": level, "polarity": wish.polarity, "position": wish.position}
-
-
 def _kind(wish: Wish) -> QuestionType:
     assert wish.kind is not None
     return wish.kind
-
-
-def _draft(reply: Pairs, number: int, wish: Wish, shown: Material, prompt: RenderedPrompt, key: str) -> Draft | Discard:
-    kind, pair = _kind(wish), reply.of(number)
-    if isinstance(pair, Declined):
-        why = " ".join(pair.declined.split()) or "no reason given"
-        return Discard(kind, "declined", why, prompt=prompt, replies=(key,))
-    spans: tuple[Span, ...] = ()
-    quotes: tuple[str, ...] = ()
-    if isinstance(pair, QuotedPair):
-        quotes = tuple(pair.evidence)
-    else:
-        lines = shown.lines
-        unknown = [n for n in pair.evidence if n not in lines]
-        if unknown:
-            text = f"{pair.question}\n{pair.answer}"
-            return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, prompt, (key,))
-        numbers = [*pair.evidence, *shown.naming(pair.question, pair.evidence)]
-        spans = tuple(dict.fromkeys(s for n in numbers for s in lines[n].spans))
-    return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=prompt, replies=(key,))

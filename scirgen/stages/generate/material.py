@@ -1,4 +1,4 @@
-"""The material of a strong model's prompt: the whole record field by field, and the statements of papers, as numbered lines.
+"""The material of a strong model's prompt: the record field by field and the statements of papers, as numbered lines.
 
 A reply cites lines by number, so evidence is always exact. Small models get single `passages` instead.
 """
@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scirgen.core.fingerprint import derived_seed
 from scirgen.core.records import Dataset, Span
 from scirgen.core.text.sentences import sentence_spans
+from scirgen.stages.generate.passages import by_worth
 from scirgen.stages.generate.strategy import Passage, SourcePaper, Task
 
 _LABEL = re.compile(r"^([A-Z][\w /()-]{1,40}): ")
@@ -21,18 +21,27 @@ _END = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 _HAN = re.compile(r"[一-鿿]")
 _HAN_LANGUAGES = ("zh", "ja")
 _NAMED = re.compile(r"\b(?:(?:19|20)\d\d|(?=\w*[A-Z]\w*[A-Z0-9])[A-Za-z]\w+)\b", re.ASCII)
+_CONTEXT_WORD = re.compile(r"\b(?:[A-Z]\w{2,}|\w*\d\w*)\b", re.ASCII)
+_WORD = re.compile(r"\w+", re.ASCII)
 _NAMING_LINES = 2
+_TITLE = re.compile("Title: ")
+_WORDS_A_FACT = 20
+_PAIRS_A_STATEMENT = 0.4
+_MOST_PARTS = 2
+"""Calls about papers that one dataset may take before statements are left out."""
 _RECORD_SHARE = 0.6
 """The share of the room that a long record may take if there are statements of papers too."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A numbered line: the text that the model reads, and the exact spans that are its evidence."""
+    """A numbered line: the text that the model reads, the exact span that is its evidence, and the place of the paper
+    that says what it is about."""
 
     number: int
     text: str
-    spans: tuple[Span, ...]
+    span: Span
+    context_span: Span | None = None
 
     @property
     def shown(self) -> str:
@@ -60,46 +69,81 @@ class Material:
         """Number -> line."""
         return {line.number: line for line in (*self.record, *(x for p in self.papers for x in p.lines))}
 
-    def naming(self, question: str, cited: Sequence[int]) -> list[int]:
-        """Find lines that hold years and names of the question that no cited line holds; names have two capitals or a digit.
+    @property
+    def carries(self) -> int:
+        """The number of pairs that the lines carry at most: up to two a line of the record, two for five statements."""
+        facts = sum(
+            min(2.0, len(line.text.split()) / _WORDS_A_FACT) for line in self.record if not _TITLE.match(line.text)
+        )
+        return max(1, round(facts + _PAIRS_A_STATEMENT * sum(len(p.lines) for p in self.papers)))
 
-        At most two, from the cited records and papers; the line with most of the missing words comes first.
+    def evidence(self, question: str, cited: Sequence[int]) -> tuple[Span, ...]:
+        """Spans of the cited lines, and of at most two places with names and years of the question that they lack.
+
+        Names have a capital or a digit inside the word. The places are those that say what a cited line is about, and
+        the other lines of the cited records and papers; the one with most of the missing words comes first.
         """
         lines = self.lines
-        sources = {s.document_id for n in cited for s in lines[n].spans}
-        missing = set(_NAMED.findall(question)) - {w for n in cited for w in _NAMED.findall(lines[n].text)}
-        others = {
-            n: set(_NAMED.findall(line.text)) for n, line in lines.items() if line.spans[0].document_id in sources
-        }
-        found: list[int] = []
-        while missing and len(found) < _NAMING_LINES:
-            best = max(others, key=lambda n: (len(others[n] & missing), -n), default=None)
-            if best is None or not others[best] & missing:
+        mine = [lines[n] for n in cited]
+        texts = " ".join(line.span.text for line in mine)
+        sources = {line.span.document_id for line in mine}
+        places = [line.context_span for line in mine if line.context_span]
+        places += [line.span for line in lines.values() if line.span.document_id in sources and line not in mine]
+        about = {w for line in mine if line.context_span for w in _CONTEXT_WORD.findall(line.text)}
+        missing = (set(_NAMED.findall(question)) | (about & set(_CONTEXT_WORD.findall(question)))) - _words(texts)
+        found = [line.span for line in mine]
+        for _ in range(_NAMING_LINES if missing else 0):
+            best = max(range(len(places)), key=lambda i: (len(_words(places[i].text) & missing), -i), default=None)
+            if best is None or not _words(places[best].text) & missing:
                 break
-            found.append(best)
-            missing -= others[best]
-        return found
+            found.append(places[best])
+            missing -= _words(places[best].text)
+        return tuple(dict.fromkeys(found))
 
 
-def material(task: Task, room: int) -> Material:
-    """The lines of a task, numbered from 1, the record's first; at most about ``room`` characters.
+@dataclass(frozen=True)
+class Shown:
+    """The material that the calls of a task show: the record, the record with each part of the papers, and what fits
+    into none."""
 
-    The lines that are left out do not depend on the question types, so that all calls about a dataset begin with the
-    same text.
+    record: Material
+    parts: tuple[Material, ...]
+    left_out: tuple[Passage, ...]
+
+
+def material(task: Task, room: int) -> Shown:
+    """The lines of a task's calls, numbered from 1 in each, the record's first; at most about ``room`` characters each.
+
+    Statements that do not fit into one call get a second one, in the order of the paper. What does not fit into two is
+    left out by worth. The lines do not depend on the question types, so that calls about a dataset begin alike.
     """
     statements = [p for p in task.passages if p.category is not None]
     pieces = list(record_pieces(task.dataset))
     kept = _fitting([text for text, _ in pieces], int(room * (_RECORD_SHARE if statements else 1)))
-    pieces = [pieces[i] for i in kept]
-    room -= sum(len(text) for text, _ in pieces)
-    order = sorted(range(len(statements)), key=lambda i: _turn(statements, i, task.dataset.id))
-    chosen = {order[i] for i in _fitting([_said(statements[i]) for i in order], room)}
-    record = tuple(Line(n, text, (span,)) for n, (text, span) in enumerate(pieces, 1))
+    record = tuple(Line(n, *pieces[i]) for n, i in enumerate(kept, 1))
+    room -= sum(len(line.text) for line in record)
+    sizes = [len(_said(p)) for p in statements]
+    longest = max(sizes, default=0)
+    count = 1 if sum(sizes) <= room else _MOST_PARTS
+    order = by_worth(statements, task.dataset.id)
+    most = room if count == 1 else count * max(0, room - longest)
+    chosen = {order[i] for i in _fitting([_said(statements[i]) for i in order], most)}
+    total = sum(sizes[i] for i in chosen)
+    groups: list[list[Passage]] = [[] for _ in range(count)]
+    size = 0
+    for i in sorted(chosen):
+        groups[min(count - 1, size * count // max(1, total))].append(statements[i])
+        size += sizes[i]
+    parts = tuple(_part(record, group, task) for group in groups if group)
+    return Shown(Material(record, ()), parts, tuple(p for i, p in enumerate(statements) if i not in chosen))
+
+
+def _part(record: tuple[Line, ...], statements: Sequence[Passage], task: Task) -> Material:
     number = len(record)
     papers: list[PaperLines] = []
     for paper in task.papers:
-        mine = [p for i, p in enumerate(statements) if i in chosen and p.paper_id == paper.id]
-        lines = tuple(Line(number + n, _said(p), (*p.context, p.span)) for n, p in enumerate(mine, 1))
+        mine = [p for p in statements if p.paper_id == paper.id]
+        lines = tuple(Line(number + n, _said(p), p.span, p.context_span) for n, p in enumerate(mine, 1))
         number += len(lines)
         if lines:
             papers.append(PaperLines(paper, lines))
@@ -138,7 +182,8 @@ def _is_sentence(text: str) -> bool:
 
 
 def _foreign(text: str, language: str) -> bool:
-    """Whether a value is in Chinese characters in a record that is not, such as "Format: 文本", which its readers cannot read."""
+    """Detect a value in Chinese characters in a record that is not, as "Format: 文本", which its readers cannot
+    read."""
     letters = [c for c in text if c.isalpha()]
     han = sum(1 for c in letters if _HAN.match(c))
     return not language.lower().startswith(_HAN_LANGUAGES) and han > len(letters) / 2
@@ -146,14 +191,11 @@ def _foreign(text: str, language: str) -> bool:
 
 def _said(passage: Passage) -> str:
     aspect = passage.category.value.replace("_", " ") if passage.category else ""
-    return f"({aspect}) " + " ".join(" ".join(s.text.split()) for s in (*passage.context, passage.span))
+    return f"({aspect}) {passage.in_context}"
 
 
-def _turn(statements: Sequence[Passage], index: int, dataset_id: str) -> tuple[int, int]:
-    """The order in which statements are taken if there is not enough room: one of each aspect of each paper in turn."""
-    one = statements[index]
-    before = sum(1 for p in statements[:index] if (p.paper_id, p.category) == (one.paper_id, one.category))
-    return before, derived_seed(dataset_id, one.span.document_id, one.span.start)
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from scirgen.core.fingerprint import derived_seed
-from scirgen.core.records import Aspect, Dataset, Span
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.generate.strategy import Passage
@@ -18,8 +18,21 @@ _MIN_WORDS, _MAX_WORDS = 6, 90
 _MAX_SEMICOLONS = 2
 """A text with more is a list of instruments or columns, not a sentence about which a question can be asked."""
 _VAGUE = re.compile(
-    r"(?:the|these|this|those|it|they|its|their|data)\s(?:\w+\s)?(?:data|dataset|files?|is|are|was|were|can|has|have|includes?|provides?)\b",
+    r"(?:the|these|this|those|it|they|its|their|data)\s(?:\w+\s)?"
+    r"(?:data|dataset|files?|is|are|was|were|can|has|have|includes?|provides?)\b",
     re.I,
+)
+_WORTH = {
+    AspectCategory.FINDINGS: 3.0,
+    AspectCategory.METHODS: 2.0,
+    AspectCategory.DATASET: 2.0,
+    AspectCategory.CHALLENGES: 1.5,
+    AspectCategory.OBJECTIVE: 1.0,
+    AspectCategory.BACKGROUND: 0.5,
+}
+"""The share of the lines that statements of an aspect get if there is not enough room for all."""
+_DEFINES = re.compile(
+    r"\b(?:(?:is|are) (?:defined|known|referred to|measured|called)|refers? to|means?|denotes?)\b", re.I
 )
 _VAGUE_COST = 0.4
 """A sentence that begins with "This dataset ..." gives a question that does not say what it is about."""
@@ -30,24 +43,48 @@ def passages(
 ) -> tuple[Passage, ...]:
     """All passages of a dataset: kept aspects in document order, then the sentences of the metadata.
 
-    ``titles`` are those of the papers, by id: a paper's statements are about the paper's subject, not about the dataset's.
+    ``titles`` are those of the papers, by id: a paper's statements are about its own subject, not about the dataset's.
     """
     named = titles or {}
-    ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, a.category))
-    # A sentence that is kept together with another one is shown with that one.
-    seen = {(s.document_id, s.start, s.end) for a in ordered for s in a.context}
+    # A sentence of several aspects is one passage, of the aspect that is asked about most.
+    ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, -_WORTH[a.category], a.category))
+    seen: set[tuple[str, int, int]] = set()
     found: list[Passage] = []
     for aspect in ordered:
         place = (aspect.span.document_id, aspect.span.start, aspect.span.end)
         if place not in seen:
             seen.add(place)
-            topic = named.get(aspect.paper_id, "")
-            found.append(Passage(aspect.span, aspect.category, aspect.paper_id, topic, aspect.context))
+            about = aspect.context, aspect.context_span, aspect.id
+            found.append(Passage(aspect.span, aspect.category, aspect.paper_id, named.get(aspect.paper_id, ""), *about))
     found += [
         Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b]), topic=dataset.title)
         for a, b in _metadata(dataset)
     ]
     return tuple(found)
+
+
+def by_worth(statements: Sequence[Passage], seed: str) -> list[int]:
+    """Indices of statements in the order in which they are taken if there is not enough room for all.
+
+    Results come first, then methods, data and definitions, each in its share; in an aspect, those with numbers. A hash
+    decides the rest, so that the place in the paper does not.
+    """
+    order = sorted(
+        range(len(statements)),
+        key=lambda i: (
+            not any(c.isdigit() for c in statements[i].text),
+            derived_seed(seed, statements[i].span.document_id, statements[i].span.start),
+        ),
+    )
+    taken: Counter[AspectCategory] = Counter()
+    turns: dict[int, float] = {}
+    for i in order:
+        category = statements[i].category or AspectCategory.DATASET
+        if category is AspectCategory.BACKGROUND and _DEFINES.search(statements[i].text):
+            category = AspectCategory.DATASET
+        taken[category] += 1
+        turns[i] = taken[category] / _WORTH[category]
+    return sorted(order, key=lambda i: turns[i])
 
 
 def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
@@ -72,8 +109,8 @@ def _cues(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def fitness(passage: Passage, kind: QuestionType) -> float:
-    """How well a passage suits a type, by its cues (at most 3 count), a preferred aspect and a suitable length. 0: it
-    does not suit."""
+    """The fitness of a passage for a type, by its cues (at most 3 count), a preferred aspect and a suitable length. 0:
+    it does not suit."""
     words = len(passage.text.split())
     cues = sum(min(len(p.findall(passage.text)), 2) for p in _cues(kind.evidence_cues))
     if words < _MIN_WORDS or passage.text.count(";") > _MAX_SEMICOLONS or (kind.evidence_cues and not cues):
@@ -128,30 +165,3 @@ def _places(passage: Passage) -> list[object]:
 
 def _crowding(passage: Passage, places: Counter[object]) -> float:
     return 0.15 * sum(places[p] for p in _places(passage))
-
-
-_SHARED_WORDS = 3
-
-
-def partner(chosen: Passage, candidates: Sequence[Passage], kind: QuestionType, seed: int) -> Passage | None:
-    """A second piece of evidence that belongs to the first: it shares rare words with it and is in another place.
-
-    Other papers are preferred, then other aspects. None if nothing shares at least three content words.
-    """
-    mine = _content(chosen.text)
-    best: tuple[float, int] | None = None
-    for index, other in enumerate(candidates):
-        if other.span == chosen.span or fitness(other, kind) == 0:
-            continue
-        shared = len(mine & _content(other.text))
-        if shared < _SHARED_WORDS or other.text == chosen.text:
-            continue
-        elsewhere = 2.0 * (other.paper_id != chosen.paper_id) + 1.0 * (other.category != chosen.category)
-        score = min(shared, 5) + elsewhere + derived_seed(seed, other.span.document_id, other.span.start) / 2**31
-        if best is None or score > best[0]:
-            best = (score, index)
-    return candidates[best[1]] if best else None
-
-
-def _content(text: str) -> set[str]:
-    return set(re.findall(r"[a-z][a-z0-9-]{4,}", text.lower()))

@@ -6,7 +6,7 @@ Strategies write; this module decides what is requested, finds the evidence and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
@@ -14,7 +14,6 @@ from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.generate.adaptive import AdaptiveStrategy
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.passages import passages
@@ -23,7 +22,7 @@ from scirgen.stages.generate.wishes import Asked, wishes
 
 ADAPTIVE = "adaptive"
 _UNUSABLE = frozenset({ReplyInvalidError.code, ReplyTruncatedError.code})
-_PROMPTS = ("joint", "evidence", "question", "answer", "types")
+_PROMPTS = ("joint", "name")
 
 
 class GenerateStage(Stage):
@@ -35,7 +34,9 @@ class GenerateStage(Stage):
     """
 
     name = "generate"
-    version = 5
+    writer: ClassVar[str] = "joint"
+    """The strategy of ``generate.strategy: auto``."""
+    version = 6
 
     def uses(self, config: Config) -> Uses:
         """Types and the strategy are not listed, since each item's salt has those that it uses. So an edited type
@@ -48,15 +49,15 @@ class GenerateStage(Stage):
 
     def definitions(self, ctx: StageContext) -> str:
         """Hash of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
-        if ctx.config.query.only:
+        if ctx.config.generate.off:
             return ""
-        writer = _strategy(ctx, False)
-        return digest([_writer_name(ctx), writer.version, [ctx.prompt(name).hash for name in writer.prompts]])
+        writer = self.strategy(ctx)
+        return digest([writer.name, writer.version, [ctx.prompt(name).hash for name in writer.prompts]])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
         quotas that are not full."""
-        if ctx.config.query.only:
+        if ctx.config.generate.off:
             return
         own = own_papers(scope)
         aspects = tuple(a for a in scope.outputs("verify", Aspect) if a.paper_id in own)
@@ -67,7 +68,7 @@ class GenerateStage(Stage):
         if scope.round:
             yield from self._later(scope, inputs, more, ctx)
         elif scope.outputs("verify", Aspect):
-            several = _strategy(ctx, False).writes_together
+            several = self.strategy(ctx).writes_together
             together = config.types_per_call if several else 1
             counts = _counts(config, bool(aspects), several)
             for group in in_groups(kinds, together):
@@ -94,8 +95,21 @@ class GenerateStage(Stage):
             parameters: dict[str, object] = {"types": [id], "cells": by_type[id], "round": scope.round, **more}
             yield WorkItem(key, inputs, parameters, self._salt((kind,), ctx))
 
+    def strategy(self, ctx: StageContext) -> GenerationStrategy:
+        """The strategy that the settings name, or the one for the model's pack.
+
+        Raises:
+            ConfigError: the plugin's strategy is not a class.
+        """
+        configured = ctx.config.generate.strategy
+        name = self.writer if configured == "auto" else configured
+        found = ctx.registry.get("generation_strategy", name)
+        if not isinstance(found, type):
+            raise ConfigError(f"generation strategy {name!r} is not a class", hint="Fix the plugin.")
+        return cast("GenerationStrategy", found())
+
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Have a strategy write, then turn drafts into candidates with located evidence, or rejections with their codes."""
+        """Have a strategy write, then make candidates with located evidence, or rejections with their codes."""
         dataset = item.one(Dataset)
         asked = item.asked(Asked)
         kinds = tuple(ctx.taxonomies.question_type(t, ctx.config.language) for t in asked.types)
@@ -108,17 +122,23 @@ class GenerateStage(Stage):
             round=asked.round or 0,
             papers=papers,
         )
-        strategy = _strategy(ctx, asked.adaptive)
+        strategy = self.strategy(ctx)
         written = await strategy.generate(task, ctx)
-        name = f"{ADAPTIVE}+{_writer_name(ctx)}" if asked.adaptive else strategy.name
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []
         for number, draft in enumerate(written):
+            if isinstance(draft, Discard) and draft.passage is not None:
+                if _first(asked, ctx):
+                    about = "Aspect", draft.passage.aspect_id
+                    rejections.append(
+                        ctx.reject(draft.code, draft.reason, about, dataset_id=dataset.id, record=draft.text)
+                    )
+                continue
             if isinstance(draft, Discard) and draft.code in _UNUSABLE:
                 failures.append(_failure(draft, task, number, ctx))
                 continue
-            made = _candidate(draft, task, name, number, ctx)
+            made = _candidate(draft, task, strategy.name, number, ctx)
             if isinstance(made, QAPair) and made.id not in pairs:
                 pairs[made.id] = made
             elif isinstance(made, Rejection):
@@ -128,8 +148,13 @@ class GenerateStage(Stage):
         return StageResult(tuple(pairs.values()), tuple(rejections), tuple(failures))
 
 
+def _first(asked: Asked, ctx: StageContext) -> bool:
+    """Tells whether an item is the first about its dataset: it alone says which statements no call shows."""
+    return not asked.round and asked.types[0] == wanted_types(ctx)[0].id
+
+
 def _counts(config: GenerateConfig, papers: bool, several: bool) -> dict[str, object]:
-    """How many pairs of a type an item requests. If each pair has a sentence of its own, the sentence decides what it is about."""
+    """Count the pairs of a type that an item requests. Where each has a sentence, that decides what it is about."""
     if several:
         return {"about_data": config.pairs_about_data, "count": config.pairs_per_type if papers else 0}
     return {"count": config.pairs_per_type if papers else config.pairs_about_data}
@@ -162,24 +187,12 @@ def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
 
 
 def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:
-    """The question types that the settings ask this model's pack for."""
-    return ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
-
-
-def _writer_name(ctx: StageContext) -> str:
-    configured = ctx.config.generate.strategy
-    if configured not in ("auto", ADAPTIVE):
-        return configured
-    # Models that follow the standard pack can plan several pairs in one call; smaller models cannot.
-    return "joint" if ctx.chat.pack == "standard" else "evidence"
-
-
-def _strategy(ctx: StageContext, adaptive: bool) -> GenerationStrategy:
-    found = ctx.registry.get("generation_strategy", _writer_name(ctx))
-    if not isinstance(found, type):
-        raise ConfigError(f"generation strategy {_writer_name(ctx)!r} is not a class", hint="Fix the plugin.")
-    writer = cast("GenerationStrategy", found())
-    return AdaptiveStrategy(writer) if adaptive else writer
+    """Choose the types that the settings ask this model's pack for; with a target, those that its mix names."""
+    kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
+    quota = ctx.config.generate.quota
+    if quota.total is None or not quota.types:
+        return kinds
+    return tuple(k for k in kinds if quota.types.get(k.id, 0) > 0) or kinds
 
 
 def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, ctx: StageContext) -> QAPair | Rejection:
@@ -216,7 +229,7 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
 
 
 def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
-    """The subject of a pair, according to its evidence, and the datasets that answer it; for a paper, all datasets that it uses."""
+    """The subject of a pair by its evidence, and the datasets that answer it; for a paper, all that it uses."""
     documents = {p.span.document_id: p.paper_id for p in task.passages if p.paper_id is not None}
     cited = {documents[s.document_id] for s in spans if s.document_id in documents}
     if not cited:
@@ -226,7 +239,7 @@ def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
 
 
 def _failure(draft: Discard, task: Task, number: int, ctx: StageContext) -> Failure:
-    """The failure for a reply that could not be used. It says nothing about the pair, so the next run tries the item again."""
+    """The failure for a reply that could not be used. It says nothing about the pair, so the next run tries again."""
     hint = "Run again to retry it; if it keeps failing, raise the prompt's max_tokens or take a stronger model."
     record_id = content_id("cand", task.dataset.id, ctx.key, number)
     return Failure(

@@ -19,20 +19,29 @@ About = Literal["dataset", "paper"]
 class Passage:
     """A verbatim piece of the material.
 
-    ``category`` is None for the catalogue's metadata; ``topic`` is the title of its source; ``context`` are
-    neighbouring sentences that are needed to understand it.
+    ``category`` is None for the catalogue's metadata; ``topic`` is the title of its source; ``context`` says what a
+    statement is about that does not say so itself, and ``context_span`` is the place of the paper that says so.
+    ``aspect_id`` is the id of the aspect that it shows.
     """
 
     span: Span
     category: AspectCategory | None = None
     paper_id: str | None = None
     topic: str = ""
-    context: tuple[Span, ...] = ()
+    context: str = ""
+    context_span: Span | None = None
+    aspect_id: str = ""
 
     @property
     def text(self) -> str:
         """The words of the passage."""
         return self.span.text
+
+    @property
+    def in_context(self) -> str:
+        """The words of the passage on one line, after what it is about, if that is not in them."""
+        words = " ".join(self.span.text.split())
+        return f"{self.context}: {words}" if self.context else words
 
     @property
     def about(self) -> About:
@@ -54,7 +63,7 @@ class Wish:
     """One wanted pair.
 
     Attributes:
-        kind: the question type; None if the strategy chooses it (datasets without papers).
+        kind: the question type; None if the strategy chooses one of the task's (datasets without papers).
         bloom: the requested level, C1..C6.
         polarity: for yes-or-no questions, the requested answer.
         position: for questions that name options, the place of the right one, 0 or 1.
@@ -98,7 +107,9 @@ class Draft:
 
 @dataclass(frozen=True)
 class Discard:
-    """A wish without a pair, with the rejection code; ``text`` is the model's text."""
+    """A wish without a pair, with the rejection code; ``text`` is the model's text. With a ``passage``: a statement of
+    a paper that no call showed.
+    """
 
     kind: QuestionType | None
     code: str
@@ -106,6 +117,7 @@ class Discard:
     text: str = ""
     prompt: RenderedPrompt | None = None
     replies: tuple[str, ...] = field(default=())
+    passage: Passage | None = None
 
 
 class GenerationStrategy(Protocol):

@@ -48,7 +48,7 @@ class Asked(BaseModel):
 
 
 def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
-    """The wishes of an item: for a quota's cells, for so many pairs of each type, or (adaptive) for so many of any type."""
+    """The wishes of an item: a quota's cells, so many pairs of each type, or (adaptive) so many of any type."""
     start = (ctx.config.seed, "wishes", dataset.id)
     if asked.cells is not None:
         return _of_cells(asked.cells, kinds[0], _Draw(*start, kinds[0].id, asked.round))
@@ -63,7 +63,7 @@ def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: S
     for kind in kinds:
         draw = _Draw(*start, kind.id, asked.round)
         for n, about in enumerate(abouts):
-            level = kind.levels[n % len(kind.levels)] if kind.levels else None
+            level = next(iter(kind.levels), None)
             made.append(Wish(kind, level, draw.polarity(n) if kind.polar else None, draw.position(n), about))
     return tuple(made)
 

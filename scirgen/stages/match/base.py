@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
 
-from scirgen.core.records import Dataset, Document, SectionClass, SectionLabel
+from scirgen.core.records import Criteria, Dataset, Document, SectionClass, SectionLabel
 from scirgen.core.text.sentences import document_sentences
 from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.references import Reference, body_ranges, find_references
 
-EXPLICIT = frozenset({"column", "related_doi", "doi", "file_name"})
+STATED = frozenset({"column", "related_doi", "related_identifier", "doi", "file_name"})
 """Ways of finding a candidate in which the user or the record says that the paper belongs to the dataset."""
 
 
@@ -31,12 +31,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The decision of a strategy. ``code`` is the rejection code if the dataset is not used; ``places`` are the evidence."""
+    """The decision of a strategy. ``code`` is the rejection code if the dataset is not used; ``places`` are the
+    evidence."""
 
     used: bool
     explanation: str
     places: tuple[Place, ...] = ()
     code: str = "not_used"
+    criteria: Criteria | None = None
     prompt: str | None = None
     replies: tuple[str, ...] = ()
 
@@ -54,9 +56,9 @@ class Pair:
         self._starts = [label.start for label in self.labels]
 
     @property
-    def explicit(self) -> bool:
-        """Whether the user or the record itself names this paper as the dataset's."""
-        return bool(EXPLICIT & set(self.found_by))
+    def stated(self) -> bool:
+        """Tells whether the user or the record itself names this paper as the dataset's."""
+        return bool(STATED & set(self.found_by))
 
     def section(self, offset: int) -> SectionClass:
         """The class of the heading run that contains an offset."""
@@ -107,7 +109,7 @@ class MatchStrategy(Protocol):
 
     name: str
     needs: tuple[Literal["generator"], ...]
-    """Whether it asks the generator; () for a rule."""
+    """Tells whether it asks the generator; () for a rule."""
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """The judgement on one pair.

@@ -1,25 +1,27 @@
-"""The strategies that may ask the model. The model's verdict alone is never enough: the sentences that it cites must
-share more with the dataset than a place name.
+"""The strategies that may ask the model. Where nothing states the relation, the model's verdict alone is not enough:
+the
+sentences that it cites must share more with the dataset than a place name.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.records import SectionClass
+from scirgen.core.records import Criteria, SectionClass
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.core.text.words import telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
-from scirgen.stages.match.lexical import Indirect, find_indirect, judge_indirect
-from scirgen.stages.match.mention import USE_CUES, find_mentions, judge_mentions
+from scirgen.stages.match.mention import USE_CUES, bears_title, find_mentions, judge_mentions, says_use
 from scirgen.stages.match.names import DatasetNames
+from scirgen.stages.match.nearest import Sentence, nearest_sentences
 
-YES, NO = "yes", "no"
 _FOUND_BY = {
     "column": "the record names this paper",
     "related_doi": "the record names this paper's DOI",
@@ -32,15 +34,23 @@ _FOUND_BY = {
     "text_search": "a text search for the dataset",
     "related_identifier": "the record relates to this paper",
 }
-"""How a paper was found -> a description; others are shown by their name."""
+"""The way in which a paper was found -> a description; others are shown by their name."""
 _DATA_HEADING = re.compile(r"\b(?:data|datasets?|materials?|forcing|inputs?|datos|dados)\b|数据|资料", re.I)
 _AVAILABLE = re.compile(
     r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
 )
-_EXPLICIT_COVERAGE = 0.3
 _LEAST_WORDS = 4
 
 
+_DOUBTFUL = re.compile(
+    r"\b(?:not (?:been )?(?:us|includ|consider|appl|analy[sz])\w*|unlike|instead of|rather than|exclud\w+"
+    r"|future (?:work|stud\w+)|such as"
+    r"|other (?:data|products|surveys)\w*|compared? (?:with|to)|differs? from)\b",
+    re.I,
+)
+"""Words by which a sentence that names a dataset may say that the paper does not use it."""
+_DATA_SECTIONS = (SectionClass.METHOD, SectionClass.EXPERIMENT, SectionClass.INTRODUCTION)
+_MOST_PLACES = 4
 Criterion = Literal["yes", "no", "unclear"]
 
 
@@ -63,68 +73,92 @@ class ModelStrategy:
     needs = ("generator",)
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """The model's judgement, limited by the guards."""
+        """Ask the model; the guards may overrule it."""
         named = find_mentions(pair)
-        indirect = find_indirect(pair, ctx.config.match.evidence_sentences)
-        return await ask_model(pair, [*named.uses(), *named.entries], indirect, ctx)
+        nearest = nearest_sentences(pair, ctx.config.match.evidence_sentences)
+        return await ask_model(pair, [*named.uses(), *named.entries], nearest, ctx)
 
 
 class AutoStrategy:
-    """``auto``: a rule decides if the paper names the dataset; if their words are only similar, the model decides.
+    """``auto``: rules decide what is certain; the model judges the rest if the paper's words are near the dataset's.
 
-    With a small model or without a model, the lexical rule decides instead, but only about papers that, according to
-    the user or the record, belong to the dataset; for these it needs less coverage.
+    Certain are an identifier, a title or a citation where the paper describes its data, a name there in a sentence that
+    does not doubt the use, and a paper that has the dataset's title as its own. A relation that the record or the user
+    states counts unless the model finds that the text contradicts it; with a small model or none, it counts.
     """
 
     name = "auto"
     needs = ("generator",)
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """The rule's judgement if it is clear, otherwise the model's."""
+        """Apply the rules, then ask the model where they leave it open."""
+        if bears_title(pair):
+            return Judgement(True, "The paper's own title is that of the dataset.", _beginning(pair))
         named = find_mentions(pair)
         by_rule = judge_mentions(pair, named)
-        if by_rule.used:
+        asks = ctx.chat_session is not None and ctx.chat.pack != "small"
+        if by_rule.used and (not asks or any(_is_certain(pair, p) for p in named.uses())):
             return by_rule
-        indirect = find_indirect(pair, ctx.config.match.evidence_sentences)
-        if pair.explicit:
-            lexical = judge_indirect(indirect, _EXPLICIT_COVERAGE)
-        elif named.entries or named.named or indirect.describing:
-            lexical = judge_indirect(indirect, 1.0)
-        else:
-            return by_rule
-        if ctx.chat_session is None or ctx.chat.pack == "small":
-            return lexical if lexical.used and pair.explicit else by_rule
-        return await ask_model(pair, [*named.named, *named.cited, *named.entries], indirect, ctx)
+        nearest = nearest_sentences(pair, ctx.config.match.evidence_sentences)
+        if not asks:
+            return _as_stated(nearest) if pair.stated else by_rule
+        told = [*named.named, *named.cited, *named.entries, *_marked(pair)]
+        if pair.stated or told or any(s.describes for s in nearest):
+            return await ask_model(pair, told, nearest, ctx)
+        return by_rule
 
 
-async def ask_model(pair: Pair, named: list[Place], indirect: Indirect, ctx: StageContext) -> Judgement:
-    """The model's judgement on the candidate sentences; the guards may overrule it."""
-    shown = _shown(pair, named, [s.place for s in indirect.sentences], ctx.config.match.evidence_sentences)
+def _is_certain(pair: Pair, place: Place) -> bool:
+    """Tells that a place shows use without a model: no bare name outside of the data's sections or in doubtful
+    words."""
+    if not place.what.startswith("name "):
+        return True
+    text = pair.document.text[place.start : place.end]
+    described = place.section in _DATA_SECTIONS or _AVAILABLE.search(text)
+    return bool(described) and says_use(pair, place) and not _DOUBTFUL.search(text)
+
+
+def _marked(pair: Pair) -> list[Place]:
+    """The first sentences outside of related work that have an acronym of the title."""
+    names = DatasetNames(pair.dataset)
+    text = pair.document.text
+    if not names.marks:
+        return []
+    places = (Place(s, e, pair.section(s), "acronym") for s, e in pair.sentences if names.marked(text[s:e]))
+    return list(islice((p for p in places if p.section is not SectionClass.RELATED_WORK), _MOST_PLACES))
+
+
+def _beginning(pair: Pair) -> tuple[Place, ...]:
+    return tuple(Place(start, end, pair.section(start), "title") for start, end in pair.sentences[:2])
+
+
+def _as_stated(nearest: Sequence[Sentence]) -> Judgement:
+    places = tuple(s.place for s in nearest[:_MOST_PLACES])
+    return Judgement(True, "The record or the user states that this paper belongs to the dataset.", places)
+
+
+async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Sentence], ctx: StageContext) -> Judgement:
+    """Ask the model about the sentences that name the dataset and the nearest ones; the guards may overrule it."""
+    shown = _shown(pair, named, [s.place for s in nearest], ctx.config.match.evidence_sentences)
     if not shown:
-        return Judgement(False, "The paper has no sentence about such data.", code="not_named")
-    small = ctx.chat.pack == "small"
+        none = Judgement(False, "The paper has no sentence about such data.", code="not_named")
+        return _as_stated(nearest) if pair.stated else none
     prompt = ctx.prompt("judge").render(
         metadata=pair.dataset.text,
         found_by="; ".join(_FOUND_BY.get(how, how.replace("_", " ")) for how in pair.found_by) or "not known",
         paper_title=pair.document.title or "not known",
-        sentences=[("" if small else f"[{n}] ") + pair.words(p.start, p.end) for n, p in enumerate(shown, 1)],
+        sentences=[f"[{n}] {pair.words(p.start, p.end)}" for n, p in enumerate(shown, 1)],
     )
-    if small:
-        answer = await ctx.chat.choose(prompt, (YES, NO), seed=ctx.seed())
-        said = Judgement(answer.text == YES, f"The model says {answer.text}.", tuple(shown[:4]))
-        replies = (answer.reply_key,)
-        if said.used and not judge_indirect(indirect, _EXPLICIT_COVERAGE).used:
-            said = Judgement(False, "The model says yes, but the paper's sentences do not support it.", said.places)
-    else:
-        reply = await ctx.chat.ask(prompt, JudgeReply, seed=ctx.seed())
-        said, replies = guarded(pair, reply.value, shown, ctx.config.match.when_unsure), (reply.reply_key,)
-    return Judgement(said.used, said.explanation, said.places, said.code, prompt.reference, replies)
+    reply = await ctx.chat.ask(prompt, JudgeReply, seed=ctx.seed())
+    said = guarded(pair, reply.value, shown, ctx.config.match.when_unsure)
+    return replace(said, prompt=prompt.reference, replies=(reply.reply_key,))
 
 
 def guarded(
     pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
 ) -> Judgement:
-    """The judgement that a reply supports: the sentences it cites, and use only if one of them is about the dataset.
+    """Judge as a reply says, with the sentences it cites; use needs one that is about the dataset, or a stated
+    relation.
 
     Args:
         pair: the dataset and the paper.
@@ -133,33 +167,36 @@ def guarded(
         when_unsure: whether ``unclear`` counts as use.
     """
     places = tuple(shown[n - 1] for n in dict.fromkeys(reply.evidence) if 1 <= n <= len(shown))
-    criteria = f"methodology {reply.methodology}, terminology {reply.terminology}, results {reply.results}"
-    why = f"{' '.join(reply.explanation.split())} ({reply.verdict}: {criteria})"
-    if reply.verdict == "mentioned" or (reply.verdict == "unclear" and when_unsure == "drop"):
-        return Judgement(False, why, places, "unclear" if reply.verdict == "unclear" else "not_used")
+    criteria = Criteria(methodology=reply.methodology, terminology=reply.terminology, results=reply.results)
+    why = f"{' '.join(reply.explanation.split())} ({reply.verdict})"
+    if reply.verdict == "mentioned":
+        return Judgement(False, why, places, "not_used", criteria)
+    if reply.verdict == "unclear" and when_unsure == "drop" and not pair.stated:
+        return Judgement(False, why, places, "unclear", criteria)
+    if pair.stated:
+        return Judgement(True, why, places or tuple(shown[:_MOST_PLACES]), criteria=criteria)
     if not places:
-        return Judgement(False, f"No cited sentence supports it: {why}", code="no_evidence")
+        return Judgement(False, f"No cited sentence supports it: {why}", code="no_evidence", criteria=criteria)
     names = DatasetNames(pair.dataset)
     if not _speak_of([pair.document.text[p.start : p.end] for p in places], names):
-        return Judgement(
-            False, f"The sentences cited share no more with the dataset than a place: {why}", places, "place_only"
-        )
-    return Judgement(True, why, places)
+        why = f"The sentences cited share no more with the dataset than a place: {why}"
+        return Judgement(False, why, places, "place_only", criteria)
+    return Judgement(True, why, places, criteria=criteria)
 
 
 def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
-    """Whether a sentence names the dataset or an acronym of its title or has two words of its subject, or all sentences
-    together have three."""
+    """Tells that a sentence names the dataset or an acronym of its title or has two words of its subject, or that all
+    sentences together have three."""
     low = " ".join(quotes).lower()
     if any(i in low for i in names.identifiers) or any(n.text in q for n in names.names for q in quotes):
         return True
-    if any(re.search(rf"(?<![^\W_]){acronym}(?![^\W_])", q) for acronym in names.acronyms for q in quotes):
+    if any(map(names.marked, quotes)):
         return True
     shared = [telling_words(q) & names.subject for q in quotes]
     return any(len(s) >= 2 for s in shared) or len(frozenset[str]().union(*shared)) >= 3
 
 
-def _shown(pair: Pair, named: list[Place], similar: list[Place], limit: int) -> list[Place]:
+def _shown(pair: Pair, named: Sequence[Place], similar: Sequence[Place], limit: int) -> list[Place]:
     """Sentences for the prompt, in the paper's order.
 
     They are chosen in three steps: sentences that name the dataset; sentences of data sections and availability

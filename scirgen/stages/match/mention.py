@@ -1,4 +1,5 @@
-"""The strategies that need no model: `MentionStrategy` (named or cited where data are used) and `DataFinderStrategy`."""
+"""The strategies that need no model: `MentionStrategy` (named or cited where data are used) and
+`DataFinderStrategy`."""
 
 from __future__ import annotations
 
@@ -15,9 +16,12 @@ from scirgen.stages.match.references import Reference, body_ranges, citing_offse
 from scirgen.stages.match.tagging import about_pretraining, counting_after
 
 USE_CUES = re.compile(
-    r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on|acquired|collected"
-    r"|appl(?:y|ied|ies)|employ(?:ed|s)?|extract(?:ed|s)?|provided by|access(?:ed)?|forced (?:by|with)|driven (?:by|with)|analy[sz]ed?"
-    r"|validat(?:e|ed)|available (?:at|from|in|through)|archived|deposited|this dataset|our dataset|we present|utili[sz](?:ed|ada|ado)"
+    r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on"
+    r"|acquired|collected"
+    r"|appl(?:y|ied|ies)|employ(?:ed|s)?|extract(?:ed|s)?|provided by|access(?:ed)?|forced (?:by|with)"
+    r"|driven (?:by|with)|analy[sz]ed?"
+    r"|validat(?:e|ed)|available (?:at|from|in|through)|archived|deposited|this dataset|our dataset|we present"
+    r"|utili[sz](?:ed|ada|ado)"
     r"|obtid[oa]s?|obtenid[oa]s?)\b",
     re.I,
 )
@@ -49,7 +53,8 @@ class Findings:
 
 
 def find_mentions(pair: Pair) -> Findings:
-    """All places where the paper names the dataset or cites it, by identifier, title or a name that the context confirms."""
+    """All places where the paper names the dataset or cites it, by identifier, title or a name that the context
+    confirms."""
     names = DatasetNames(pair.dataset)
     hits = sorted({*_identifier_hits(pair, names), *_name_hits(pair, names)}, key=lambda h: h.offset)
     by_entry = {e: h.what for e in pair.references for h in hits if e.start <= h.offset < e.end}
@@ -79,7 +84,8 @@ def find_introducing(pair: Pair) -> list[tuple[Reference, list[int]]]:
 
 
 class MentionStrategy:
-    """``mention``: a dataset is used if the paper names or cites it by identifier, title or a confirmed name, outside of related work.
+    """``mention``: a dataset is used if the paper names or cites it by identifier, title or a confirmed name, outside
+    of related work.
 
     In abstract and introduction, the sentence must also say so ("we used", "derived from").
     """
@@ -94,7 +100,7 @@ class MentionStrategy:
 
 def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
     """The judgement of ``mention`` on what was found."""
-    uses = [p for p in findings.uses() if _says_use(pair, p)]
+    uses = [p for p in findings.uses() if says_use(pair, p)]
     places = _evidence(uses, findings.entries)
     if uses:
         kinds = ", ".join(dict.fromkeys(p.what for p in uses))
@@ -121,7 +127,7 @@ class DataFinderStrategy:
     """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
 
     A dataset is used if the paper cites a work that introduces it (the record's own literature, or the dataset itself)
-    and names it at least twice in places that `tagging` counts: below headings of results, experiments, evaluation,
+    and names it in at least two sentences that `tagging` counts: below headings of results, experiments, evaluation,
     training and testing, and not in sentences about pretraining. A paper that introduces the dataset does not count.
     """
 
@@ -135,18 +141,22 @@ class DataFinderStrategy:
         introducing = [e for e, _ in find_introducing(pair)]
         entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
         entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
-        named = _counted(pair, [p for p in findings.named if p.section is not SectionClass.RELATED_WORK])
+        counted = _counted(pair, [p for p in findings.named if p.section is not SectionClass.RELATED_WORK])
+        named = list({(p.start, p.end): p for p in counted}.values())
         places = _evidence(named, entries)
         if _introduces(pair):
             return Judgement(
                 False, "The paper introduces the dataset; the rule leaves such papers out.", places, "introduces"
             )
         if entries and len(named) >= self.LEAST_NAMED:
-            why = f"The paper cites a work that introduces the dataset and names it {len(named)} times in the sections that count."
+            times = f"names it in {len(named)} sentences of the sections that count"
+            why = f"The paper cites a work that introduces the dataset and {times}."
             return Judgement(True, why, places)
-        lacks = "does not cite a work that introduces the dataset" if not entries else f"names it {len(named)} times"
+        lacks = (
+            "does not cite a work that introduces the dataset" if not entries else f"names it in {len(named)} sentences"
+        )
         code = "mentioned_only" if named or entries else "not_named"
-        return Judgement(False, f"The paper {lacks}; the rule wants a citation and two mentions.", places, code)
+        return Judgement(False, f"The paper {lacks}; the rule wants a citation and two sentences.", places, code)
 
 
 def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
@@ -160,8 +170,17 @@ def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
     return [p for p in inside if not about_pretraining(pair.words(p.start, p.end))]
 
 
+def bears_title(pair: Pair) -> bool:
+    """Tells that the paper has the dataset's title, alone or before a colon or dash, as its own."""
+    own = pair.dataset.title.strip()
+    if DatasetNames(pair.dataset).title is None and not DatasetNames(pair.dataset).short_title:
+        return False
+    head = re.split(r"\s*[:：]|\s+[–—-]\s", pair.document.title)[0]
+    return bool(own) and _letters(own) in (_letters(pair.document.title), _letters(head))
+
+
 def _introduces(pair: Pair) -> bool:
-    """Whether the paper is the record's own literature."""
+    """Tells whether the paper is the record's own literature."""
     title = _letters(pair.document.title)
     wanted = (text for _, text in DatasetNames(pair.dataset).introducing if text)
     return len(title) >= _SHORTEST and any(title in _letters(text) for text in wanted)
@@ -189,7 +208,9 @@ def _name_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
             for m in re.finditer(rf"(?<![^\W_]){re.escape(name.text)}(?![^\W_])", text)
         ]
         confirmed = [h for h in found if _confirms(_around(pair, h), name, names)]
-        if name.programme:
+        if name.text == names.short_title:
+            yield from found
+        elif name.programme:
             yield from confirmed
         elif confirmed:
             yield from found
@@ -204,7 +225,8 @@ def _around(pair: Pair, hit: _Hit) -> str:
 
 
 def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
-    """Whether the words around a name are from the dataset's title, so that the name does not mean something else."""
+    """Tells whether the words around a name are from the dataset's title, so that the name does not mean something
+    else."""
     said = telling_words(around)
     if name.programme:
         wanted = (names.telling | (names.places & telling_words(names.title or ""))) - telling_words(name.text)
@@ -215,7 +237,7 @@ def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
 
 
 def _same_title(entry: Reference, names: DatasetNames) -> bool:
-    """Whether a reference has all distinctive words, places, years and names of the title, in any order."""
+    """Tells whether a reference has all distinctive words, places, years and names of the title, in any order."""
     if not names.title:
         return False
     wanted = telling_words(names.title)
@@ -244,7 +266,8 @@ def _place(pair: Pair, offset: int, end: int, what: str) -> Place:
     return Place(start, stop, pair.section(offset), what)
 
 
-def _says_use(pair: Pair, place: Place) -> bool:
+def says_use(pair: Pair, place: Place) -> bool:
+    """Tells that a place shows use: in the introduction, only a sentence that says so."""
     if place.section is not SectionClass.INTRODUCTION:
         return True
     return USE_CUES.search(pair.document.text[place.start : place.end]) is not None

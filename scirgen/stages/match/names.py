@@ -18,7 +18,7 @@ _ACCESSIONS = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
 _PARENTHESES = re.compile(r"[（(]([^()（）]{2,60})[)）]")
 _NAME = re.compile(r"(?:[A-Z]|[a-z]{2,6}(?=[A-Z]))[A-Za-z]*\d*(?:[-.]?[A-Za-z0-9]+)*(?:\.\d+)?")
-_ACRONYM = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]{3,}(?![^\W_])")
+_ACRONYM = re.compile(r"[A-Z][A-Z0-9-]{2,}[A-Z0-9]")
 _SHORTEST_TITLE = 32
 
 
@@ -38,7 +38,8 @@ class DatasetNames:
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        """The DOI, the part after its prefix if that is unmistakable, and accession numbers in the metadata; lower case."""
+        """The DOI, the part after its prefix if that is unmistakable, and accession numbers in the metadata; lower
+        case."""
         found: list[str] = []
         if self._dataset.doi:
             doi = self._dataset.doi.lower()
@@ -70,12 +71,26 @@ class DatasetNames:
         known = {n.text for n in found}
         plain = _WORD.findall(_PARENTHESES.sub(" ", title))
         found += [Name(word) for word in plain if word not in known and _is_mixed(word)]
+        if self.short_title:
+            found.append(Name(self.short_title))
         return tuple(dict.fromkeys(found))
 
     @cached_property
-    def acronyms(self) -> frozenset[str]:
-        """Words of the title in capitals, four letters and more: instruments, products, programmes (MODIS, ERA5)."""
-        return frozenset(_ACRONYM.findall(self._dataset.title))
+    def short_title(self) -> str | None:
+        """A title of a few words, if one of them is spelt as only names are ("CREMMA Medii Aevi")."""
+        words = _WORD.findall(self._dataset.title)
+        named = any(_is_mixed(w) or _ACRONYM.fullmatch(w) for w in words)
+        return self._dataset.title if self.title is None and named and len(words) >= 2 else None
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """Words of the title that are spelt as names of instruments, products and programmes are, without hyphens."""
+        words = _WORD.findall(self._dataset.title)
+        return frozenset(w.replace("-", "") for w in words if _ACRONYM.fullmatch(w) or _is_mixed(w))
+
+    def marked(self, text: str) -> bool:
+        """Tells whether a text has one of the `marks` as a word, with or without hyphens."""
+        return not self.marks.isdisjoint(word.replace("-", "") for word in _WORD.findall(text))
 
     @cached_property
     def introducing(self) -> tuple[tuple[str | None, str | None], ...]:
@@ -109,7 +124,8 @@ class DatasetNames:
 
     @cached_property
     def telling(self) -> frozenset[str]:
-        """Distinctive words of the title: neither common words, nor words for data in general, nor places, nor names."""
+        """Distinctive words of the title: neither common words, nor words for data in general, nor places, nor
+        names."""
         names = {singular(part.lower()) for n in self.names for part in tokens_of(n.text)}
         return telling_words(self._dataset.title) - self.places - names - DATA_WORDS
 
@@ -130,7 +146,9 @@ def _is_name(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits (ERA5, GRFRV1.0)."""
+    """Tells whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits
+    (ERA5,
+    GRFRV1.0)."""
     capitals = sum(c.isupper() for c in word)
     plain = "-" not in word and len(word) >= 4
     return (
@@ -139,7 +157,8 @@ def _is_mixed(word: str) -> bool:
 
 
 def _abbreviates_concept(acronym: str, before: str) -> bool:
-    """Whether the words right before an acronym begin with its letters, and none of them means data in general."""
+    """Tells whether the words right before an acronym begin with its letters, and none of them means data in
+    general."""
     letters = [c.lower() for c in acronym if c.isupper()]
     words = _WORD.findall(before.replace("-", " "))[-len(letters) - 3 :]
     for skip in range(4):

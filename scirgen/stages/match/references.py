@@ -36,7 +36,8 @@ class Reference:
 
 
 def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[Reference]:
-    """All entries, in order: the blocks that the parser marks as references, or else the paragraphs under such a heading."""
+    """All entries, in order: the blocks that the parser marks as references, or else the paragraphs under such a
+    heading."""
     blocks = [b for b in document.blocks if b.kind is BlockKind.REFERENCE]
     if not blocks:
         under = [x for x in labels if _HEADING.fullmatch(x.heading.strip().strip(".:").lstrip("0123456789. "))]

@@ -11,7 +11,7 @@ from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
-from scirgen.core.records import Dataset, Document, Link, SectionLabel
+from scirgen.core.records import OWN, Dataset, Document, Link, SectionLabel
 from scirgen.core.registry import Registry, load_registry
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
@@ -21,7 +21,7 @@ class MatchStage(Stage):
     """One item is a dataset and a candidate paper that could be parsed."""
 
     name = "match"
-    version = 4
+    version = 5
 
     def uses(self, config: Config) -> Uses:
         """The model counts too, if the strategy asks it."""
@@ -45,7 +45,10 @@ class MatchStage(Stage):
         links = item.of(Link)
         pair = Pair(item.one(Dataset), item.one(Document), item.of(SectionLabel), [link.found_by for link in links])
         name = ctx.config.match.strategy
-        judgement = await strategy(name, ctx).judge(pair, ctx)
+        if OWN in pair.found_by:
+            judgement = Judgement(True, "The record is made from this paper.")
+        else:
+            judgement = await strategy(name, ctx).judge(pair, ctx)
         link = self._link(links[0], pair, judgement, name, ctx)
         if judgement.used:
             return StageResult(outputs=(link,))
@@ -65,6 +68,7 @@ class MatchStage(Stage):
             found_by=how,
             used=judgement.used,
             explanation=f"{judgement.explanation} (Candidate found by: {how}.)",
+            criteria=judgement.criteria,
             evidence=tuple(pair.document.span(p.start, p.end, p.section) for p in judgement.places),
             strategy=name,
             provenance=provenance,

@@ -19,7 +19,8 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def counting_after(counting: bool, heading: str) -> bool:
-    """Whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of words
+    """Tells whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of
+    words
     turns counting on."""
     title = heading.lower()
     if any(word in title for word in OFF):
@@ -28,7 +29,7 @@ def counting_after(counting: bool, heading: str) -> bool:
 
 
 def about_pretraining(sentence: str) -> bool:
-    """Whether a sentence is about pretraining."""
+    """Tells whether a sentence is about pretraining."""
     lower = sentence.lower()
     return any(word in lower for word in PRETRAINED)
 

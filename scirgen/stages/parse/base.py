@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
 
-LAYOUT_VERSION: Final = 12
-"""Of `parse.pdf`. Raise it when a PDF gives another document: stage parse then reads the papers again."""
+LAYOUT_VERSION: Final = 13
+"""The version of `parse.pdf`. Raise it when a PDF gives another document: stage parse then reads the papers again."""
 FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
 """The kind of a file, according to its content; see `sniff`."""
 
@@ -30,7 +30,8 @@ class ParserOptions(BaseModel):
 
 
 class ParsedBlock(BaseModel):
-    """A block with its own text; the offsets of its lines count from its beginning. ``level`` is for headings, 1 the outermost."""
+    """A block with its own text; the offsets of its lines count from its beginning. ``level`` is for headings, 1 the
+    outermost."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,6 +44,7 @@ class ParsedBlock(BaseModel):
 class ParsedPaper(BaseModel):
     """A parser's result: blocks in reading order, and the front matter it found.
 
+    Formats that state authors, DOI, year and licence give them; `frontmatter` finds those that are printed.
     The worker adds ``kind`` (of the file) and ``orders`` (sentences that `presentable` removed).
     """
 
@@ -50,6 +52,10 @@ class ParsedPaper(BaseModel):
 
     title: str = ""
     abstract: str = ""
+    authors: tuple[str, ...] = ()
+    doi: str | None = None
+    year: int | None = None
+    licence: str = ""
     language: str = ""
     pages: int = 0
     parser: str
@@ -59,7 +65,8 @@ class ParsedPaper(BaseModel):
 
 
 class Parser(Protocol):
-    """A parser plugin (kind ``parser``). Made without arguments, in a worker process; it may block, crash or be killed."""
+    """A parser plugin (kind ``parser``). Made without arguments, in a worker process; it may block, crash or be
+    killed."""
 
     def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
         """Parse one file.

@@ -73,7 +73,8 @@ def sniff(path: Path) -> FileKind:
 
 
 def _is_full_text(path: Path) -> bool:
-    """Whether an HTML page may be a paper's full text: long, with paragraphs and headings. The parser looks closer."""
+    """Tells whether an HTML page may be a paper's full text: long, with paragraphs and headings. The parser looks
+    closer."""
     with path.open("rb") as file:
         data = file.read(_MAX_PAGE)
     return len(data) >= _MIN_PAGE and len(_PROSE_TAGS.findall(data)) >= 8 and len(_HEADING_TAGS.findall(data)) >= 3

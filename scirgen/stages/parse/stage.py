@@ -27,7 +27,7 @@ _AUTO: dict[FileKind, str] = {
 }
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
 _OCR_SLOWNESS = 10
-"""How many times longer a scanned page may take than one with a text layer."""
+"""The factor by which a scanned page may take longer than one with a text layer."""
 
 
 class ParseStage(Stage):
@@ -57,40 +57,15 @@ class ParseStage(Stage):
             ScirgenError: errors that a retry may fix (a GROBID server that is down), or a missing extra.
         """
         paper = item.one(Paper)
-        config = ctx.config.parse
-        options = ParserOptions(
-            password_env=config.password_env,
-            no_extract=config.no_extract,
-            tables=config.tables,
-            ocr=config.ocr,
-            ocr_language=config.ocr_language,
-            grobid_url=config.grobid_url,
-            timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
-        )
+        workers = self._workers(ctx.config.parse.workers, ctx.config.parse.memory_mb)
         try:
-            parsed = await self._read(Path(paper.file or ""), options, ctx)
+            parsed = await read_paper(Path(paper.file or ""), ctx.config.parse, ctx.registry, workers)
         except PaperError as error:
             if error.retryable:
                 raise
             return StageResult(rejections=(_rejection(paper, error, ctx),))
         aside = (_orders(paper, parsed.orders, ctx),) if parsed.orders else ()
         return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),), rejections=aside)
-
-    async def _read(self, path: Path, options: ParserOptions, ctx: StageContext) -> ParsedPaper:
-        """The result of the parser that suits the file. With ``auto`` and a GROBID address, both parsers read a PDF,
-        and the better result is kept."""
-        config = ctx.config.parse
-        workers = self._workers(config.workers, config.memory_mb)
-        by_kind = {kind: choose_parser(ctx.registry, config.parser, kind) for kind in _AUTO}
-        own = await workers.parse(by_kind, path, options)
-        if own.kind != "pdf" or not _both(config):
-            return own
-        try:
-            return better(own, await workers.parse(choose_parser(ctx.registry, "grobid", "pdf"), path, options))
-        except PaperError as error:
-            if error.retryable:
-                raise
-            return own  # GROBID cannot read it, PyMuPDF could
 
     def _workers(self, size: int, memory_mb: int) -> ParserPool:
         if self._pool is None:
@@ -100,6 +75,36 @@ class ParseStage(Stage):
         return self._pool
 
 
+async def read_paper(path: Path, config: ParseConfig, registry: Registry, workers: ParserPool) -> ParsedPaper:
+    """The result of the parser that suits the file. With ``auto`` and a GROBID address, both parsers read a PDF, and
+    the
+    better result is kept.
+
+    Raises:
+        PaperError: the file cannot be read.
+        ScirgenError: a server that the parser needs does not answer, or an extra is missing.
+    """
+    options = ParserOptions(
+        password_env=config.password_env,
+        no_extract=config.no_extract,
+        tables=config.tables,
+        ocr=config.ocr,
+        ocr_language=config.ocr_language,
+        grobid_url=config.grobid_url,
+        timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
+    )
+    by_kind = {kind: choose_parser(registry, config.parser, kind) for kind in _AUTO}
+    own = await workers.parse(by_kind, path, options)
+    if own.kind != "pdf" or not _both(config):
+        return own
+    try:
+        return better(own, await workers.parse(choose_parser(registry, "grobid", "pdf"), path, options))
+    except PaperError as error:
+        if error.retryable:
+            raise
+        return own  # GROBID cannot read it, PyMuPDF could
+
+
 def _both(config: ParseConfig) -> bool:
     return config.parser == "auto" and bool(config.grobid_url)
 
@@ -107,7 +112,8 @@ def _both(config: ParseConfig) -> bool:
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     """The parser plugin for a file; it is imported in the worker process only.
 
-    Text, LaTeX, HTML, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two for PDF is set.
+    Text, LaTeX, HTML, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two for
+    PDF is set.
 
     Raises:
         PluginError: no parser has that name.

@@ -1,4 +1,5 @@
-"""Names that papers in several languages give their own parts ("abstract", "references"). All parsers recognise parts by
+"""Names that papers in several languages give their own parts ("abstract", "references"). All parsers recognise parts
+by
 them; stage section labels sections by rules of its own."""
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ ABSTRACT_LANGUAGE: Final = {
 }  # fmt: skip
 KEYWORDS: Final = re.compile(
     r"^(?:key\s*-?\s*words?|keywords? and phrases|index terms|palavras?[- ]chaves?|palabras?[- ]claves?|descriptores"
-    r"|mots[- ]cl[ée]s?|schl[üu]sselw[öo]rter|schlagw[öo]rter|parole chiave|关\s*键\s*词|jel codes?|jel classification|abbreviations)\b",
+    r"|mots[- ]cl[ée]s?|schl[üu]sselw[öo]rter|schlagw[öo]rter|parole chiave|关\s*键\s*词|jel codes?"
+    r"|jel classification|abbreviations)\b",
     re.I,
 )
 REFERENCES: Final = frozenset([
@@ -99,12 +101,14 @@ BACK: Final = frozenset([
     "apendices", "datos biograficos", "biography", "biographies", "about the authors", "conflicts of interests",
     "declaration of interest", "ethics", "ethics approval and consent to participate",
     "availability of data and material", "availability", "data statement", "author details", "authors",
-    "corresponding author", "corresponding authors", "affiliation", "affiliations", "about the author", "appendixes", "supplemental information", "supplemental material",
+    "corresponding author", "corresponding authors", "affiliation", "affiliations", "about the author", "appendixes",
+    "supplemental information", "supplemental material",
     "online content", "code and data availability statement", "artificial intelligence", "use of ai", "作者简介",
     "基金项目", "感谢",
 ])  # fmt: skip
 CAPTION: Final = re.compile(
-    r"^(?:(?:supplementary|extended data|supporting|appendix)\s+)?(?:fig(?:ure|ura|\.)?s?|tab(?:le|ela|la|\.)?|quadro|cuadro|gr[aá]fico"
+    r"^(?:(?:supplementary|extended data|supporting|appendix)\s+)?(?:fig(?:ure|ura|\.)?s?|tab(?:le|ela|la|\.)?"
+    r"|quadro|cuadro|gr[aá]fico"
     r"|scheme|plate|box|chart|algorithm|listing|map|photo|video|movie|图|表)\s*\.?\s*"
     r"(?P<label>[A-Z]{0,2}\.?\d{1,3}(?:\.\d{1,2})?[a-z]?|[IVX]{1,5})(?![\w])(?P<after>.{0,3})",
     re.I,

@@ -1,4 +1,5 @@
-"""The parser for papers that are not PDF: Markdown, plain text, LaTeX, HTML, JATS and TEI. Their blocks have no pages and boxes."""
+"""The parser for papers that are not PDF: Markdown, plain text, LaTeX, HTML, JATS and TEI. Their blocks have no pages
+and boxes."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class TextParser:
 
 
 def parse_markdown(text: str) -> ParsedPaper:
-    """Blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section name are headings.
+    """Blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section name are
+    headings.
 
     Raises:
         PaperError: ``no_text``.

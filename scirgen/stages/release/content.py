@@ -6,12 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scirgen.core.records import Aspect, Dataset, Document, Link, Paper, Provenance, QAPair, Query, Record, SectionLabel
-from scirgen.qa.release import MadeRow, ReleaseInfo, UnfaithfulRow
-from scirgen.qa.reviews import Reviewed
+from scirgen.core.records import (
+    Aspect,
+    Dataset,
+    Document,
+    Link,
+    Paper,
+    Provenance,
+    QAPair,
+    Query,
+    Record,
+    SectionLabel,
+    count_links,
+)
+from scirgen.release_files.release import MadeRow, ReleaseInfo, UnfaithfulRow
+from scirgen.release_files.reviews import Reviewed
 from scirgen.stages.base import RunView
-from scirgen.stages.release.run_tasks import RunQueries
-from scirgen.stages.release.tasks import TaskSet
+from scirgen.stages.release.parts import PartContent
 
 
 @dataclass
@@ -31,8 +42,7 @@ class ReleaseContent:
         reviewed: people's labels of pairs.
         writers: pair id -> (model, prompt) that wrote it, since a pair's provenance names the last model that saw it.
         unfaithful: returns an iterator over the candidates that a faithfulness score rejected.
-        tasks: retrieval tasks other than the questions.
-        run_queries: a run's queries; they become tasks once the splits are known.
+        parts: what plugins add, such as retrieval tasks.
         same_as: dataset id -> id of the dataset that it repeats, for published corpora that have records twice.
     """
 
@@ -48,18 +58,14 @@ class ReleaseContent:
     writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
     unfaithful: Callable[[], Sequence[UnfaithfulRow]] = tuple
     reviewed: Reviewed = field(default_factory=Reviewed)
-    tasks: TaskSet = field(default_factory=TaskSet)
+    parts: Sequence[PartContent] = ()
     same_as: Mapping[str, str] = field(default_factory=dict)
-    run_queries: RunQueries = field(default_factory=RunQueries)
 
 
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     """Collect a run's results. Only papers judged to be using a dataset count."""
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
-    uses: dict[str, set[str]] = {}
-    for link in run.records("match", Link):
-        if link.used and link.dataset_id in datasets:
-            uses.setdefault(link.dataset_id, set()).add(link.paper_id)
+    uses = run.uses()
     wanted = {p for ids in uses.values() for p in ids}
     papers = {p.id: p for p in run.records("collect", Paper) if p.id in wanted}
     for paper_id in sorted(wanted - set(papers)):
@@ -90,10 +96,16 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     # Rejections of an earlier release are left out; this release counts its own.
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
     return ReleaseContent(
-        info=info.model_copy(update={"left_out": dict(sorted(left_out.items())), "made": made}),
+        info=info.model_copy(
+            update={
+                "left_out": dict(sorted(left_out.items())),
+                "made": made,
+                "counts": count_links(run.records("match", Link)),
+            }
+        ),
         datasets=datasets,
         papers={k: papers[k] for k in sorted(papers)},
-        uses={k: tuple(sorted(v)) for k, v in sorted(uses.items())},
+        uses=uses,
         aspects=ordered,
         pairs=lambda: (_with_gold(p, users) for p in run.pairs()),
         document_papers=documents,

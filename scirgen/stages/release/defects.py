@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from scirgen.qa.release import ReleaseInfo, ReleaseRow
+from scirgen.release_files.release import ReleaseInfo, ReleaseRow
 
 _SMALL_SPLIT = 100
 _YES_NO = re.compile(r"(yes|no)\b", re.IGNORECASE)
@@ -56,13 +56,18 @@ def known_limits(info: ReleaseInfo, found: Defects) -> Iterator[str]:
         if found.checked
         else ", and no person reviewed them."
     )
-    yield "Questions and answers are synthetic" + (reviewed if own else ".")
-    yield (
-        "One dataset is named as the answer to a question, or a few; others may answer it too, so that retrieval figures are "
-        "lower bounds."
-    )
+    if found.rows:
+        yield "Questions and answers are synthetic" + (reviewed if own else ".")
+        yield (
+            "One dataset is named as the answer to a question, or a few; others may answer it too, so that "
+            "retrieval figures are "
+            "lower bounds."
+        )
     if found.without_evidence:
-        yield f"{found.without_evidence:,} of {found.rows:,} answers cite no evidence, so that they cannot be checked against their source."
+        yield (
+            f"{found.without_evidence:,} of {found.rows:,} answers cite no evidence, so that they cannot be "
+            "checked against their source."
+        )
     if found.unanswered:
         yield f"{found.unanswered:,} question(s) have no answer."
     if found.repeated:
@@ -71,16 +76,21 @@ def known_limits(info: ReleaseInfo, found: Defects) -> Iterator[str]:
         yes, no = found.verdicts["yes"], found.verdicts["no"]
         odd = f", {other:,} neither" if (other := found.verdicts["other"]) else ""
         yield (
-            f"Of {total:,} answers to yes/no questions {yes:,} are Yes, {no:,} No{odd}: always saying Yes is right in {yes / total:.0%}."
+            f"Of {total:,} answers to yes/no questions {yes:,} are Yes, {no:,} No{odd}: always saying Yes is "
+            f"right in {yes / total:.0%}."
         )
     passages = sum(info.licences.values())
     if unknown := info.licences.get("unknown", 0):
         yield (
-            f"For {unknown:,} of {passages:,} passages the source states no licence; whether they may be redistributed is not known."
+            f"For {unknown:,} of {passages:,} passages the source states no licence; whether they may be "
+            "redistributed is not known."
         )
     leaks = [row for row in info.leakage if row.shared and row.what.startswith("datasets with a paper")]
     for row in leaks:
-        yield f"{row.shared:,} of {row.of:,} {row.right} datasets with papers share one with {row.left}: figures on {row.right} are flattered."
+        yield (
+            f"{row.shared:,} of {row.of:,} {row.right} datasets with papers share one with {row.left}: figures "
+            f"on {row.right} are flattered."
+        )
     for name, size in info.splits.items():
         if 0 < size.rows < _SMALL_SPLIT:
             yield f"The split {name} has {size.rows} question(s); figures measured on it are uncertain."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
 from scirgen.core.text.passages import windows
-from scirgen.qa.release import PASSAGE_TOKENS, Passage
+from scirgen.release_files.release import PASSAGE_TOKENS, Passage, PlaceRow
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def passages_of(
 
 
 class PassageIndex:
-    """The bounds of the passages of each document, for finding the passages that hold a span."""
+    """The bounds of the passages of each document, for finding a span in them."""
 
     def __init__(self) -> None:
         self._bounds: dict[str, tuple[list[int], list[int], list[str]]] = {}
@@ -78,12 +78,10 @@ class PassageIndex:
                 [p.id for p in passages],
             )
 
-    def holding(self, document_id: str, start: int, end: int) -> list[str]:
-        """Ids of the passages that overlap [start, end)."""
+    def places(self, document_id: str, start: int, end: int) -> Iterator[PlaceRow]:
+        """Find the parts of [start, end) in the passages of a document, in order."""
         starts, ends, ids = self._bounds.get(document_id, ([], [], []))
-        found: list[str] = []
-        for i in range(max(0, bisect_right(ends, start)), len(starts)):
+        for i in range(bisect_right(ends, start), len(starts)):
             if starts[i] >= end:
                 break
-            found.append(ids[i])
-        return found
+            yield PlaceRow(passage=ids[i], start=max(start, starts[i]) - starts[i], end=min(end, ends[i]) - starts[i])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span
-from scirgen.qa.release import (
+from scirgen.release_files.release import (
     AspectRow,
     CorpusDocument,
     EvidenceRow,
@@ -13,10 +13,8 @@ from scirgen.qa.release import (
     Passage,
     ReleaseRow,
     ScoreRow,
-    TranslationRow,
 )
 from scirgen.stages.release.content import ReleaseContent
-from scirgen.stages.release.one_text import OneTextIndex
 from scirgen.stages.release.passages import PassageIndex, Piece, merge, passages_of
 
 
@@ -52,11 +50,12 @@ def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
             paper_id=aspect.paper_id,
             category=aspect.category.value,
             text=aspect.span.text,
-            context=" ".join(s.text for s in aspect.context),
+            context=aspect.context,
             document_id=aspect.span.document_id,
             start=aspect.span.start,
             end=aspect.span.end,
             page=aspect.span.page,
+            bbox=aspect.span.bbox or (),
         )
 
 
@@ -67,7 +66,7 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
         for aspect in content.aspects:
             extracts.setdefault(aspect.dataset_id or "", []).append(aspect)
     for dataset in content.datasets.values():
-        parts = [dataset.description, *(s.text for a in extracts.get(dataset.id, ()) for s in (*a.context, a.span))]
+        parts = [dataset.description, *(a.span.text for a in extracts.get(dataset.id, ()))]
         yield CorpusDocument(
             id=dataset.id,
             title=dataset.title,
@@ -101,7 +100,7 @@ def all_passages(
     quoted: dict[str, list[Span]] = {}
     users: dict[str, set[str]] = {}
     for aspect in content.aspects:
-        quoted.setdefault(aspect.span.document_id, []).extend((*aspect.context, aspect.span))
+        quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
         users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
     for dataset_id, papers in content.uses.items():
         for document_id, paper_id in content.document_papers.items():
@@ -128,7 +127,7 @@ def release_row(
     datasets: Mapping[str, Dataset],
     papers: Mapping[str, Paper],
     document_papers: Mapping[str, str],
-    index: PassageIndex | OneTextIndex,
+    index: PassageIndex,
     writer: tuple[str | None, str | None] | None = None,
 ) -> ReleaseRow:
     """One row, with each piece of evidence's licence and the passages that hold it.
@@ -138,7 +137,6 @@ def release_row(
     origin = pair.provenance
     model, prompt = writer or ((origin.model, origin.prompt) if origin else (None, None))
     evidence: list[EvidenceRow] = []
-    passages: list[str] = []
     for span in pair.evidence:
         own = span.document_id in datasets
         paper = papers.get(document_papers.get(span.document_id, ""))
@@ -151,11 +149,12 @@ def release_row(
                 end=span.end,
                 text=span.text,
                 page=span.page,
+                bbox=span.bbox or (),
+                places=tuple(index.places(span.document_id, span.start, span.end)),
                 section=span.section.value if span.section else None,
                 licence=licence,
             )
         )
-        passages += index.holding(span.document_id, span.start, span.end)
     return ReleaseRow.model_validate(
         {
             "id": pair.id,
@@ -171,12 +170,11 @@ def release_row(
             "strategy": pair.strategy,
             "group": group,
             "evidence": tuple(evidence),
-            "passages": tuple(dict.fromkeys(passages)),
+            "passages": tuple(dict.fromkeys(place.passage for e in evidence for place in e.places)),
             "scores": tuple(
                 ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
             ),
-            "answered_twice": pair.answered_twice,
-            "translations": tuple(TranslationRow(language=a, field=b, text=c) for a, b, c in pair.translations),
+            "unsure": pair.unsure,
             "model": model,
             "prompt": prompt,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -14,20 +14,18 @@ from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Rejection, ReleaseFile
-from scirgen.llm.encoders.embeddings import model_of, open_embedder
-from scirgen.qa.labels import LabelSet
-from scirgen.qa.quota_progress import progress, rejection_codes
-from scirgen.qa.quotas import select, shortfall
-from scirgen.qa.release import Release, ReleaseInfo
-from scirgen.qa.repeats.neardup import resolve
-from scirgen.qa.reviews import read_reviews, reviewed_drafts, reviewed_needs, reviews_fingerprint
-from scirgen.qa.tasks import read_pools
+from scirgen.core.registry import load_registry
+from scirgen.llm.encoders.embeddings import describe, model_of, open_embedder, usable_model
+from scirgen.release_files.quota_progress import progress, rejection_codes
+from scirgen.release_files.quotas import select, shortfall
+from scirgen.release_files.release import Release, ReleaseInfo
+from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
+from scirgen.repeats.neardup import resolve
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.run_tasks import RunQueries, queries_of_run
+from scirgen.stages.release.parts import release_parts
 from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.settle.duplicates import Resolve
-from scirgen.stages.release.settle.paraphrases import Paraphrases, describe, model_fingerprint, usable_model
 from scirgen.stages.release.write import ReleaseSettings, write_release
 
 _FOLDER = "release"
@@ -37,20 +35,20 @@ class ReleaseStage(Stage):
     """Writes ``RUN/release`` from the run's current results; the runner's fingerprint covers all of them."""
 
     name: ClassVar[str] = "release"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def uses(self, config: Config) -> Uses:
         """The release's settings, and scirgen's version, which the card names."""
+        parts = release_parts(config, load_registry())
         return Uses(
             config=("release",),
-            taxonomies=("wording", "facets") if config.query.recipes else ("wording",),
+            taxonomies=tuple(dict.fromkeys(("wording", *(t for p in parts for t in p.taxonomies)))),
             extra=(
-                *([_judgements_fingerprint(config)] if config.query.recipes else []),
+                *(f"{p.name} {p.fingerprint(config)}" for p in parts),
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
                 fingerprint(_benchmarks(config)),
-                model_fingerprint(config.release.decontaminate_model, _benchmarks(config)),
                 usable_model(config.release.duplicates_model, "release.duplicates_model"),
                 *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
             ),
@@ -97,7 +95,7 @@ class ReleaseStage(Stage):
         )
         settings, files = config.release, _benchmarks(config)
         if files:
-            info = info.model_copy(update={"notes": tuple(_decontamination_notes(settings, files))})
+            info = info.model_copy(update={"notes": (_decontamination_note(settings, files),)})
         if settings.duplicates_model:
             note = f"Near-duplicates were also looked for by embeddings of {describe(settings.duplicates_model)}."
             info = info.model_copy(update={"notes": (*info.notes, note)})
@@ -105,10 +103,9 @@ class ReleaseStage(Stage):
         reviewed = read_reviews(_labels(config))
         info = info.model_copy(update={"labels": reviewed.notes})
         content = replace(from_run(ctx.run, info), reviewed=reviewed)
-        content.run_queries = _queries(ctx, ctx.run)
-        if content.run_queries.withheld:
-            note = f"The abstracts of {content.run_queries.withheld} paper(s) are left out: their licence does not admit it."
-            content.info = content.info.model_copy(update={"notes": (*content.info.notes, note)})
+        content.parts = [part.material(ctx.run, ctx) for part in release_parts(config, ctx.registry)]
+        notes = tuple(note for part in content.parts for note in part.notes)
+        content.info = content.info.model_copy(update={"notes": (*content.info.notes, *notes)})
         return write_release(
             content,
             ctx.folder / _FOLDER,
@@ -118,46 +115,11 @@ class ReleaseStage(Stage):
                 ratios=settings.ratios,
                 seed=config.seed,
                 formats=settings.formats,
-                passages=settings.passages,
                 benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
-                paraphrases=Paraphrases(files, settings.decontaminate_model, settings.decontaminate_similarity)
-                if settings.decontaminate_model
-                else None,
                 resolve=_resolver(settings),
                 choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
             ),
         )
-
-
-def _queries(ctx: StageContext, run: RunView) -> RunQueries:
-    """The run's queries and abstracts, with the grades of earlier pools.
-
-    Raises:
-        InputError: a folder of ``release.judgements`` is not a folder of grades, or belongs to another release.
-    """
-    settings = ctx.config.release
-    found = queries_of_run(run, ctx.taxonomies.facets, every_licence=settings.abstracts == "all")
-    reviewed = reviewed_drafts([f for f in _labels(ctx.config) if LabelSet(f).sample.task == "query"])
-    queries = reviewed_needs(found.queries, reviewed, drafts=True)
-    grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in queries})
-    return replace(
-        found,
-        queries=tuple(queries),
-        dropped=tuple(q for q in found.queries if q.id in reviewed and reviewed[q.id] is None),
-        grades=tuple(grades),
-        unvalidated=tuple(sorted(unvalidated)),
-        require_review=ctx.config.query.require_review,
-    )
-
-
-def _judgements_fingerprint(config: Config) -> str:
-    """The grades, and their conditions, on which a release depends."""
-    files = [f / name for f in _judgements(config) for name in ("grades.jsonl", "pool.json")]
-    return digest(config.query.require_review, [file_sha256(f) for f in files if f.is_file()])
-
-
-def _judgements(config: Config) -> list[Path]:
-    return [Path(f).expanduser() for f in config.release.judgements]
 
 
 def _resolver(settings: ReleaseConfig) -> Resolve:
@@ -176,15 +138,10 @@ def _benchmarks(config: Config) -> list[Path]:
     return [Path(f).expanduser() for f in config.release.decontaminate]
 
 
-def _decontamination_notes(settings: ReleaseConfig, files: Sequence[Path]) -> Iterator[str]:
+def _decontamination_note(settings: ReleaseConfig, files: Sequence[Path]) -> str:
     names = ", ".join(f.name for f in files)
     words = settings.decontaminate_words
-    yield f"Rows that share {words} words in a row with a question or answer of {names} are left out."
-    if settings.decontaminate_model:
-        yield (
-            f"So are rows whose question has a cosine of {settings.decontaminate_similarity:g} or more with a question of "
-            f"{names}, by embeddings of {describe(settings.decontaminate_model)}."
-        )
+    return f"Rows that share {words} words in a row with a question or answer of {names} are left out."
 
 
 def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:

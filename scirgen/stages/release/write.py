@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
 
 from pydantic import BaseModel
 
 from scirgen.core.config import ReleaseConfig
-from scirgen.core.errors import RunStoppingError, StoreError
+from scirgen.core.errors import InputError, RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Rejection, Span
@@ -20,28 +20,24 @@ from scirgen.core.registry import Registry
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.qa.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
-from scirgen.qa.repeats.neardup import resolve as resolve_by_words
+from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
+from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
 from scirgen.stages.release.formats.base import ReleaseFormat
-from scirgen.stages.release.one_text import OneTextIndex, one_text_passages
 from scirgen.stages.release.passages import PassageIndex
-from scirgen.stages.release.run_tasks import run_tasks
 from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
 from scirgen.stages.release.settle.grouping import Grouping, group, leakage
-from scirgen.stages.release.settle.paraphrases import Paraphrases
-from scirgen.stages.release.tasks import write_tasks
 
 _BASE_FORMAT = "jsonl"
 
 
 @dataclass(frozen=True)
 class ReleaseSettings:
-    """How a release is written.
+    """The settings of a release.
 
     Attributes:
         wording: words of the release's language, for finding near-duplicate questions.
@@ -49,10 +45,8 @@ class ReleaseSettings:
         ratios: shares of rows of train, dev and test.
         seed: orders the components; the same seed and content give the same bytes.
         formats: names of registered release formats; ``jsonl`` is always written.
-        passages: cut each source separately, or one text per dataset.
         benchmarks: question sets whose questions must not be in the release.
         choose: chooses the rows that a target keeps; None: all.
-        paraphrases: finds the benchmarks' questions in other words.
         resolve: finds near-duplicates and decides about them.
     """
 
@@ -61,10 +55,8 @@ class ReleaseSettings:
     ratios: Sequence[float] = ReleaseConfig().ratios
     seed: int = 0
     formats: Sequence[str] = (_BASE_FORMAT,)
-    passages: Literal["source", "document"] = "source"
     benchmarks: Benchmarks | None = None
     choose: Choose | None = None
-    paraphrases: Paraphrases | None = None
     resolve: Resolve = resolve_by_words
 
 
@@ -75,10 +67,13 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
         The release, and the questions that were not released because they repeat another one or are in a benchmark.
 
     Raises:
+        InputError: ``folder`` holds files that are not part of a release.
         PluginError: an unknown format.
         StoreError: the disk is full or not writable.
         RunStoppingError: the run ends; the earlier release stays.
     """
+    folder = folder.absolute()
+    refuse_foreign(folder)
     writers = {name: _format(settings.registry, name) for name in settings.formats if name != _BASE_FORMAT}
     making = folder.with_name(f".{folder.name}.making")
     try:
@@ -86,15 +81,15 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             making.unlink()
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
-        settled = settle(
-            content, settings.wording, settings.benchmarks, settings.choose, settings.paraphrases, settings.resolve
-        )
+        settled = settle(content, settings.wording, settings.benchmarks, settings.choose, settings.resolve)
         counts = _write_base(settled, making, settings)
         if "preference" in writers:
             counts["unfaithful.jsonl"] = _write_lines(making / "unfaithful.jsonl", content.unfaithful())
         for name in sorted(writers):
             stop_here()
             writers[name].write(Release(making), making / name)
+            for part in content.parts:
+                part.export(name, Release(making), making / name)
         write_croissant(Release(making), counts)
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
@@ -109,6 +104,28 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             hint="Free some disk space, or check the folder's permissions.",
         ) from error
     return Release(folder), settled.rejections
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Check that a release may replace ``folder``: it is absent or empty, or its ``release.json`` lists all its files.
+
+    Raises:
+        InputError: scirgen did not write what is there.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{folder} is not a folder, so no release can be written there", hint=_MOVE_IT)
+    found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()}
+    found -= {"release.json", ".DS_Store"}
+    if not found:
+        return
+    if not (folder / "release.json").is_file():
+        raise InputError(f"{folder} has files and no release.json: it is not a release of scirgen", hint=_MOVE_IT)
+    if foreign := sorted(found - {f.path for f in Release(folder).info.files}):
+        others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise InputError(f"{folder} holds {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
+
+
+_MOVE_IT = "A release replaces the whole folder. Move what is there away, or choose another --out."
 
 
 def _format(registry: Registry, name: str) -> ReleaseFormat:
@@ -130,14 +147,12 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
     put("corpus/aspects.jsonl", to_rows.aspect_rows(content))
     put("corpus/without-paper.jsonl", to_rows.corpus_rows(content, with_paper=False))
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
-    index, licences = _write_passages(content, folder, counts, settings.passages)
+    index, licences = _write_passages(content, folder, counts)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
-    made, named = run_tasks(content.run_queries, content.uses, content.datasets, grouping.split_of)
-    settled.rejections.extend(named)
-    abstracts = (*content.tasks.abstracts, *content.run_queries.abstracts)
-    if abstracts:
-        put("corpus/abstracts.jsonl", abstracts)
-    tasks = write_tasks(folder, [*content.tasks.tasks, *made], counts)
+    parts = [part.write(folder, content, grouping.split_of) for part in content.parts]
+    for part in parts:
+        settled.rejections.extend(part.rejections)
+        counts |= part.lines
     dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
     info = content.info.model_copy(
         update={
@@ -150,9 +165,10 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
                 "aspects": len(content.aspects),
                 "passages": counts["corpus/passages.jsonl"],
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
-                **({"abstracts": len(abstracts)} if abstracts else {}),
+                **{name: number for part in parts for name, number in part.counts.items()},
+                **{name: n for name, n in content.info.counts.items() if name.startswith("links")},
             },
-            "tasks": tasks,
+            **{name: value for part in parts for name, value in part.info.items()},
             "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),
             "leakage": tuple(leakage(content, grouping)),
             "licences": dict(sorted(licences.items())),
@@ -172,25 +188,16 @@ def _split_rule(content: ReleaseContent, ratios: Sequence[float]) -> str:
     return f"connected components over datasets, papers and near-duplicate questions; {shares} by rows"
 
 
-def _write_passages(
-    content: ReleaseContent, folder: Path, counts: dict[str, int], layout: Literal["source", "document"]
-) -> tuple[PassageIndex | OneTextIndex, Counter[str]]:
+def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int]) -> tuple[PassageIndex, Counter[str]]:
     evidence: dict[str, dict[tuple[int, int], Span]] = {}
     for pair in content.pairs():
         for span in pair.evidence:
             evidence.setdefault(span.document_id, {})[(span.start, span.end)] = span
-    cited = {k: list(v.values()) for k, v in evidence.items()}
-    index: PassageIndex | OneTextIndex
-    if layout == "document":
-        index = OneTextIndex()
-        found = one_text_passages(content, cited, index)
-    else:
-        index = PassageIndex()
-        of_papers = {k: v for k, v in cited.items() if k not in content.datasets}
-        found = to_rows.all_passages(content, of_papers, index)
+    of_papers = {k: list(v.values()) for k, v in evidence.items() if k not in content.datasets}
+    index = PassageIndex()
     licences: Counter[str] = Counter()
     with _lines(folder / "corpus/passages.jsonl") as out:
-        for passages in found:
+        for passages in to_rows.all_passages(content, of_papers, index):
             stop_here()
             write_rows(out, passages)
             licences.update(passage.licence for passage in passages)
@@ -199,7 +206,7 @@ def _write_passages(
 
 
 def _write_rows(
-    settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex | OneTextIndex, counts: dict[str, int]
+    settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
 ) -> tuple[set[str], set[str]]:
     content = settled.content
     models: set[str] = set()
@@ -214,8 +221,15 @@ def _write_rows(
             stop_here()
             split, name = grouping.split_of[pair.dataset_id], grouping.group_of[pair.dataset_id]
             row = to_rows.release_row(
-                pair, split, name, content.datasets, content.papers, content.document_papers, index, content.writers.get(pair.id),
-            )  # fmt: skip
+                pair,
+                split,
+                name,
+                content.datasets,
+                content.papers,
+                content.document_papers,
+                index,
+                content.writers.get(pair.id),
+            )
             gold = settled.positives.get(pair.id, ())
             if gold:
                 row = row.model_copy(update={"dataset_ids": gold})

@@ -1,15 +1,18 @@
-"""Classifies sections by their normalised headings, with the rules of taxonomies/sections.yaml."""
+"""Divides a document into heading runs, and classifies these by their headings, with the rules of
+taxonomies/sections.yaml."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from scirgen.core.records import SectionClass
+from scirgen.core.records import BlockKind, Document, SectionClass
 from scirgen.core.taxonomy import SectionDefinition
 
+_PROSE: Final = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
 _NUMBER: Final = re.compile(
     r"^\s*(?:section\s+)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s|\(?[a-h1-9]\)\s"
     r"|第?[一二三四五六七八九十]{1,3}[、.．章节]?\s*)\s*",
@@ -18,7 +21,8 @@ _NUMBER: Final = re.compile(
 
 
 def normalise(heading: str) -> str:
-    """Lower case, no accents, no numbering, no outer punctuation, letter-spaced capitals closed up, one blank between words."""
+    """Lower case, no accents, no numbering, no outer punctuation, letter-spaced capitals closed up, one blank between
+    words."""
     text = unicodedata.normalize("NFKD", heading)
     text = "".join(c for c in text if not unicodedata.combining(c)).lower().replace("’", "'")
     text = re.sub(r"\b(?:\w ){3,}\w\b", lambda m: m.group().replace(" ", ""), text)
@@ -59,3 +63,34 @@ class HeadingRules:
             if found is not None:
                 return found
         return None
+
+
+@dataclass(frozen=True)
+class Run:
+    """[start, end) of the document's text: a heading and what follows it up to the next one. Front matter has no
+    heading."""
+
+    start: int
+    end: int
+    heading: str
+    path: tuple[str, ...]
+    prose: bool
+
+
+def heading_runs(document: Document) -> list[Run]:
+    """All runs, in order; together they cover the whole text."""
+    heads = [b for b in document.blocks if b.kind is BlockKind.HEADING]
+    edges = [h.start for h in heads]
+    runs = []
+    if document.text and (not edges or edges[0] > 0):
+        runs.append(_run(document, 0, edges[0] if edges else len(document.text), "", ()))
+    ends = [*edges[1:], len(document.text)] if edges else []
+    for head, end in zip(heads, ends, strict=True):
+        name = " ".join(document.text[head.start : head.end].split())
+        runs.append(_run(document, head.start, end, name, head.heading_path))
+    return runs
+
+
+def _run(document: Document, start: int, end: int, heading: str, path: tuple[str, ...]) -> Run:
+    prose = any(b.kind in _PROSE and start <= b.start < end for b in document.blocks)
+    return Run(start, end, heading, path, prose)

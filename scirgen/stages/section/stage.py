@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, create_model
 
 from scirgen.core.config import Config
 from scirgen.core.records import BlockKind, Document, Provenance, SectionClass, SectionLabel
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.section.replies import classes_reply
-from scirgen.stages.section.rules import HeadingRules
-from scirgen.stages.section.runs import Run, heading_runs
+from scirgen.stages.section.rules import HeadingRules, Run, heading_runs
 
 _BEGINNING_CHARS = 600
-_LONGEST_PATH = 900
 _MAX_OUTLINE = 60
 _MAX_AT_ONCE = 24
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
@@ -25,7 +24,7 @@ class SectionStage(Stage):
     """One item per document; its labels cover the whole text."""
 
     name = "section"
-    version = 2
+    version = 3
 
     def uses(self, config: Config) -> Uses:
         if not config.section.use_model:
@@ -47,17 +46,12 @@ class SectionStage(Stage):
         runs = heading_runs(document)
         decided = label_by_rules(document, runs, rules)
         # A paper with a thousand unusual headings must not cost a thousand calls.
-        small = ctx.chat_session is not None and ctx.chat_session.pack == "small"
-        most = ctx.config.section.max_calls * (1 if small else _MAX_AT_ONCE)
+        most = ctx.config.section.max_calls * _MAX_AT_ONCE
         open_runs = [i for i, label in enumerate(decided) if label is None][:most]
         by_model: dict[int, tuple[SectionClass, Provenance]] = {}
-        if open_runs and ctx.config.section.use_model and ctx.chat_session is not None:
-            if ctx.chat_session.pack == "small":
-                replies = await asyncio.gather(*(self._ask(document, runs, i, ctx) for i in open_runs))
-                by_model = dict(zip(open_runs, replies, strict=True))
-            else:
-                for part in batched(open_runs):
-                    by_model |= await self._ask_all(document, runs, part, ctx)
+        if ctx.config.section.use_model and ctx.chat_session is not None and ctx.chat_session.pack != "small":
+            for part in batched(open_runs):
+                by_model |= await self._ask(document, runs, part, ctx)
         labels = []
         for index, run in enumerate(runs):
             label, provenance = by_model.get(index, (decided[index], ctx.provenance()))
@@ -76,7 +70,7 @@ class SectionStage(Stage):
             )
         return StageResult(outputs=tuple(labels))
 
-    async def _ask_all(
+    async def _ask(
         self, document: Document, runs: Sequence[Run], places: Sequence[int], ctx: StageContext
     ) -> dict[int, tuple[SectionClass, Provenance]]:
         """Label all sections that the rules leave open in one call."""
@@ -96,20 +90,19 @@ class SectionStage(Stage):
         provenance = ctx.provenance(prompt, [answer.reply_key])
         return {i: (answer.value.of(n), provenance) for n, i in enumerate(places, 1)}
 
-    async def _ask(
-        self, document: Document, runs: Sequence[Run], index: int, ctx: StageContext
-    ) -> tuple[SectionClass, Provenance]:
-        run = runs[index]
-        classes = ctx.taxonomies.sections.sections
-        prompt = ctx.prompt("label").render(
-            classes=[{"id": c.id.value, "name": c.name, "definition": c.definition} for c in classes],
-            title=document.title,
-            outline=_outline(runs),
-            heading=" > ".join((*run.path, run.heading))[-_LONGEST_PATH:],
-            beginning=_beginning(document, run),
-        )
-        reply = await ctx.chat.choose(prompt, [c.id.value for c in classes], seed=ctx.seed(index))
-        return SectionClass(reply.text.strip()), ctx.provenance(prompt, [reply.reply_key])
+
+class Classes(BaseModel):
+    """One field a section, ``s1``, ``s2``..., so that a reply that leaves one out is invalid."""
+
+    def of(self, number: int) -> SectionClass:
+        """The class of section ``number``, counted from 1."""
+        return SectionClass(getattr(self, f"s{number}"))
+
+
+def classes_reply(count: int, ids: tuple[str, ...]) -> type[Classes]:
+    """`Classes` for ``count`` sections."""
+    fields: dict[str, Any] = {f"s{n}": (Literal[ids], ...) for n in range(1, count + 1)}
+    return create_model("Classes", __base__=Classes, **fields)
 
 
 def batched(places: Sequence[int]) -> list[Sequence[int]]:

@@ -19,10 +19,3 @@ def levels_reply(count: int, ids: tuple[str, ...]) -> type[Levels]:
     """`Levels` for ``count`` questions."""
     fields: dict[str, Any] = {f"q{n}": (Literal[ids], ...) for n in range(1, count + 1)}
     return create_model("Levels", __base__=Levels, **fields)
-
-
-class Translation(BaseModel):
-    """A pair in another language."""
-
-    question: str
-    answer: str

@@ -1,5 +1,4 @@
-"""The second pass by a model: it names the sentences of a paper that are not kept for a dataset. For small models, see
-`one_sentence_at_a_time`."""
+"""The second pass by a model: it names the sentences of a paper that are not kept for a dataset."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class VerifyReply(BaseModel):
 
 
 async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
-    """One call for all aspects of a paper (eighty sentences a call). A removal needs one of four codes; the rest is kept."""
+    """Ask about all aspects of a paper, eighty sentences a call. A removal needs one of four codes; others stay."""
     sentences: dict[tuple[str, int, int], list[Aspect]] = {}
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end)):
         sentences.setdefault((aspect.span.document_id, aspect.span.start, aspect.span.end), []).append(aspect)
@@ -60,18 +59,10 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
 
 
 def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
-    """Numbered sentences with their kinds.
-
-    A sentence that depends on an earlier one gets that sentence's text before it, or its number if it is in the list.
-    """
-    numbers = {(g[0].span.document_id, g[0].span.start, g[0].span.end): n for n, g in enumerate(batch, 1)}
+    """Numbered sentences, each with its kinds and, where it does not say so itself, what it is about."""
     lines = []
     for number, group in enumerate(batch, 1):
-        before = group[0].context
-        listed = [numbers.get((s.document_id, s.start, s.end)) for s in before]
         kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
-        after = "".join(f"; goes on from [{n}]" for n in listed if n)
-        unlisted = (s for s, n in zip(before, listed, strict=True) if not n)
-        text = " ".join(" ".join(s.text.split()) for s in (*unlisted, group[0].span))
-        lines.append(f"[{number}] ({kinds}{after}) {text}")
+        about = f"; about {group[0].context}" if group[0].context else ""
+        lines.append(f"[{number}] ({kinds}{about}) {' '.join(group[0].span.text.split())}")
     return lines

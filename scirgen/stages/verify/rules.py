@@ -1,4 +1,7 @@
-"""Rules that need no model: find incomplete sentences, repetitions, and sentences under two aspects."""
+"""Rules that need no model: find pieces of sentences, and repetitions.
+
+The model chose the sentences, so the rules reject only what a parser broke or what merely points elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,39 @@ from rapidfuzz import fuzz
 from scirgen.core.records import Aspect
 
 _SAME = 93.0
+_LEAST_WORDS = 4
 _HAN = re.compile(r"[一-鿿]")
-_BEGINS = re.compile(r"[\"'“‘«(\[]?(?:[^\W\d_]|\d)")
-_ENDS = re.compile(r"[.!?。！？][\"'”’»)\]]*(?:\s?\[[\d,–\s-]+\])?(?:\d{1,3}(?:[,–-]\d{1,3})*)?$")
+_ITEM = re.compile(r"^(?:[•‣◦▪●■*–—-]|\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})[.)])\s+")
+_BEGINS = re.compile(r"[\"'“‘«(\[]?[^\s,;:.)\]}!?]")
+_LOWER = re.compile(r"[a-zà-ÿ]+(?![\w-]*[A-Z\d])\b")
+"""A first word in lower case without a capital or a digit: the rest of a sentence, not a name such as "pH"."""
+_ENDS = re.compile(
+    r"[.!?:;。！？：；][\"'”’»)\]]*(?:\s?\[[^\]]{1,40}\])?(?:\s?\([^)]{1,60}\)\.?)?(?:\d{1,3}(?:[,–-]\d{1,3})*)?$"
+)
+_CUT = re.compile(r"(?:[-–,(\[]|\b(?:and|or|the|an?|of|to|with|in|by|for|from|at|on|as|than|that|which))$")
+_FLOAT = r"(?:figs?\.?|figures?|tabs?\.?|tables?|eqs?\.?|equations?|appendix)"
 _POINTS = re.compile(
-    r"^(?:\(?(?:figs?\.|figures? |tab\.|tables? |eqs?\.|equations? |see |as (?:shown|listed|given) in |where )|.{0,60}\b(?:is|are) (?:shown|listed|given|presented"
-    r"|summari[sz]ed|depicted|illustrated) in (?:the )?(?:fig|tab|supp|appendix)\S*(?: \S+)?\.?$)",
+    rf"^(?:see |as (?:shown|listed|given) in (?:the )?{_FLOAT}\b[^,]*\.?$"
+    rf"|{_FLOAT}\s?\S{{1,6}} (?:shows?|lists?|gives?|presents?|summari[sz]es?|illustrates?|depicts?|displays?"
+    r"|contains?)\b(?! that)"
+    r"|.{0,60}\b(?:is|are) (?:shown|listed|given|presented|summari[sz]ed|depicted|illustrated) in (?:the )?"
+    r"(?:fig|tab|supp|appendix)\S*(?: \S+)?\.?$)",
     re.I,
 )
 _LEANS = re.compile(
-    r"^(?:then|thus|hence|accordingly|consequently|among them|of these|for this reason|similarly|likewise)\b"
+    r"^(?:among them|of these|for this reason)\b"
     r"|\b(?:the above|aforementioned|above-mentioned)\b"
     r"|^(?!during|following)(?:\w+ing (?:their|its|them|it)\b[^,]*$|the \w+ of (?:their|its|them|it)\b)"
-    r"|^(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) (?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
+    r"|^(?!it (?:is|was) (?:not )?(?:\w+ ){1,3}(?:to|that|whether|why|how)\b)"
+    r"(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) "
+    r"(?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
     re.I,
 )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an aspect is kept, and why; with the rejection code if not."""
+    """The decision to keep an aspect or not, with the reason; with the rejection code if not."""
 
     aspect: Aspect
     keep: bool
@@ -41,21 +57,23 @@ class Verdict:
 
 
 def incomplete(text: str, *, alone: bool = True) -> str:
-    """Why a text cannot be understood alone; "" if it can. ``alone``: it is kept without the sentence before it."""
+    """Say why a text is a piece or cannot be understood; "" if it can. ``alone``: nothing says what it is about."""
     line = " ".join(text.split())
-    if not _HAN.search(line):
-        if not _BEGINS.match(line) or line[0].islower():
+    item = _ITEM.match(line)
+    words = line[item.end() :] if item else line
+    if not _HAN.search(words):
+        if not _BEGINS.match(words) or (not item and _LOWER.match(words)):
             return "it does not begin like a sentence"
-        if len(line.split()) < 6:
+        if len(words.split()) < _LEAST_WORDS:
             return "it is too short to be understood alone"
-    if not _ENDS.search(line):
+    if _CUT.search(words) or not (item or _ENDS.search(words)):
         return "it does not end like a sentence"
-    if abs(line.count("(") - line.count(")")) > 0 or abs(line.count("[") - line.count("]")) > 0:
+    if words.count("(") != words.count(")") or words.count("[") != words.count("]"):
         return "a bracket is open: part of it is missing"
-    if _POINTS.match(line):
+    if _POINTS.match(words):
         return "it only points at a figure, table or equation"
-    if alone and _LEANS.search(line):
-        return "it cannot be understood without the sentence before"
+    if alone and _LEANS.search(words):
+        return "it does not say what it is about"
     return ""
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scirgen.core.config import Config
-from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection
+from scirgen.core.records import OWN, Aspect, Dataset, Document, Link, Rejection
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.verify.judging import judge_aspects
-from scirgen.stages.verify.one_sentence_at_a_time import judge_singly
 from scirgen.stages.verify.rules import Verdict, screen
 
 
 class VerifyStage(Stage):
-    """One item is a dataset and a paper that it is linked to. Kept and rejected aspects together are the paper's extracted ones."""
+    """One item is a dataset and a linked paper. Kept and rejected aspects together are the paper's extracted ones."""
 
     name = "verify"
-    version = 5
+    version = 6
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the aspects' definitions and cues, and the model."""
@@ -35,19 +34,17 @@ class VerifyStage(Stage):
         """Apply the rules, then judge the other statements."""
         dataset = item.one(Dataset)
         left, verdicts = screen(item.of(Aspect))
-        if left:
-            if ctx.chat.pack == "small":
-                judged = await judge_singly(dataset, item.one(Link), _title(item), left, ctx)
-            else:
-                judged = await judge_aspects(dataset, left, ctx)
-            verdicts = [*verdicts, *judged]
+        if item.one(Link).found_by == OWN:
+            verdicts = [*verdicts, *(Verdict(a, True, "The record is made from this paper.") for a in left)]
+        elif left:
+            verdicts = [*verdicts, *await self.judge(item, left, ctx)]
         kept = sorted((v for v in verdicts if v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
         gone = sorted((v for v in verdicts if not v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
         return StageResult(tuple(_kept(v, dataset, ctx) for v in kept), tuple(_rejected(v, dataset, ctx) for v in gone))
 
-
-def _title(item: WorkItem) -> str:
-    return next((d.title for d in item.of(Document)), "")
+    async def judge(self, item: WorkItem, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
+        """Decide about the aspects that the rules leave open."""
+        return await judge_aspects(item.one(Dataset), aspects, ctx)
 
 
 def _kept(verdict: Verdict, dataset: Dataset, ctx: StageContext) -> Aspect:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from scirgen.llm.local.bundled import bundled_file
 from scirgen.llm.local.loading import load_causal_lm
+from scirgen_embedded.model import bundled_file
 
 
 def main(folder: str) -> None:

@@ -1,4 +1,5 @@
-"""Against a real ``vllm serve`` on loopback: scores by each of its ways, chat with a schema, and requests that overlap."""
+"""Against a real ``vllm serve`` on loopback: scores by each of its ways, chat with a schema, and requests that
+overlap."""
 
 from __future__ import annotations
 

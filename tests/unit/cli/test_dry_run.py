@@ -57,3 +57,20 @@ def test_adapter_that_fails_on_a_record_names_its_line_and_the_record(tmp_path: 
     (found,) = Mine(SourceSetup(input=tmp_path / "r.json")).datasets()
     assert isinstance(found, Rejection)
     assert "KeyError (test_dry_run.py, line" in found.reason and "(record st-7)" in found.reason
+
+
+def test_keys_that_are_not_read_are_counted_over_all_records(tmp_path: Path) -> None:
+    rows = [
+        {"title": f"Ice {n}", "doi": f"https://doi.org/10.5555/{n}", "how": {"tool": "steel rule"}} for n in range(30)
+    ]
+    (tmp_path / "r.json").write_text(json.dumps([*rows, {"title": "Snow", "description": "Depth."}]))
+    code, said = dry_run(tmp_path / "r.json")
+    assert code == 0 and "not read  how.tool 30\n" in said
+    assert "filled    title 31, language 31, doi 30, description 1\n" in said
+
+
+def test_full_shows_whole_texts_and_every_key(tmp_path: Path) -> None:
+    row = {"title": "Ice", "description": "word " * 40, **{f"k{n}": {"v": f"lost {n}"} for n in range(12)}}
+    (tmp_path / "r.json").write_text(json.dumps([row]))
+    short, full = dry_run(tmp_path / "r.json")[1], dry_run(tmp_path / "r.json", "--full")[1]
+    assert "and 4 more (--full)" in short and "k11.v" in full and "word " * 39 in full

@@ -38,7 +38,18 @@ def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(
         for _ in range(18):
             observer.finished(Result(), reused=False, seconds=30.0)
         said = said_twice("generate 18/36", capsys)
-    assert "left for what is known so far; working, the last item finished" in said
+    assert "generate 18/36; working, the last item finished" in said
+
+
+@pytest.mark.parametrize(("done", "waited"), [(2, 0), (35, 200)], ids=["few have finished", "longer than foreseen"])
+def test_no_time_left_is_shown_where_nothing_predicts_it(done: int, waited: int) -> None:
+    observer = ScreenObserver(live=False)
+    observer._started -= 900
+    observer.planned("generate", 36)
+    for _ in range(done):
+        observer.finished(Result(), reused=False, seconds=30.0)
+    observer._finished_at -= waited
+    assert observer._left() == ""
 
 
 def test_line_says_that_nothing_has_finished_yet(
@@ -58,6 +69,27 @@ def test_time_left_counts_items_side_by_side(monkeypatch: pytest.MonkeyPatch) ->
         observer.finished(Result(), reused=False, seconds=30.0)
     assert observer._left() == "90 s" or observer._left().endswith("min")  # 18 x 30 s, six at a time
     assert observer._left() in ("90 s", "2 min")
+
+
+def progress_of(**done: tuple[int, int, float]) -> ScreenObserver:
+    """An observer after 100 s; stage -> planned, finished, seconds each."""
+    observer = ScreenObserver(live=False)
+    observer._started -= 100
+    for stage, (planned, finished, seconds) in done.items():
+        observer.planned(stage, planned)
+        for _ in range(finished):
+            observer.finished(Result(stage=stage), reused=False, seconds=seconds)
+    return observer
+
+
+def test_no_time_left_is_shown_before_datasets_reach_the_last_stages() -> None:
+    assert progress_of(collect=(12, 12, 0.1), parse=(12, 11, 1.0), generate=(12, 6, 9.0))._left() == ""
+
+
+def test_datasets_that_are_still_on_their_way_count() -> None:
+    # 6 of 12 datasets have reached the filter; the others will need as many calls: 24 + 6 x 1 s of work in all.
+    found = progress_of(collect=(12, 12, 0.0), generate=(12, 12, 2.0), filter=(6, 6, 1.0))
+    assert found._left() == "30 s"
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

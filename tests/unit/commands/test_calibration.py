@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scirgen.cli.measure.calibrate import calibrate
 from scirgen.commands.calibrate.calibrate import read_labels
-from scirgen.commands.calibrate.ensemble import threshold_keeping
+from scirgen.commands.calibrate.coefficients import edges
 from scirgen.commands.calibrate.quality import (
     Judged,
     quality,
@@ -23,9 +23,9 @@ from scirgen.commands.calibrate.quality import (
     thresholds_by_type,
 )
 from scirgen.core.config import load_config
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.qa.intervals import wilson
-from scirgen.stages.filter.faithfulness.ensemble import EnsembleFile
+from scirgen.core.errors import InputError
+from scirgen.release_files.intervals import wilson
+from scirgen.stages.filter.faithfulness.calibrated import Coefficients
 from scirgen.testing.server import FakeServer
 
 ROWS = st.lists(st.builds(Judged, st.floats(-5, 5), st.booleans()), min_size=1, max_size=40)
@@ -83,19 +83,17 @@ def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found:
     assert at.kept >= max(k for k in reaching)
 
 
-@example([0.9] * 20 + [0.95] * 10, 0.04)
-@given(st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.9, 0.95]), min_size=1, max_size=40), st.floats(0, 0.5))
-def test_an_ensembles_threshold_rejects_no_more_true_answers_than_wanted(scores: list[float], rejected: float) -> None:
-    threshold = threshold_keeping([Judged(s, True) for s in scores], None, rejected)
-    assert threshold is not None and sum(s <= threshold for s in scores) <= rejected * len(scores)
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.9, 0.95]), st.booleans()), max_size=40), st.floats(0.5, 1))
+def test_both_edges_of_the_band_reach_their_precision(judged: list[tuple[float, bool]], precision: float) -> None:
+    reject, sure = edges(judged, precision)
+    rejected, kept = [t for p, t in judged if p <= reject], [t for p, t in judged if p > sure]
+    assert reject <= sure and sum(kept) >= precision * len(kept)
+    assert len(rejected) - sum(rejected) >= precision * len(rejected)
 
 
-def test_an_ensemble_with_both_a_rival_and_an_entailment_model_is_refused(tmp_path: Path) -> None:
-    file = write(tmp_path / "labels.jsonl", [told(n, n % 2 == 0) for n in range(36)])
-    given = ["--labels", str(file), "--ensemble", str(tmp_path / "e.json"), "--scorers", "rival,nli"]
-    more = ["--model", "openai:fake@http://127.0.0.1:9", "--set", "filter.entailment=lexical:words"]
-    result = CliRunner().invoke(calibrate, [*given, *more])
-    assert isinstance(result.exception, ConfigError) and "not with both" in str(result.exception)
+def test_the_band_is_all_where_neither_side_reaches_its_precision() -> None:
+    assert edges([(0.2, True), (0.2, False), (0.8, True), (0.8, False)], 0.9) == (0.0, 1.0)
+    assert edges([(0.2, False), (0.6, True), (0.6, False), (0.8, True)], 0.9) == (0.4, 0.7)
 
 
 def test_thresholds_by_type_need_enough_labels_of_both_kinds() -> None:
@@ -167,8 +165,8 @@ def test_calibrate_writes_tables_thresholds_that_generate_reads_and_a_page(tmp_p
     result = CliRunner().invoke(
         calibrate,
         [
-            "--labels", str(write(tmp_path / "labels.jsonl", labels)), "--scorers", "shift,llm_judge", "--precision", "0.9",
-            "--save", str(out["t.yaml"]), "--report", str(out["p.html"]), "--json", str(out["f.json"]),
+            "--labels", str(write(tmp_path / "labels.jsonl", labels)), "--scorers", "shift,llm_judge", "--precision",
+            "0.9", "--save", str(out["t.yaml"]), "--report", str(out["p.html"]), "--json", str(out["f.json"]),
         ],
         catch_exceptions=False,
     )  # fmt: skip
@@ -226,8 +224,9 @@ def test_calibrate_measures_what_the_file_does_not_hold(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         calibrate,
         [
-            "--labels", str(write(tmp_path / "l.jsonl", labels)), "--scorers", "nli", "--set", "filter.entailment=lexical:words",
-            "--model", "openai:fake@http://127.0.0.1:9", "--json", str(tmp_path / "f.json"),
+            "--labels", str(write(tmp_path / "l.jsonl", labels)), "--scorers", "nli", "--set",
+            "filter.entailment=lexical:words", "--model", "openai:fake@http://127.0.0.1:9", "--json",
+            str(tmp_path / "f.json"),
         ],
     )  # fmt: skip
     assert result.exit_code == 0, (result.output, result.exception)
@@ -239,48 +238,32 @@ def told(n: int, faithful: bool, polar: bool = False) -> dict[str, object]:
     evidence = f"Station {n} recorded {n + 20} cm of snow in March because cold air stayed in valley {n}."
     answer = "because cold air stayed in the valley" if faithful else "because warm rain melted volcanic dust"
     return {
-        "question": "Was snow deep in March?" if polar else f"Why did station {n} record snow?", "answer": "Yes" if polar else answer,
-        "evidence": [evidence], "label": "faithful" if faithful else "unfaithful", "dataset": f"d{n % 3}",
-        "question_type": "Verification" if polar else "Causal Antecedent", "made": "" if faithful else "invented",
+        "question": "Was snow deep in March?" if polar else f"Why did station {n} record snow?",
+        "answer": "Yes" if polar else answer, "evidence": [evidence], "label": "faithful" if faithful else "unfaithful",
+        "dataset": f"d{n % 3}", "question_type": "Verification" if polar else "Causal Antecedent",
+        "made": "" if faithful else "invented",
     }  # fmt: skip
 
 
-async def test_ensemble_is_fitted_saved_and_used_from_the_command_line(tmp_path: Path) -> None:
+async def test_coefficients_are_fitted_and_saved_from_the_command_line(tmp_path: Path) -> None:
     labels = [told(n, n % 2 == 0) for n in range(36)] + [told(90, True, polar=True)]
-    file, out, figures = write(tmp_path / "labels.jsonl", list(labels)), tmp_path / "e.json", tmp_path / "f.json"
+    file, out, figures = write(tmp_path / "labels.jsonl", list(labels)), tmp_path / "c.json", tmp_path / "f.json"
     async with FakeServer() as server:
-        arguments = ["--labels", str(file), "--model", f"openai:fake@{server.url}", "--ensemble", str(out)]
+        arguments = ["--labels", str(file), "--model", f"openai:fake@{server.url}", "--coefficients", str(out)]
         more = ["--precision", "0.9", "--json", str(figures)]
         result = await asyncio.to_thread(CliRunner().invoke, calibrate, [*arguments, *more])
     assert result.exit_code == 0, (result.output, result.exception)
-    made = EnsembleFile.model_validate_json(out.read_text())
-    (model,) = made.groups.values()
-    assert len(model.features) == len(model.coefficients) == len(model.mean) == len(model.scale)
-    assert made.scorer == "openai:fake" and made.labels.sha256 and made.labels.rows == 37
+    made = Coefficients.model_validate_json(out.read_text())
+    assert len(made.features) == len(made.coefficients) == len(made.mean) == len(made.scale)
+    assert made.scorer == "openai:fake" and made.rows == 36, "the answer Yes is not judged by its words"
     found = json.loads(figures.read_text())
-    assert found["text"]["auc"] > 0.9 and found["text"]["precision"] >= 0.9
-    assert list(found["text"]["thresholds"]) == ["causal_antecedent"], "eighteen labels of each kind suffice"
-    assert found["polar"] == {"rows": 1, "faithful": 1}
-    assert "measured 37 of 37 answers" in result.output
-    assert "polar: 1 answers, 1 faithful: too few of a kind" in result.output
+    assert found["auc"] > 0.9 and found["sides"]["rejected"]["right"] >= 0.9 * found["sides"]["rejected"]["rows"]
+    assert found["kinds"]["invented"]["kept"] == 0
+    assert "measured 37 of 37 answers" in result.output and "unsure between them" in result.output
 
 
-async def test_an_ensemble_is_fitted_with_an_entailment_model_and_without(tmp_path: Path) -> None:
-    file, out = write(tmp_path / "labels.jsonl", [told(n, n % 2 == 0) for n in range(36)]), tmp_path / "e.json"
-    async with FakeServer() as server:
-        arguments = ["--labels", str(file), "--scorer", f"openai:fake@{server.url}", "--ensemble", str(out)]
-        more = ["--scorers", "nli", "--set", "filter.entailment=lexical:words"]
-        result = await asyncio.to_thread(CliRunner().invoke, calibrate, [*arguments, *more])
-    assert result.exit_code == 0, (result.output, result.exception)
-    made = EnsembleFile.model_validate_json(out.read_text())
-    assert list(made.groups) == ["text", "text+nli"] and made.entailment == "lexical:words"
-    assert "second_entailed" in made.groups["text+nli"].features and "  text+nli: 36 answers" in result.output
-
-
-@pytest.mark.parametrize(
-    "wrong", [["--ensemble", "e.json", "--save", "t.yaml"], ["--rejected", "0.1"], ["--ensemble", "e.json", "--rejected", "0.1", "--precision", "0.9"]]
-)  # fmt: skip
+@pytest.mark.parametrize("wrong", [["--save", "t.yaml"], ["--report", "r.html"], ["--scorers", "nli"]])
 def test_options_that_do_not_go_together_are_refused(tmp_path: Path, wrong: list[str]) -> None:
     file = write(tmp_path / "labels.jsonl", [told(1, True), told(2, False)])
-    result = CliRunner().invoke(calibrate, ["--labels", str(file), *wrong])
-    assert result.exit_code == 2 and ("leave out" in result.output or "goes with" in result.output)
+    result = CliRunner().invoke(calibrate, ["--labels", str(file), "--coefficients", "c.json", *wrong])
+    assert result.exit_code == 2 and "leave out" in result.output

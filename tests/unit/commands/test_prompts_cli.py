@@ -35,7 +35,7 @@ def scirgen(*args: str):
 def overridden(tmp_path: Path, id: str, old: str, new: str) -> Path:
     target = tmp_path / "mine" / "prompts" / f"{id}.yaml"
     target.parent.mkdir(parents=True)
-    text = (builtin_root() / "prompts" / f"{id}.yaml").read_text()
+    text = Resources().get("prompts", id).path.read_text()
     assert old in text
     target.write_text(text.replace(old, new, 1))
     return tmp_path / "mine"
@@ -51,16 +51,16 @@ def test_the_shipped_prompts_and_types_have_no_faults():
 
 
 def test_an_undefined_variable_is_an_error_with_its_line_and_a_suggestion(tmp_path):
-    mine = overridden(tmp_path, "generate/evidence", "{{ topic | fence }}", "{{ topik | fence }}")
+    mine = overridden(tmp_path, "generate/name", "{{ title | fence }}", "{{ titel | fence }}")
     (error,) = [f for f in findings(mine) if f.level == "error"]
-    assert error.where == "prompts/generate/evidence"
-    assert "topik" in error.message
-    assert "Did you mean 'topic'?" in error.message
+    assert error.where == "prompts/generate/name"
+    assert "titel" in error.message
+    assert "Did you mean 'title'?" in error.message
 
 
 def test_a_declared_variable_that_is_not_used_is_a_warning(tmp_path):
-    mine = overridden(tmp_path, "generate/evidence", "{{ topic | fence }}", "")
-    assert "declares 'topic' but does not use it" in [f.message for f in findings(mine)]
+    mine = overridden(tmp_path, "generate/name", "{{ title | fence }}", "")
+    assert "declares 'title' but does not use it" in [f.message for f in findings(mine)]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def records(tmp_path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("prompt", ["generate/joint", "generate/evidence", "generate/question", "generate/types"])
+@pytest.mark.parametrize("prompt", ["generate/joint", "generate/name", "generate/question", "generate/types"])
 async def test_try_accounts_for_every_pair_it_asked_for(records, prompt):
     registry = load_registry()
     async with FakeServer() as server:

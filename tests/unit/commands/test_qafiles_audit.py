@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.api import find_domain
-from scirgen.cli.adapt.gates import gates as gates_command
+from scirgen.cli.adapt.show import gates as gates_command
 from scirgen.cli.measure.audit import audit as audit_command
 from scirgen.commands.audit import Audit, audit
 from scirgen.core.config import Config
-from scirgen.core.errors import InputError
+from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.qa.qafiles import QAFile, open_qa, type_key
+from scirgen.release_files.qafiles import QAFile, open_qa, type_key
 from tests.support.realdata import REALDATA
 
 REAL = REALDATA
@@ -177,6 +177,40 @@ def test_audit_when_rows_have_no_answers_leaves_those_gates_out(tmp_path: Path) 
     assert {k for k, n in found.defects.items() if n} == {"pointing"}
     assert {"schema", "type_question", "type_answer", "not_supported", "not_verbatim"} <= found.not_checked.keys()
     assert found.yes_share is None
+
+
+OTHER_LANGUAGES = [
+    {"question": "Wird die Eisdicke des Arvelsees täglich gemessen?", "answer": "Ja", "question_type": "verification"},
+    {
+        "question": "Warum wurden die Pegel des Arvelsees zusammengeführt?",
+        "answer": "Weil Satelliten tiefen Schnee über dem Eis nicht erkennen.",
+        "question_type": "causal_antecedent",
+    },
+    {"question": "阿维尔湖的冰厚是否每天测量？", "answer": "是", "question_type": "verification"},
+    {
+        "question": "为什么合并了阿维尔湖的雪深观测站？",
+        "answer": "因为卫星无法识别冰面上的深雪。",
+        "question_type": "causal_antecedent",
+    },
+]
+
+
+def test_audit_judges_each_row_in_its_own_language(tmp_path: Path) -> None:
+    found = run(open_qa(lines(tmp_path / "q.jsonl", OTHER_LANGUAGES)))
+    assert found.languages == {"de": 2, "zh": 2}
+    assert not {k: n for k, n in found.defects.items() if n} and found.yes_share == 1
+
+
+def test_audit_takes_the_stated_language_where_rows_state_none(tmp_path: Path) -> None:
+    path = lines(tmp_path / "q.jsonl", [{"question": "Ist Schnee tief?", "answer": "Ja"}])
+    result = CliRunner().invoke(audit_command, [str(path), "--set", "language=de"])
+    assert result.exit_code == 0 and "languages: de 1" in result.output
+
+
+def test_audit_refuses_a_setting_that_it_does_not_read(tmp_path: Path) -> None:
+    path = lines(tmp_path / "q.jsonl", OTHER_LANGUAGES)
+    found = CliRunner().invoke(audit_command, [str(path), "--set", "seed=1"])
+    assert isinstance(found.exception, ConfigError) and "changes nothing here" in found.exception.message
 
 
 def test_audit_command_writes_the_documented_json(tmp_path: Path) -> None:

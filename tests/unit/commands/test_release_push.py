@@ -24,9 +24,17 @@ def test_a_dry_run_lists_every_file_and_contacts_nobody(release, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     result = CliRunner().invoke(cli, ["push", str(release.folder), "me/snow", "--dry-run", "--without", "trec"])
     assert result.exit_code == 0, result.output
-    listed = {line.split()[-1] for line in result.output.splitlines()[:-1]}
+    files = [line for line in result.output.splitlines()[:-1] if not line.startswith(("visibility", "licence"))]
+    listed = {line.split()[-1] for line in files}
     assert listed == {f.path for f in release.info.files if not f.path.startswith("trec/")} | {"release.json"}
     assert "nothing was sent" in result.output
+
+
+@pytest.mark.parametrize(("more", "says"), [((), "visibility  private"), (("--public",), "visibility  public: anyone")])
+def test_a_dry_run_names_visibility_and_every_licence(release, more, says):
+    output = CliRunner().invoke(cli, ["push", str(release.folder), "me/snow", "--dry-run", *more]).output
+    assert says in output and release.info.licences
+    assert all(f"licence     {name}, {n} passages" in output for name, n in release.info.licences.items())
 
 
 @pytest.mark.parametrize("repo", ["snow", "me/snow/questions", "me/", "/snow", "../me/snow"])

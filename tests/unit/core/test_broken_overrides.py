@@ -1,4 +1,5 @@
-"""What a prompt's author breaks, and the message for it: file, line, and what to do. Nothing that is wrong passes in silence."""
+"""What a prompt's author breaks, and the message for it: file, line, and what to do. Nothing that is wrong passes in
+silence."""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ def layered(tmp_path, text):
 def test_a_domain_s_examples_are_merged_by_id_and_leave_the_rest_alone(tmp_path):
     mine = layered(
         tmp_path,
-        "types:\n- id: definition\n  examples:\n    mine:\n    - {question: What is a quark?, answer: A particle it is.}\n",
+        (
+            "types:\n- id: definition\n  examples:\n    mine:\n"
+            "    - {question: What is a quark?, answer: A particle it is.}\n"
+        ),
     )
     kind = mine.question_type("definition")
     assert [e.question for e in kind.examples_for("mine")] == ["What is a quark?"]

@@ -1,4 +1,4 @@
-"""Which papers cost most model calls: shown before a run (estimate) and after it (report)."""
+"""The papers that cost most model calls, as the report shows them."""
 
 from __future__ import annotations
 

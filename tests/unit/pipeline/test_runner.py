@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import traceback
 from pathlib import Path
 
 import pytest
 
 from scirgen.core.errors import ModelAccessError, ReplyInvalidError, StoreError
-from scirgen.pipeline.views.opening import open_view
+from scirgen.pipeline.views.view import open_view
 from tests.support.counting_runs import World
 
 
@@ -96,6 +97,15 @@ def test_a_damaged_store_that_a_stage_meets_stops_the_run(world: World) -> None:
     with pytest.raises(StoreError, match="damaged") as caught:
         world.run()
     assert caught.value.fatal and "--repair" in caught.value.hint
+
+
+def test_at_most_six_calls_lead_from_the_loop_to_a_stage(world: World) -> None:
+    world.errors["generate d0"] = StoreError("disk full")
+    with pytest.raises(StoreError) as caught:
+        world.run()
+    frames = [frame.name for frame in traceback.extract_tb(caught.tb) if "scirgen/pipeline" in frame.filename]
+    way = list(dict.fromkeys(name for name in frames if name not in ("_together", "work", "run", "_failure")))
+    assert way == ["_run", "_each", "_dataset", "_item", "_make", "execute"]
 
 
 def test_fatal_error_stops_the_run_and_keeps_what_was_done(world: World) -> None:

@@ -16,8 +16,7 @@ from scirgen.commands.doctor import diagnose, repair
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Dataset, Failure, Rejection
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.stages.base import StageResult
 
 
@@ -62,6 +61,10 @@ def test_view_shows_only_what_the_current_run_points_at(store: Store) -> None:
     store.use("d2", "collect", "d2", gone.id)
     store.see_datasets(["d1", "d2"], 0, 1)
     store.see_datasets(["d1"], 0, 2)
+    assert [d.title for d in StoreView(store).datasets()] == ["New", "Dataset 2"], (
+        "the catalogue is not read to its end"
+    )
+    store.set_meta("collected", "2")
     assert [d.title for d in StoreView(store).datasets()] == ["New"]
 
 

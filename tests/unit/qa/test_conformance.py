@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scirgen.claims.conformance import matches
 from scirgen.core.text.textmatch import normalise, words
-from scirgen.qa.conformance import matches
 
 PATTERNS = (
     r"\bthe study\b",
@@ -21,7 +21,8 @@ PATTERNS = (
     r"\bNDVI\b",
 )
 TEXT = st.lists(
-    st.sampled_from(["the", "study", "this", "these", "[12]", "in the text", "of", "aaa", "above", "NDVI", "Über", "\u00a0", "x-y's", "1,000.5"]),
+    st.sampled_from(["the", "study", "this", "these", "[12]", "in the text", "of", "aaa", "above", "NDVI", "Über",
+                     "\u00a0", "x-y's", "1,000.5"]),
     max_size=8,
 ).map(" ".join)  # fmt: skip
 

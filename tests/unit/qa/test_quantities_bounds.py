@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scirgen.qa.claims.quantities import quantities
+from scirgen.claims.quantities import quantities
 
 
 def test_a_power_beyond_any_float_is_passed_over_and_the_rest_is_read() -> None:

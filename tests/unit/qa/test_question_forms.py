@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scirgen.claims.conformance import answer_problem, question_problem
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.conformance import answer_problem, question_problem
 
 TAXONOMIES = Taxonomies(Resources())
 
@@ -14,7 +14,8 @@ TAXONOMIES = Taxonomies(Resources())
 @pytest.mark.parametrize(
     ("kind", "question", "good"),
     [
-        ("disjunctive", "What was the rate of A, B, and C over the Qinghai Plateau or Tibet Plateau from 2000 to 2022?", False),
+        ("disjunctive", "What was the rate of A, B, and C over the Qinghai Plateau or Tibet Plateau from 2000 to 2022?",
+         False),
         ("disjunctive", "How were the rates measured by radar or sonar?", False),
         ("disjunctive", "What is the main sensor for thermal radiation: cameras, radiometers, or satellites?", True),
         ("disjunctive", "What resolution suits glaciers in the Karakoram, 15 m or 30 m?", True),

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from scirgen.claims.conformance import question_problem
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.conformance import question_problem
 from tests.support.realdata import REALDATA
 
 RECORDS = REALDATA

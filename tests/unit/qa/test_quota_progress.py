@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from scirgen.core.config import QuotaConfig
 from scirgen.core.records import Provenance, QAPair, Rejection
-from scirgen.qa.quota_progress import progress, rejection_codes
-from scirgen.qa.quotas import Accepted, plan_round
+from scirgen.release_files.quota_progress import progress, rejection_codes
+from scirgen.release_files.quotas import Accepted, plan_round
 from tests.support.questioning import DATASET, make_context, pair
 
 

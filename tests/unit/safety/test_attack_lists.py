@@ -1,4 +1,5 @@
-"""Attacks that are counted in docs/safety.md, as lists: pages of a store that are damaged, catalogues that lie, links and paths.
+"""Attacks that are counted in docs/safety.md, as lists: pages of a store that are damaged, catalogues that lie, links
+and paths.
 
 A tenth of each list runs always, the whole list at night.
 """
@@ -106,9 +107,15 @@ LIES: dict[str, Answer] = {
     "brotli": Answer(b"x", headers={"Content-Encoding": "br"}),
     "cut": Answer({"result": {"count": 1, "results": [ODD]}}, cut=True),
     "odd records": Answer({"success": True, "result": {"count": 1, "results": [ODD]}, "data": [ODD], "links": {}}),
-    "records of nonsense": Answer({"success": True, "result": {"count": 9, "results": [1, None, "x"]}, "data": [1, None]}),
-    "endless numbers": Answer({"success": True, "result": {"count": 10**30, "results": []}, "data": [], "meta": {"total": 1e308}}),
-    "half characters": Answer(b'{"success": true, "result": {"count": 1, "results": [{"id": "\\ud800", "title": "\\udfff"}]}}'),
+    "records of nonsense": Answer(
+        {"success": True, "result": {"count": 9, "results": [1, None, "x"]}, "data": [1, None]}
+    ),
+    "endless numbers": Answer(
+        {"success": True, "result": {"count": 10**30, "results": []}, "data": [], "meta": {"total": 1e308}}
+    ),
+    "half characters": Answer(
+        b'{"success": true, "result": {"count": 1, "results": [{"id": "\\ud800", "title": "\\udfff"}]}}'
+    ),
     "a million keywords": Answer({"success": True, "result": {"count": 1, "results": [
         {"id": "a", "name": "a", "title": "A", "tags": [{"name": "k"}] * 200_000}]}}),
     "an xml bomb": Answer('<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;&b;">]><OAI-PMH>&c;</OAI-PMH>'),
@@ -183,8 +190,9 @@ def test_a_link_in_an_input_shows_nothing_from_outside(attack: str, tmp_path: Pa
 
 
 OUTPUTS = [
-    "run.db", "run.lock", "log.jsonl", "report.html", "report.json", "manifest.json", ".report.html.part", ".manifest.json.part",
-    "release", ".release.making", ".release.before", "run.db-wal", "run.db-shm", "run.db-journal", "run.db.damaged", "run.repaired",
+    "run.db", "run.lock", "log.jsonl", "report.html", "report.json", "manifest.json", ".report.html.part",
+    ".manifest.json.part", "release", ".release.making", ".release.before", "run.db-wal", "run.db-shm",
+    "run.db-journal", "run.db.damaged", "run.repaired",
 ]  # fmt: skip
 
 

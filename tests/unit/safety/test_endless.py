@@ -35,7 +35,7 @@ PATTERNS = 900
 HTTP = HttpConfig(allow_private_addresses=True, requests_per_second=1e6, retries=0)
 
 
-# -- catalogues ----------------------------------------------------------------------------------------------------------
+# -- catalogues --------------------------------------------------------------------------------------------------------
 
 
 def huggingface(url: str, number: int) -> Answer:
@@ -55,8 +55,10 @@ def datacite(url: str, number: int) -> Answer:
 
 def oai(url: str, number: int) -> Answer:
     return Answer(
-        '<?xml version="1.0"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2024-01-01T00:00:00Z</responseDate>'
-        f"<request>{url}</request><ListRecords><record><header><identifier>a</identifier><datestamp>2024-01-01</datestamp></header>"
+        '<?xml version="1.0"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+        "<responseDate>2024-01-01T00:00:00Z</responseDate>"
+        f"<request>{url}</request><ListRecords><record><header><identifier>a</identifier>"
+        "<datestamp>2024-01-01</datestamp></header>"
         '<metadata><dc xmlns="http://purl.org/dc/elements/1.1/"><title>A</title></dc></metadata></record>'
         "<resumptionToken>same</resumptionToken></ListRecords></OAI-PMH>"
     )
@@ -111,7 +113,7 @@ async def test_a_source_whose_cursors_go_in_a_circle_is_a_source_error() -> None
             pass
 
 
-# -- bytes that trickle -----------------------------------------------------------------------------------------------------
+# -- bytes that trickle ------------------------------------------------------------------------------------------------
 
 
 DRIPS = {
@@ -187,7 +189,7 @@ def test_json_that_is_nested_deeply_is_a_bad_reply(tmp_path: Path) -> None:
     http.close()
 
 
-# -- text ---------------------------------------------------------------------------------------------------------------------
+# -- text --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,8 @@ def _grows(compiled: re.Pattern[Any], where: str, pattern: str | bytes, flags: i
 def _search(patterns: list[Pattern], told: multiprocessing.SimpleQueue[tuple[str, bool]]) -> None:
     """Tell of each pattern, when it begins and whether its cost grows faster than its text.
 
-    Only what takes a hundred times as long as an ordinary pattern is looked at closer, so that a busy machine changes nothing.
+    Only what takes a hundred times as long as an ordinary pattern is looked at closer, so that a busy machine changes
+    nothing.
     """
     for where, pattern, flags in patterns:
         name = f"{where} {pattern!r}"

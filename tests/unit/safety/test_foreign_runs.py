@@ -19,7 +19,7 @@ from scirgen.core.files.inflate import TooLargeError, deflate, inflate, open_may
 from scirgen.llm.cache import ReplyCache
 from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import Store
-from scirgen.qa.qafiles import open_qa
+from scirgen.release_files.qafiles import open_qa
 from scirgen.report import write_report
 from scirgen.testing.server import FakeServer
 from tests.support.counting_runs import World
@@ -47,7 +47,9 @@ def alter(run: Path, sql: str, *values: object) -> None:
 def test_doctor_notices_an_edited_result_and_says_which(run: Path, column: str) -> None:
     assert diagnose(run) == []
     value = {
-        "outputs": deflated(b'QAPair\t{"id":"forged","dataset_id":"d1","question":"q","answer":"a","question_type":"t"}'),
+        "outputs": deflated(
+            b'QAPair\t{"id":"forged","dataset_id":"d1","question":"q","answer":"a","question_type":"t"}'
+        ),
         "rejections": deflated(b'Rejection\t{"stage":"x","code":"y","reason":"z","record_kind":"k","record_id":"i"}'),
         "status": "partial", "key": "other", "n_outputs": 7,
     }[column]  # fmt: skip
@@ -63,7 +65,7 @@ def deflated(raw: bytes) -> bytes:
 def test_repair_drops_an_edited_result_and_the_next_run_makes_it_again(run: Path) -> None:
     world = World(run, 3)
     alter(run, "UPDATE results SET outputs=? WHERE stage='tag' AND key='d1'", deflated(b""))
-    assert repair(run).lost_results == 1 and diagnose(run) == []
+    assert len(repair(run).lost["results"]) == 1 and diagnose(run) == []
     world.run()
     assert world.calls["tag d1"] == 1 and world.calls["tag d0"] == 0 and world.pairs() == ["qa-d0", "qa-d1", "qa-d2"]
 
@@ -118,12 +120,12 @@ def test_a_gzip_file_of_questions_that_unpacks_to_much_is_refused(reader: str, t
 
 
 def test_importers_refuse_a_gzip_file_that_unpacks_to_much(tmp_path: Path) -> None:
-    from scirgen.commands.import_scirgen_geo import read_records
-    from scirgen.commands.import_tasks.reading import rows
+    from scirgen_bench.published.reading import rows
+    from scirgen_bench.published.scirgen_geo import read_records
 
     (tmp_path / "records.jsonl.gz").write_bytes(zeros(40_000, wbits=31))
     with pytest.raises(ScirgenError, match="unpacks to more"):
-        list(rows(tmp_path, "records"))
+        list(rows(tmp_path / "records.jsonl.gz"))
     with pytest.raises(ScirgenError, match="unpacks to more"):
         list(read_records(tmp_path))
 
@@ -167,7 +169,7 @@ def test_plain_text_and_gzip_files_are_opened_alike(tmp_path: Path) -> None:
         assert plain.read() == "über" and packed.read() == ""
 
 
-# -- links in a foreign run ----------------------------------------------------------------------------------------------
+# -- links in a foreign run --------------------------------------------------------------------------------------------
 
 
 def test_a_report_on_a_foreign_run_follows_no_planted_link(run: Path, tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ async def test_a_merge_writes_through_no_link_of_a_part(tmp_path: Path) -> None:
     }
 
 
-# -- modes ---------------------------------------------------------------------------------------------------------------
+# -- modes -------------------------------------------------------------------------------------------------------------
 
 
 def modes(folder: Path) -> dict[str, int]:

@@ -22,7 +22,8 @@ def line(custom_id: object, body: object, status: object = 200) -> bytes:
 
 LINES: dict[str, Any] = {
     "not json": lambda i, body: b"{" + i.encode(),
-    "deep": lambda i, body: b'{"custom_id": "%s", "response": {"status_code": 200, "body": %s}}' % (i.encode(), b"[" * 200_000),
+    "deep": lambda i, body: b'{"custom_id": "%s", "response": {"status_code": 200, "body": %s}}'
+    % (i.encode(), b"[" * 200_000),
     "deep and closed": lambda i, body: b'{"custom_id": "%s", "response": {"status_code": 200, "body": %s}}'
     % (i.encode(), b"[" * 50_000 + b"]" * 50_000),
     "a list": lambda i, body: json.dumps([i, body]).encode(),

@@ -1,4 +1,5 @@
-"""Forty ways in which a model server may lie: each costs its own items, never the run's store, and an honest rerun succeeds."""
+"""Forty ways in which a model server may lie: each costs its own items, never the run's store, and an honest rerun
+succeeds."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from tests.support.small_runs import run_small, write_records
 def chat(content: object = "text", usage: object = None, finish: object = "stop", **more: object) -> bytes:
     body = {
         "id": "x", "object": "chat.completion", "created": 1, "model": "fake",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": finish, **more}],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": finish,
+                     **more}],
         "usage": usage if usage is not None else {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }  # fmt: skip
     return json.dumps(body).encode()
@@ -108,8 +110,9 @@ async def lied_to(out: Path, records: Path, *lies: bytes) -> Run:
     """A run against such a server."""
     liar = liar_with(*lies)
     settings = {
-        "input": str(records), "models.generator": f"openai:fake@{liar.url}/v1", "models.pack": "standard", "filter.faithfulness": [],
-        "generate.types_without_paper": 1, "limits.retries": 0, "limits.timeout_s": 5.0, "limits.max_minutes": 5.0,
+        "input": str(records), "models.generator": f"openai:fake@{liar.url}/v1", "models.pack": "standard",
+        "filter.faithfulness": [], "generate.types_without_paper": 1, "limits.retries": 0, "limits.timeout_s": 5.0,
+        "limits.max_minutes": 5.0,
     }  # fmt: skip
     loaded, domain = resolve_config(domain="geo", flags=settings)
     try:

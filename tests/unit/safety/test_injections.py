@@ -1,4 +1,5 @@
-"""Sixty injections in papers and metadata: none is in a prompt, none in a released row, and the verdicts stay as they were."""
+"""Sixty injections in papers and metadata: none is in a prompt, none in a released row, and the verdicts stay as they
+were."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ class Catalogue:
         text = self._text
         return [
             Dataset(
-                id="a", title=f"Rain. {text}", description=f"{BEFORE}\n{text}\n{AFTER}", keywords=("rain", text), authors=(text,),
+                id="a", title=f"Rain. {text}", description=f"{BEFORE}\n{text}\n{AFTER}", keywords=("rain", text),
+                authors=(text,),
                 fields=((text, "a value"), ("Format", text), ("Place", "Tibet")),
             )
         ]  # fmt: skip
@@ -117,7 +119,8 @@ def write_input(folder: Path, injections: tuple[str, ...]) -> Path:
             }
         )
         (folder / "papers" / f"p{n}.md").write_text(
-            f"# Snow in valley {n}\n\n## Introduction\n\nSnow feeds the rivers of valley {n} in spring.\n\n{said}\n\n## Methods\n\n"
+            f"# Snow in valley {n}\n\n## Introduction\n\nSnow feeds the rivers of valley {n} in spring.\n\n"
+            f"{said}\n\n## Methods\n\n"
             f"We used the dataset Snow depth at the stations of valley {n} for the years after 2001.\n\n{said}\n\n"
             f"Snow depth was averaged over each day because hourly values were noisy.\n\n## Results\n\n"
             f"Snow depth fell by {n + 4} cm a decade in valley {n}, which is more than models say.\n\n{said}\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def stream(data: bytes, extra: bytes = b"") -> bytes:
 def page(content: bytes, resources: bytes = b"", box: bytes = b"[0 0 600 800]", *more: bytes) -> bytes:
     return pdf(
         b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox %s /Contents 4 0 R /Resources << /Font << /F 5 0 R >> %s >> >>" % (box, resources),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox %s /Contents 4 0 R /Resources << /Font << /F 5 0 R >> %s >> >>"
+        % (box, resources),
         content, b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>", *more,
     )  # fmt: skip
 
@@ -78,7 +80,8 @@ CRAFTED: dict[str, bytes] = {
     "many saves": page(stream(b"q " * 2_000_000)),
     "image of terabytes": page(
         stream(b"/I Do"), b"/XObject << /I 6 0 R >>", b"[0 0 600 800]",
-        b"<< /Type /XObject /Subtype /Image /Width 2000000000 /Height 2000000000 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Length 1 >>\nstream\na\nendstream",
+        b"<< /Type /XObject /Subtype /Image /Width 2000000000 /Height 2000000000 /BitsPerComponent 8 "
+        b"/ColorSpace /DeviceRGB /Length 1 >>\nstream\na\nendstream",
     ),
     "font of nothing": page(stream(b"BT /G 9 Tf (a) Tj ET"), b"/Font << /G 99 0 R >>"),
     "size without end": page(stream(b"BT /F 1e38 Tf (a b c) Tj 1e38 1e38 Td (d) Tj ET")),
@@ -87,15 +90,21 @@ CRAFTED: dict[str, bytes] = {
     "html": b"<html><body>%PDF-1.7</body></html>",
     "header alone": b"%PDF-1.7\n",
     "xref of itself": b"%PDF-1.7\nxref\n0 99999999999\ntrailer << /Root 1 0 R /Prev 9 >>\nstartxref\n9\n%%EOF",
-    "object streams of themselves": pdf(b"<< /Type /ObjStm /N 99999 /First 9 /Length 4 /Extends 1 0 R >>\nstream\n1 0 \nendstream"),
-    "encrypted with nonsense": pdf(b"<< /Type /Catalog >>").replace(b"/Root", b"/Encrypt << /Filter /Standard /V 9 /R 9 >> /Root"),
+    "object streams of themselves": pdf(
+        b"<< /Type /ObjStm /N 99999 /First 9 /Length 4 /Extends 1 0 R >>\nstream\n1 0 \nendstream"
+    ),
+    "encrypted with nonsense": pdf(b"<< /Type /Catalog >>").replace(
+        b"/Root", b"/Encrypt << /Filter /Standard /V 9 /R 9 >> /Root"
+    ),
     "a name of a megabyte": page(stream(b"BT /" + b"F" * 10**6 + b" 9 Tf (a) Tj ET")),
     "outline in a circle": pdf(
         b"<< /Type /Catalog /Pages 2 0 R /Outlines 3 0 R >>", b"<< /Type /Pages /Kids [] /Count 0 >>",
         b"<< /First 4 0 R /Last 4 0 R /Count 1 >>", b"<< /Title (a) /Parent 3 0 R /Next 4 0 R /First 4 0 R >>",
     ),
     "null bytes": b"%PDF-1.7" + b"\0" * 10**6,
-    "a title of a megabyte": pdf(b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Kids [] /Count 0 >>").replace(b"/Root", b"/Info << /Title (" + b"a" * 10**6 + b") >> /Root"),
+    "a title of a megabyte": pdf(b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Kids [] /Count 0 >>").replace(
+        b"/Root", b"/Info << /Title (" + b"a" * 10**6 + b") >> /Root"
+    ),
 }  # fmt: skip
 
 
@@ -155,11 +164,10 @@ async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls() -> None
             ParsedBlock(kind=BlockKind.PARAGRAPH, text="Words stand here. " * 9),
         ]
     document = assemble(Paper(id="p"), ParsedPaper(parser="x", blocks=tuple(blocks)))
-    ctx, chat = make_context(
-        lambda prompt, n: "none", pack="small", stage="section", key="p", section={"max_calls": 12}
-    )
+    reply = json.dumps({f"s{n}": "none" for n in range(1, 25)})
+    ctx, chat = make_context(lambda prompt, n: reply, stage="section", key="p", section={"max_calls": 3})
     result = await SectionStage().process(WorkItem("p", (document,)), ctx)
-    assert len(chat.prompts) == 12 and isinstance(document, Document) and len(result.outputs) >= 300
+    assert len(chat.prompts) == 3 and isinstance(document, Document) and len(result.outputs) >= 300
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "/etc/hostname", "corpus/../../secret.txt"])

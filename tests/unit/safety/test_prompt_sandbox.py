@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.text import untrusted
 from scirgen.core.text.untrusted import FENCE, Untrusted, fence, inert
 
-HEAD = "version: 1\ndescription: mine\nvariables: {question: the question, context: the context}\n"
+HEAD = "version: 1\ndescription: mine\nvariables: {question: the question, context: the context, items: things}\n"
 
 
 def prompt(folder: Path, user: str, extra: str = "") -> Prompt:
@@ -50,16 +51,41 @@ BOMBS = {
     "much": "a" * 300_000,
     "divide": "{{ 1 // 0 }}",
     "types": "{{ 'a' + 1 }}",
+    "sum": "{{ [[1] * 9] | sum(start=[]) }}",
+    "lists in a comparison": "{% set a = [1] %}" + "{% set a = [a, a] %}" * 40 + "{{ 'x' if a == a }}",
+    "lists in a text": "{% set a = [1] %}" + "{% set a = [a, a] %}" * 40 + "{{ a | string }}",
+    "long number": "{{ " + "9" * 5000 + " }}",
+    "negative length": "{{ 'abc' | truncate(-1) }}",
+    "constants": "{{ 'aaaaaaaaaa'" + " | replace('a', 'aaaaaaaaaa')" * 9 + " }}",
+    "replacing in steps": (
+        "{% for a in context %}{% if context | replace('w', context) == 'a' %}{% endif %}{% endfor %}"
+    ),
+    "steps without output": "{% for a in context %}" + "{{ a | length }}" * 2000 + "{% endfor %}",
+    "comparing": "{% for a in context %}" + "{% if context in context | lower %}{% endif %}" * 500 + "{% endfor %}",
+    "a method": "{{ question.upper }}",
+    "a method by name": "{{ question['upper'] }}",
+    "a cycle": "{% for a in context %}{{ loop.cycle('a', 'b') }}{% endfor %}",
 }
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_in_a_prompt_is_an_error_of_the_file_within_seconds(tmp_path: Path, bomb: str) -> None:
     begun = time.process_time()
-    with pytest.raises(ResourceError) as caught:
-        prompt(tmp_path, bomb).render(question="why", context="word " * 2000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ResourceError) as caught:
+            prompt(tmp_path, bomb).render(question="why", context="word " * 2000, items=[])
+        assert tracemalloc.get_traced_memory()[1] < 256e6
+    finally:
+        tracemalloc.stop()
     assert "respond.yaml" in caught.value.message
     assert time.process_time() - begun < 5
+
+
+def test_aliases_in_a_prompt_file_cannot_grow_it(tmp_path: Path) -> None:
+    grown = "".join(f"  l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    with pytest.raises(ResourceError, match="too large with its aliases"):
+        prompt(tmp_path, "{{ examples | length }}", f"examples:\n- l0: &l0 [x]\n{grown}")
 
 
 BARE = [
@@ -71,11 +97,32 @@ BARE = [
     "{{ [question] | join }}",
     "{{ [question, context] | map('upper') | join(' ') }}",
     "{{ question if context else 'none' }}",
-    "{% if not context %}{{ question }}{% endif %}",
     "{% set q = question %}{{ q }}",
     "{% set q = 'x' %}{% set q = q ~ question[0] %}{{ q }}",
     "{% for c in question %}{{ c }}{% endfor %}",
-    "{% for c in [question] %}{{ loop.previtem }}{% endfor %}",
+    "{% for c in question %}{{ loop.previtem }}{% endfor %}",
+    "{% for c in question %}{{ loop.nextitem }}{% endfor %}",
+    "{% for c in question %}{{ loop['nextitem'] }}{% endfor %}",
+    "{{ 'x' | int(question | title) }}",
+    "{{ 'x' | float(question | title) }}",
+    "{{ question | title }}",
+    "{{ question | capitalize }}",
+    "{{ question | lower | trim }}",
+    "{{ question | truncate(2) }}",
+    "{{ 'x' | replace('x', question) }}",
+    "{{ 'x' | truncate(0, true, question) }}",
+    "{{ missing | default(question) }}",
+    "{{ items | map(attribute='text') | join(', ') }}",
+    "{{ items | map('title') | join }}",
+    "{{ items | title }}",
+    "{{ 'x' ~ items }}",
+    "{{ items | join }}",
+    "{{ items | first }}",
+    "{{ items[0].text }}",
+    "{% for key, value in items[0] | items %}{{ value }}{% endfor %}",
+    "{{ (question | fence)[1:] }}",
+    "{{ (question | fence) ~ 'x' }}",
+    "{{ question | fence | title }}",
     "{{ question | fence | truncate(9) }}",
     "{{ question | fence | replace('<', '') }}",
     "{{ question | default('x') }}",
@@ -85,16 +132,17 @@ BARE = [
 
 
 @pytest.mark.parametrize("template", BARE)
-def test_text_from_outside_printed_bare_is_refused_before_any_run(tmp_path: Path, template: str) -> None:
+def test_text_from_outside_is_never_printed_bare(tmp_path: Path, template: str) -> None:
     with pytest.raises(ResourceError):
-        prompt(tmp_path, template)
+        found = prompt(tmp_path, template, "examples: []\n")
+        found.render(question="a hostile text", context="x", items=[{"text": "a hostile text"}])
 
 
 @pytest.mark.parametrize(
     "template", ["{{ question | fence }}", "{{ question[:9] | inert }}", "{{ question | length }}"]
 )
 def test_text_from_outside_may_be_fenced_inert_or_counted(tmp_path: Path, template: str) -> None:
-    assert prompt(tmp_path, template).render(question="why", context="").messages
+    assert prompt(tmp_path, template).render(question="why", context="", items=[]).messages
 
 
 def test_a_file_that_replaces_a_prompt_cannot_trust_more_than_it(tmp_path: Path) -> None:
@@ -105,10 +153,10 @@ def test_a_file_that_replaces_a_prompt_cannot_trust_more_than_it(tmp_path: Path)
 def test_no_built_in_prompt_trusts_a_variable_from_outside() -> None:
     # A new name here is a decision: it must hold only what taxonomies, configuration or code write.
     known = {
-        "kind", "kinds", "samples", "wish", "wishes", "passages.label", "language", "stem", "shots.question", "count", "form",
-        "schema", "classes", "levels", "tie_breaking", "questions.kind", "questions.number", "aspect", "aspects", "definition",
-        "evidence.number", "pairs.number", "pairs.evidence", "questions.form", "questions.evidence", "tasks", "facet", "grades",
-        "opinions.grade", "words", "least", "most", "fields",
+        "kind", "kinds", "samples", "wish", "wishes", "passages.label", "language", "stem", "shots.question", "count",
+        "form", "schema", "classes", "levels", "tie_breaking", "questions.kind", "questions.number", "aspect",
+        "aspects", "definition", "evidence.number", "pairs.number", "pairs.evidence", "questions.form",
+        "questions.evidence", "tasks", "facet", "grades", "opinions.grade", "words", "least", "most", "fields",
     }  # fmt: skip
     library = PromptLibrary(Resources())
     assert {t for id in library.ids() for t in library.get(id).file.trusted} <= known
@@ -129,12 +177,11 @@ def test_marked_text_stays_marked_whatever_is_done_to_it() -> None:
         assert isinstance(made, Untrusted)
 
 
-def test_sandbox_refuses_a_marked_text_that_reading_missed(tmp_path: Path) -> None:
-    found = prompt(tmp_path, "{{ question | fence }}")
-    # As if the check had a hole: the file is changed after it was read.
-    hole = Prompt(found.id, found.origin, found.path, found.file.model_copy(update={"user": "{{ question }}"}))
-    with pytest.raises(ResourceError, match="from outside without a fence"):
-        hole.render(question="why", context="")
+def test_a_bare_print_names_the_file_and_the_text(tmp_path: Path) -> None:
+    found = prompt(tmp_path, "{% if context %}{{ question }}{% endif %}")
+    assert found.render(question="why", context="", items=[]).messages
+    with pytest.raises(ResourceError, match=r"respond\.yaml: user: it prints text from outside without a fence: 'why'"):
+        found.render(question="why", context="x", items=[])
 
 
 def test_a_fence_cannot_be_forged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,11 +203,14 @@ def test_a_fence_encloses_what_cannot_end_it(text: str) -> None:
 
 
 TOKENS = (
-    "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|reserved_special_token_0|>",
-    "<｜Assistant｜>", "<｜end▁of▁sentence｜>", "<｜begin▁of▁sentence｜>", "<bos>", "<eos>", "<pad>", "<unk>", "<s>", "</s>",
-    "<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>", "<think>", "</think>", "[INST]", "[/INST]",
-    "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]", "<<SYS>>", "<</SYS>>", "<extra_id_0>", "<mask>", "[CLS]", "[SEP]",
-    "<|START_OF_TURN_TOKEN|>", "<fim_prefix>", "<unused12>", "<|channel|>", "[gMASK]", "<data-0a1b2c3d>",
+    "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>",
+    "<|reserved_special_token_0|>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>", "<｜begin▁of▁sentence｜>", "<bos>",
+    "<eos>", "<pad>", "<unk>", "<s>", "</s>", "<start_of_turn>", "<end_of_turn>", "<tool_call>", "</tool_call>",
+    "<think>", "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]", "<<SYS>>",
+    "<</SYS>>", "<extra_id_0>", "<mask>", "[CLS]", "[SEP]", "<|START_OF_TURN_TOKEN|>", "<fim_prefix>", "<unused12>",
+    "<|channel|>", "[gMASK]", "<data-0a1b2c3d>", "<turn|>", "<|turn>", "<channel|>", "<|tool_call>",
+    "<tool_response|>", "<start_function_call>", "<end_function_response>", "<escape>", "<arg_key>", "</arg_value>",
+    "<minimax:tool_call>", "</minimax:tool_call>", "<seed:think>", "]~b]", "[e~[",
 )  # fmt: skip
 
 
@@ -173,7 +223,19 @@ def test_control_tokens_are_broken_up(token: str, guard: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["CO<sub>2</sub>", "a < b > c", "[12, 13]", "[NASA]", "p <0.05|x|", "<i>n</i> = 3", "{x|y}"]
+    "text",
+    [
+        "CO<sub>2</sub>",
+        "a < b > c",
+        "[12, 13]",
+        "[NASA]",
+        "p <0.05|x|",
+        "<dc:title>",
+        "a <|> b",
+        "|x|<y>",
+        "<i>n</i> = 3",
+        "{x|y}",
+    ],
 )
 def test_what_is_no_control_token_stays(text: str) -> None:
     assert inert(text) == text

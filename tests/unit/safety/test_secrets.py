@@ -1,22 +1,29 @@
-"""Keys go to their own service alone, and leave the process in no text; addresses hold no passwords; a run's files are private."""
+"""Keys go to their own service alone, and leave the process in no text; addresses hold no passwords; a run's files are
+private."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from scirgen.core.config import HttpConfig, load_config
 from scirgen.core.errors import ConfigError, PluginError, ScirgenError, SourceError
-from scirgen.core.records import Dataset, Rejection
-from scirgen.core.secrets import masked, may_have_keys, secret_from_environment, shown
+from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.secrets import masked, masked_bytes, may_have_keys, secret_from_environment, shown, without_passwords
+from scirgen.core.text.tame import tame
 from scirgen.llm.cache import ReplyCache
 from scirgen.pipeline.observer import JsonLog
 from scirgen.pipeline.record_codec import pack, unpack
 from scirgen.pipeline.store import Store
-from scirgen.stages.collect.source import SourceSetup
+from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
+from scirgen.stages.collect.validated_source import checked
 from scirgen.stages.collect.web.http import Http, open_http
 from scirgen.testing.web import Answer, LoopbackServer
 
@@ -101,6 +108,9 @@ def test_keys_without_the_service_they_belong_to_are_an_error(tmp_path: Path) ->
         ("models.generator", "openai:m@http://bob:PW12345678@host/v1"),
         ("collect.paper_options.openalex", {"base_url": "ftp://PW12345678@host"}),
         ("release.about.contact", "see https://PW12345678:x@host/page"),
+        ("collect.options.base_url", "http://bob:p@PW12345678@catalogue.org"),
+        ("collect.options.base_url", "http://bob:" + "x" * 600 + "PW12345678@catalogue.org"),
+        ("collect.options.base_url", "https://catalogue.org/?api_key=PW12345678"),
     ],
 )
 def test_a_password_in_any_address_is_refused_without_repeating_it(setting: str, address: object) -> None:
@@ -118,6 +128,134 @@ def test_an_e_mail_address_is_no_password(tmp_path: Path) -> None:
 def test_an_address_is_shown_without_user_info_and_keys() -> None:
     text = shown("https://bob:pw@host/x?api_key=abc123&q=lake&token=zzz")
     assert text == "https://host/x?api_key=...&q=lake&token=..."
+
+
+_A, _0, _F = "Qr7sT2uVw9xYz4Ab" * 5, "4821905763" * 8, "0f3a9c7e5b1d2846" * 5
+TOKENS = {
+    "GitHub, classic": f"ghp_{_A[:36]}",
+    "GitHub, application": f"ghs_{_A[:36]}",
+    "GitHub, fine-grained": f"github_pat_{_A[:22]}_{_A[:59]}",
+    "GitLab": f"glpat-{_A[:20]}",
+    "OpenAI, project": f"sk-proj-{_A[:48]}",
+    "OpenAI, of old": f"sk-{_A[:48]}",
+    "Anthropic": f"sk-ant-api03-{_A[:80]}",
+    "OpenRouter": f"sk-or-v1-{_F[:64]}",
+    "Stripe": f"sk_live_{_A[:24]}",
+    "Hugging Face": "hf_" + "QrsTuVwxYzAbCdEfGhIjKlMnOpQrStUvWx",
+    "Slack": f"xoxb-{_0[:12]}-{_0[:12]}-{_A[:24]}",
+    "Google": f"AIza{_A[:35]}",
+    "AWS": "AKIA" + "QRSTUVWXYZ234567",
+    "npm": f"npm_{_A[:36]}",
+    "PyPI": f"pypi-AgEI{_A[:60]}",
+    "SendGrid": f"SG.{_A[:22]}.{_A[:43]}",
+    "DigitalOcean": f"dop_v1_{_F[:64]}",
+    "Shopify": f"shpat_{_F[:32]}",
+    "Databricks": f"dapi{_F[:32]}",
+    "Groq": f"gsk_{_A[:52]}",
+    "JSON web token": f"eyJ{_A[:33]}.eyJ{_A[:40]}.{_A[:43]}",
+}
+"""Made-up values in the forms of well-known services."""
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://{}@host/x",
+        "https://bob:{}@host/x",
+        "https://bob:a@{}@host/x",
+        "https://x-access-token:{}@github.com/a/b.git",
+        "https://host/x?api_key={}",
+        "https://host/x?id=7&access_token={}&page=2",
+        "https://host/x?k={}",
+        "https://host/x#access_token={}",
+        "https://host/hooks/{}/run",
+        "https://host/to?url=https%3A%2F%2Fbob%3A{}%40inner%2Fx",
+        "postgresql://bob:{}@host:5432/db",
+    ],
+)
+def test_a_token_in_an_address_leaves_with_no_text(address: str, token: str) -> None:
+    text = f"Data at {address.format(token)} and https://doi.org/10.1234/abc."
+    for left in (without_passwords(text), masked(text), tame(text)):
+        assert token not in left and "https://doi.org/10.1234/abc." in left
+    for written in (json.dumps(text), json.dumps(text).replace("/", "\\/"), json.dumps({"a": json.dumps(text)})):
+        assert token.encode() not in masked_bytes(written.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://medium.com/@name/a-post, mail me@example.org",
+        "https://docs.example.org/sheet?key=0AqBcDeFg&token=a",
+        "see https://example.org\nme@example.org",
+        '{"url": "https://example.org", "mail": "me@example.org"}',
+        '{"text": "see https://example.org\\nme@example.org"}',
+        "git@github.com:a/b.git",
+        "https://scikit-learn.org/stable/sk-learn-a-very-long-name-of-a-page",
+        "a ratio of 3:1 @ 20 C",
+    ],
+)
+def test_an_address_without_a_password_stays(text: str) -> None:
+    assert without_passwords(text) == text and masked_bytes(text.encode()) == text.encode()
+
+
+def test_records_and_papers_lose_passwords_in_every_text() -> None:
+    secret = "https://bob:p@PW12345678@host/x"
+    dataset = Dataset(
+        id=secret, title=f"t {secret}", description=f"at {secret}", url=secret, licence=secret,
+        fields=(("Access", secret),), related=(secret,), keywords=(secret,),
+    )  # fmt: skip
+    paper = Paper(id=secret, title=secret, url=secret, authors=(secret,))
+
+    class Mine:
+        name = "mine"
+
+        def revision(self, cursor: str | None) -> None:
+            return None
+
+        def datasets(self, cursor: str | None = None) -> Iterator[Dataset]:
+            yield dataset
+
+        def papers(self, of: Dataset) -> Iterator[Candidate]:
+            yield Candidate(paper, "column")
+
+        def fetch(self, of: Paper) -> Fetched:
+            return Fetched()
+
+    async def read() -> list[object]:
+        source = checked(Mine())
+        found = [one async for one in source.datasets()]
+        return [*found, *[one async for one in source.papers(dataset)]]
+
+    found = asyncio.run(read())
+    assert len(found) == 2 and "PW12345678" not in str(found) and "https://host/x" in str(found)
+
+
+ODD_KEY = 'sk/odd+"key\\of-1234567890é'
+
+
+@pytest.mark.parametrize("around", ["", "u", "us", "user:"])
+@pytest.mark.parametrize("after", ["", "x", ":more"])
+def test_a_key_inside_base64_is_masked(around: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+    plain = f"{around}{KEY}{after}".encode()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(plain).decode()
+        left = masked(f"Basic {encoded}")
+        # At most the two characters at each end that the key shares with its neighbours stay.
+        assert "[key]" in left and len(left) - len("Basic [key]") <= len(encoded) - len(KEY) * 4 // 3 + 4
+
+
+def test_a_key_quoted_in_json_or_an_address_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", ODD_KEY)
+    once, plain = json.dumps({"key": ODD_KEY}), json.dumps({"key": ODD_KEY}, ensure_ascii=False)
+    forms = [
+        ODD_KEY, once, plain, json.dumps(once), json.dumps(plain), once.replace("/", "\\/"), quote(ODD_KEY),
+        quote(ODD_KEY, safe=""), quote_plus(ODD_KEY), quote(ODD_KEY, safe="").lower(),
+    ]  # fmt: skip
+    for form in forms:
+        for left in (masked(form), masked_bytes(form.encode()).decode()):
+            assert "1234567890" not in left, form
 
 
 def test_a_key_that_a_server_echoes_is_replaced_wherever_text_leaves(

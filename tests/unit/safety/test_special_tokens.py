@@ -1,4 +1,5 @@
-"""What the tokenizer of a model on a server reads as control is broken up in prompts, named by a folder of its files."""
+"""What the tokenizer of a model on a server reads as control is broken up in prompts, named by a folder of its
+files."""
 
 from __future__ import annotations
 
@@ -30,8 +31,10 @@ def folder(tmp_path: Path) -> Path:
     added = [{"id": 1, "content": TOKENS[0], "special": True}, {"id": 2, "content": "hydrology", "special": False}]
     (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": added, "model": {}}))
     config = {
-        "added_tokens_decoder": {"3": {"content": TOKENS[1], "special": True}, "4": {"content": TOKENS[2], "special": False}},
-        "bos_token": TOKENS[3], "eos_token": {"content": TOKENS[4]}, "additional_special_tokens": [TOKENS[5]], "pad_token": None,
+        "added_tokens_decoder": {"3": {"content": TOKENS[1], "special": True},
+                                 "4": {"content": TOKENS[2], "special": False}},
+        "bos_token": TOKENS[3], "eos_token": {"content": TOKENS[4]}, "additional_special_tokens": [TOKENS[5]],
+        "pad_token": None,
     }  # fmt: skip
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     (tmp_path / "special_tokens_map.json").write_text(json.dumps({"unk_token": TOKENS[6]}))

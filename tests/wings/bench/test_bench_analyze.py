@@ -5,11 +5,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from scirgen.benchmark.compare.labelling import Labeller
-from scirgen.benchmark.compare.profile import evenness, profile, simpson, words
-from scirgen.benchmark.compare.question_sets import Asked, QuestionSet, read_question_set
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
+from scirgen_bench.compare.labelling import Labeller
+from scirgen_bench.compare.profile import evenness, profile, simpson, words
+from scirgen_bench.compare.question_sets import Asked, QuestionSet, read_question_set
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 

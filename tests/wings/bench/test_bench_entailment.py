@@ -1,4 +1,5 @@
-"""Answers judged by a real sequence classifier, loaded by URI: small, with drawn weights, and checked against transformers alone."""
+"""Answers judged by a real sequence classifier, loaded by URI: small, with drawn weights, and checked against
+transformers alone."""
 
 from __future__ import annotations
 
@@ -15,8 +16,6 @@ from transformers import (
     DebertaV2ForSequenceClassification,
 )
 
-from scirgen.benchmark.answer_metrics import THRESHOLD, question_entails
-from scirgen.benchmark.qa import QASettings, run_qa
 from scirgen.core.config import Config
 from scirgen.core.errors import ModelAccessError, ModelError
 from scirgen.core.prompts import PromptLibrary
@@ -28,6 +27,8 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.testing.server import FakeServer
+from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen_bench.qa import QASettings, run_qa
 from tests.support.content_factory import small_run
 from tests.support.filtering import MATERIAL, pair
 from tests.support.release_writing import write
@@ -46,9 +47,10 @@ def classifier(folder: Path, labels: list[str], *, deberta: bool = False) -> str
     if deberta:
         shape = DebertaV2Config(
             vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-            max_position_embeddings=128, initializer_range=0.5, relative_attention=True, position_buckets=16, type_vocab_size=0,
-            pos_att_type=["p2c", "c2p"], position_biased_input=False, norm_rel_ebd="layer_norm", share_att_key=True,
-            pooler_hidden_size=16, id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)},
+            max_position_embeddings=128, initializer_range=0.5, relative_attention=True, position_buckets=16,
+            type_vocab_size=0, pos_att_type=["p2c", "c2p"], position_biased_input=False, norm_rel_ebd="layer_norm",
+            share_att_key=True, pooler_hidden_size=16, id2label=dict(enumerate(labels)),
+            label2id={label: i for i, label in enumerate(labels)},
         )  # fmt: skip
         DebertaV2ForSequenceClassification(shape).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -99,10 +101,7 @@ async def test_a_model_that_detects_contradiction_alone_serves_nli_alone(tmp_pat
     (found,) = await judge.entail([(evidence_window(pair(), MATERIAL).text, f"{pair().question} {pair().answer}")])
     assert isinstance(found, Entailment) and found.entailment == 0 and found.neutral + found.contradiction == 1
     (score,) = await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None, entailment=uri))
-    assert score.value == 1 - found.contradiction and [name for name, _ in score.parts] == [
-        "contradiction",
-        "second_contradiction",
-    ]
+    assert score.value == 1 - found.contradiction and [name for name, _ in score.parts] == ["contradiction"]
     with pytest.raises(ModelAccessError, match="detects contradiction and not entailment"):
         await question_entails([("Was it deep?", "Yes", "No")], judge)
 
@@ -126,8 +125,11 @@ async def test_the_benchmark_measures_with_a_classifier_by_uri_at_one_half(tmp_p
     uri = classifier(tmp_path / "nli", ["contradiction", "neutral", "entailment"])
     async with FakeServer() as server:
         report = await run_qa(
-            release, QASettings(f"openai:fake@{server.url}", ks=(0, 1), split="train", limit=6, entailment=uri), load_registry(), tmp_path / "out"
-        )  # fmt: skip
+            release,
+            QASettings(f"openai:fake@{server.url}", ks=(0, 1), split="train", limit=6, entailment=uri),
+            load_registry(),
+            tmp_path / "out",
+        )
     assert report.entailment == uri and report.threshold == THRESHOLD == 0.5
     for k in (0, 1):
         row = next(r for r in report.rows if r.k == k and r.system == "openai:fake")
@@ -142,8 +144,11 @@ async def test_missing_entailment_model_is_an_error_before_any_call(tmp_path):
     async with FakeServer() as server:
         with pytest.raises(ModelAccessError):
             await run_qa(
-                release, QASettings(f"openai:fake@{server.url}", split="train", limit=2, entailment=f"hf:{tmp_path / 'none'}"), load_registry(), tmp_path / "out"
-            )  # fmt: skip
+                release,
+                QASettings(f"openai:fake@{server.url}", split="train", limit=2, entailment=f"hf:{tmp_path / 'none'}"),
+                load_registry(),
+                tmp_path / "out",
+            )
         assert not server.answered
 
 
@@ -151,8 +156,8 @@ async def test_nli_scores_pairs_with_a_classifier_from_a_folder(tmp_path):
     uri = classifier(tmp_path / "nli", ["contradiction", "neutral", "entailment"], deberta=True)
     resources = Resources()
     ctx = StageContext(
-        Config.model_validate({"filter": {"entailment": uri}}), resources, PromptLibrary(resources), Taxonomies(resources),
-        load_registry(), tmp_path, None, None, stage="filter", key="d",
+        Config.model_validate({"filter": {"entailment": uri}}), resources, PromptLibrary(resources),
+        Taxonomies(resources), load_registry(), tmp_path, None, None, stage="filter", key="d",
     )  # fmt: skip
     one, long = pair(), pair("Why?", "because " * 200)
     found, failed = await EntailmentScorer().score([one, long], MATERIAL, ctx)

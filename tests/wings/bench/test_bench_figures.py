@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scirgen.benchmark.metrics import Clusters, holm, means, per_query
-from scirgen.benchmark.retriever import Ranking
+from scirgen_bench.metrics import Clusters, holm, means, per_query
+from scirgen_bench.retriever import Ranking
 
 IDS = ["a", "b", "c", "d"]
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import pytest
 
-from scirgen.benchmark.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL
 from scirgen.core.errors import ConfigError, MissingExtraError, ModelError
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.llm.encoders.entailment import Entailment
+from scirgen_bench.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def test_the_default_judge_needs_no_model_and_an_unknown_one_is_refused(tmp_path
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "evaluate", None)
-    monkeypatch.delitem(sys.modules, "scirgen.benchmark.adapters.hf_evaluate")
+    monkeypatch.delitem(sys.modules, "scirgen_bench.adapters.hf_evaluate")
     with pytest.raises(MissingExtraError) as error:
-        import scirgen.benchmark.adapters.hf_evaluate  # noqa: F401
+        import scirgen_bench.adapters.hf_evaluate  # noqa: F401
     assert "scirgen[benchmark]" in error.value.hint

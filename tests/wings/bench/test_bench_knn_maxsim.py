@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scirgen.benchmark import dense as dense_module
-from scirgen.benchmark.dense import dense
-from scirgen.benchmark.knn import NearestQueries
-from scirgen.benchmark.lexical import TfIdf
-from scirgen.benchmark.retriever import make_retriever, split_specs
 from scirgen.core.errors import PluginError
 from scirgen.core.registry import load_registry
+from scirgen_bench import dense as dense_module
+from scirgen_bench.dense import dense
+from scirgen_bench.knn import NearestQueries
+from scirgen_bench.lexical import TfIdf
+from scirgen_bench.retriever import make_retriever, split_specs
 
 
 def test_knn_finds_the_documents_of_the_nearest_training_queries():

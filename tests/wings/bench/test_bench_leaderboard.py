@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 import pytest
 from click.testing import CliRunner
 
-from scirgen.benchmark.leaderboard import boards
-from scirgen.benchmark.qa import QAReport, SystemRow
-from scirgen.benchmark.retrieval import RetrievalReport
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
+from scirgen_bench.leaderboard import boards
+from scirgen_bench.qa import QAReport, SystemRow
+from scirgen_bench.retrieval import RetrievalReport
 
 EVIL = '<script>alert(1)</script>|<img src="https://x.example/p.png" onerror=alert(1)>'
 

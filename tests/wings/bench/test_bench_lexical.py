@@ -6,10 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scirgen.benchmark.lexical import BM25, STOP_WORDS, EnglishAnalyzer, TfIdf, bm25, byte_length
-from scirgen.benchmark.retriever import make_retriever, split_specs, top
 from scirgen.core.errors import PluginError
 from scirgen.core.registry import load_registry
+from scirgen_bench.lexical import BM25, STOP_WORDS, EnglishAnalyzer, TfIdf, bm25, byte_length
+from scirgen_bench.retriever import make_retriever, split_specs, top
 
 
 @pytest.mark.parametrize(

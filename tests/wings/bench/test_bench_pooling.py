@@ -5,16 +5,16 @@ import math
 import pytest
 from test_bench_figures import ranking
 
-from scirgen.benchmark.metrics import ndcg_of_pool, per_query
-from scirgen.benchmark.retrieval import evaluate
-from scirgen.benchmark.tables import retrieval_table
-from scirgen.benchmark.tasks.pool_run import gold_seen, run_task_pool
-from scirgen.benchmark.tasks.pools import GOLD, PoolSettings
 from scirgen.core.errors import InputError
 from scirgen.core.records import Grade
 from scirgen.core.registry import load_registry
-from scirgen.qa.tasks import Questions, read_qrels
 from scirgen.testing.server import FakeServer
+from scirgen_bench.metrics import ndcg_of_pool, per_query
+from scirgen_bench.retrieval import evaluate
+from scirgen_bench.tables import retrieval_table
+from scirgen_bench.tasks.pool_run import gold_seen, run_task_pool
+from scirgen_bench.tasks.pools import GOLD, PoolSettings
+from scirgen_bench.tasks.task_files import Questions, read_qrels
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 

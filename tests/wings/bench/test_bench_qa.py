@@ -7,9 +7,6 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from scirgen.benchmark.answer_metrics import number_match, question_entails, rouge_l
-from scirgen.benchmark.qa import QASettings, Question, run_qa, score
-from scirgen.benchmark.tables import qa_cells_table, qa_table
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
 from scirgen.core.prompts import PromptLibrary, fence, unfenced
@@ -18,6 +15,9 @@ from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
+from scirgen_bench.answer_metrics import number_match, question_entails, rouge_l
+from scirgen_bench.qa import QASettings, Question, run_qa, score
+from scirgen_bench.tables import qa_cells_table, qa_table
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 
@@ -49,8 +49,11 @@ async def test_models_and_baselines_are_measured_on_the_same_questions(tmp_path)
 
         async def once():
             return await run_qa(
-                release, QASettings(f"openai:fake@{server.url}", ks=(0, 2), split="train", limit=8), load_registry(), tmp_path / "out"
-            )  # fmt: skip
+                release,
+                QASettings(f"openai:fake@{server.url}", ks=(0, 2), split="train", limit=8),
+                load_registry(),
+                tmp_path / "out",
+            )
 
         report = await once()
         asked = sum(server.answered.values())
@@ -175,8 +178,11 @@ async def test_what_was_answered_before_a_server_died_is_not_asked_for_again(tmp
 
     async def ask(server):
         return await run_qa(
-            release, QASettings(f"openai:fake@{server.url}", ks=(0, 2), split="train", limit=20), load_registry(), tmp_path / "out"
-        )  # fmt: skip
+            release,
+            QASettings(f"openai:fake@{server.url}", ks=(0, 2), split="train", limit=20),
+            load_registry(),
+            tmp_path / "out",
+        )
 
     async with FakeServer(faults=Faults(die_after=12)) as server:
         with pytest.raises(ModelError):

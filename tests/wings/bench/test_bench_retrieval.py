@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from scirgen.benchmark.retrieval import evaluate
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen.core.registry import load_registry
+from scirgen_bench.retrieval import evaluate
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 
@@ -28,7 +28,9 @@ def test_the_command_writes_rows_tests_breakdowns_and_run_files(release, tmp_pat
     assert result.exit_code == 0, result.output
     report = json.loads(out.read_text())
     assert [(r["setting"], r["retriever"]) for r in report["rows"]] == [
-        (s, r) for s in ("without-paper", "with-paper") for r in ("bm25", "bm25:k1=1.2,b=0.75", "tfidf")
+        (s, r)
+        for s in ("without-paper", "with-paper", "without-own-paper")
+        for r in ("bm25", "bm25:k1=1.2,b=0.75", "tfidf")
     ]
     for row in report["rows"]:
         assert row["split"] == "train"
@@ -37,9 +39,9 @@ def test_the_command_writes_rows_tests_breakdowns_and_run_files(release, tmp_pat
         assert low <= row["MRR@100"] <= high
         # The questions name the dataset's title, so a working retriever finds nearly all of them.
         assert row["R@5"] > 0.9
-    assert len(report["tests"]) == 12  # six pairs, two metrics
+    assert len(report["tests"]) == 18  # nine pairs, two metrics
     by_type = [b for b in report["breakdown"] if b["by"] == "question_type" and b["retriever"] == "bm25"]
-    assert sum(b["queries"] for b in by_type) == 2 * report["queries"]
+    assert sum(b["queries"] for b in by_type) == 3 * report["queries"]
     lines = (tmp_path / "runs" / "bm25.with-paper.train.run").read_text().splitlines()
     assert lines[0].split()[1::2] == ["Q0", "1", "bm25"]
     assert len({line.split()[0] for line in lines}) == report["queries"]
@@ -58,6 +60,25 @@ def test_what_is_extracted_from_papers_is_indexed_only_with_papers(release, tmp_
     assert score["with-paper"]["ds-000"] == score["with-paper"]["ds-001"] > 2 * score["with-paper"]["ds-003"]
 
 
+def test_without_own_paper_hides_the_papers_of_a_questions_evidence(release, tmp_path):
+    asked = next(r for r in release.rows() if r.question == "Which sensors measured it?")
+    settings = ["without-paper", "with-paper", "without-own-paper"]
+    evaluate(release, ["bm25"], registry=load_registry(), settings=settings, split=asked.split, runs=tmp_path)
+    found, score = {}, {}
+    for setting in settings:
+        lines = [line.split() for line in (tmp_path / f"bm25.{setting}.{asked.split}.run").read_text().splitlines()]
+        found[setting] = {w[0]: [v[2] for v in lines if v[0] == w[0]] for w in lines}
+        score[setting] = {w[2]: float(w[4]) for w in lines if w[0] == asked.id}
+    # Both datasets that use the paper are found by it, and no longer where it is hidden; ds-003 has no paper.
+    assert set(found["with-paper"][asked.id][:2]) == {"ds-000", "ds-001"}
+    hidden = score["without-own-paper"]
+    assert hidden["ds-000"] == hidden["ds-001"] == hidden["ds-003"]
+    assert all(len(ids) == len(set(ids)) for ids in found["without-own-paper"].values())
+    from_records = [r.id for r in release.rows(asked.split) if all(e.source == "dataset" for e in r.evidence)]
+    assert from_records
+    assert all(found["without-own-paper"][i] == found["with-paper"][i] for i in from_records)
+
+
 @pytest.mark.parametrize(("split", "on"), [("dev", "train"), ("train", "dev"), ("test", "dev")])
 def test_tuning_never_sees_the_split_that_is_measured(release, split, on):
     report = evaluate(release, ["bm25:tuned"], registry=load_registry(), settings=["without-paper"], split=split)
@@ -73,7 +94,8 @@ def test_a_split_without_questions_is_refused(tmp_path):
 
 
 def test_run_files_and_qrels_give_another_tool_the_same_figures(release, tmp_path):
-    """ir_measures over the files, as its command line reads them; trec_eval's order of ties may move a figure a little."""
+    """ir_measures over the files, as its command line reads them; trec_eval's order of ties may move a figure a
+    little."""
     import ir_measures
 
     report = evaluate(

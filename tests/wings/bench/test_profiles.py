@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from scirgen.benchmark.tasks.profiles import Judged, average, profile
 from scirgen.core.errors import ConfigError
+from scirgen_bench.tasks.profiles import Judged, average, profile
 
 
 def ranked(*documents: str) -> list[tuple[str, float]]:
@@ -42,6 +42,15 @@ def test_doris_takes_its_divisor_from_the_number_of_requirements():
     assert nine["R@5"] is None
     assert nine["MRR@10"] == 1 / 2
     assert average([three, nine])["RP"] == three["RP"]
+
+
+def test_doris_gives_no_ndcg_of_a_tenth_of_fewer_than_ten_documents():
+    sums = {f"x{i}": i for i in range(9)}
+    nine = profile("doris").measure(ranked(*sums), Judged(sums))
+    assert (nine["NDCG10%"], nine["NDCG10%exp"]) == (None, None) and nine["MRR@10"] == 1 / 9
+    assert "NDCG10%" not in average([nine])
+    ten = profile("doris").measure(ranked(*sums, "y"), Judged({**sums, "y": 0}))
+    assert average([nine, ten])["NDCG10%"] == ten["NDCG10%"] == 0.0
 
 
 def test_trec_breaks_ties_by_id_downwards_and_divides_by_five():

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.qa.release import Release
+from scirgen.release_files.release import Release
 from tests.support.realdata import REALDATA as DATA
 
 RECORDS = DATA / "geo" / "records.jsonl.gz"

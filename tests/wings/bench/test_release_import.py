@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.import_scirgen_geo import scirgen_geo
 from scirgen.core.errors import InputError
-from scirgen.qa.release import Release
-from scirgen.qa.scirgen_geo import read_records
+from scirgen.release_files.release import Release
+from scirgen_bench.published.scirgen_geo import scirgen_geo
+from scirgen_bench.published.scirgen_geo_files import read_records
 
 
 def record(i: int, *, extracts=(), questions=1, **more):

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.benchmark.runfile import RunFile
-from scirgen.benchmark.tasks.cut import listed, parse_cut
 from scirgen.core.errors import ConfigError, InputError
-from scirgen.qa.tasks import TaskDocument
+from scirgen_bench.runfile import RunFile
+from scirgen_bench.tasks.cut import listed, parse_cut
+from scirgen_bench.tasks.task_files import TaskDocument
 
 DOCUMENTS = {
     d: TaskDocument(id=d, searched="", year=y) for d, y in (("a", 2010), ("b", 2020), ("c", None), ("d", 2015))

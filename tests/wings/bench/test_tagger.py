@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.tagger import Example, evaluate, fit, hold_out, read_labels
 from scirgen.core.errors import InputError
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.question_tagger import Labelled, QuestionTagger
-from scirgen.stages.tag.stage import TagStage
+from scirgen_bench.question_tagger import Labelled, QuestionTagger
+from scirgen_bench.tag_locally import LocalTagStage
+from scirgen_bench.tagger import Example, evaluate, fit, hold_out, read_labels
 from tests.support.questioning import FakeScope, make_context, pair
 from tests.support.realdata import REALDATA
 
@@ -148,21 +148,21 @@ def test_the_command_writes_figures_a_tagger_and_disagreements(tmp_path, target)
 
 async def test_the_tag_stage_uses_a_local_tagger_without_a_model(tmp_path):
     fit(examples(tmp_path, 1), "level").save(tmp_path / "t")
-    ctx, chat = make_context(stage="tag", tag={"tagger": str(tmp_path / "t")})
+    ctx, chat = make_context(stage="tag", tag_locally={"tagger": str(tmp_path / "t")})
     pairs = (pair("How many stations measured dust in pollen?", "quantification"),)
-    (item,) = TagStage().items(FakeScope({"filter": pairs}), ctx)
-    (tagged,) = (await TagStage().process(item, ctx.at("tag", item.key, "fp"))).outputs
+    (item,) = LocalTagStage().items(FakeScope({"filter": pairs}), ctx)
+    (tagged,) = (await LocalTagStage().process(item, ctx.at("tag", item.key, "fp"))).outputs
     assert tagged.bloom == "C1"
     assert tagged.provenance.model.startswith("tagger:")
     assert chat.prompts == []
-    assert TagStage().uses(ctx.config).roles == ()
+    assert LocalTagStage().uses(ctx.config).roles == ()
 
 
 def test_another_tagger_is_another_fingerprint(tmp_path):
     found = set()
     for seed in (1, 2):
         fit(examples(tmp_path, seed), "level").save(tmp_path / str(seed))
-        found.add(TagStage().uses(make_context(tag={"tagger": str(tmp_path / str(seed))})[0].config).extra)
+        found.add(LocalTagStage().uses(make_context(tag_locally={"tagger": str(tmp_path / str(seed))})[0].config).extra)
     assert len(found) == 2
 
 

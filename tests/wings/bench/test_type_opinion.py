@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.commands.tagger import Example, fit
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair
-from scirgen.qa.question_tagger import Labelled
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.gates.opinion import TypeOpinionGate
 from scirgen.stages.filter.stage import FilterStage
+from scirgen_bench.question_tagger import Labelled
+from scirgen_bench.tagger import Example, fit
+from scirgen_bench.type_opinion import TypeOpinionGate
 from tests.support.filtering import DATASET, MATERIAL, pair
 
 THINGS = ("snow", "rain", "gauges", "satellites", "rivers", "lakes", "glaciers", "wind", "clouds", "soil")
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 async def test_the_opinion_counts_only_against_a_type_the_classifier_knows(
     make_ctx: Callable[..., StageContext], folder: str, question: str, kind: str, accepted: bool
 ) -> None:
-    context = make_ctx(type_tagger=folder)
+    context = make_ctx(type_opinion={"tagger": folder})
     (found,) = await TypeOpinionGate().check([pair(question=question, kind=kind)], MATERIAL, context)
     assert found.accept is accepted
     if not accepted:
@@ -54,7 +54,7 @@ async def test_higher_threshold_lets_more_pass_and_no_classifier_all(
     make_ctx: Callable[..., StageContext], folder: str
 ) -> None:
     wrong = pair(question="Why is hail missed by satellites?", kind="quantification")
-    lenient = make_ctx(type_tagger=folder, gate_options={"type_opinion": {"threshold": 50}})
+    lenient = make_ctx(type_opinion={"tagger": folder}, gate_options={"type_opinion": {"threshold": 50}})
     for context in (lenient, make_ctx()):
         assert (await TypeOpinionGate().check([wrong], MATERIAL, context))[0].accept
 
@@ -63,7 +63,7 @@ async def test_a_tagger_of_levels_is_refused(make_ctx: Callable[..., StageContex
     examples = [Example(Labelled(f"Why {x}?"), "C4") for x in THINGS]
     fit([*examples, *(Example(Labelled(f"How many {x}?"), "C1") for x in THINGS)], "level").save(tmp_path / "levels")
     with pytest.raises(ConfigError, match="tagger of level"):
-        await TypeOpinionGate().check([pair()], MATERIAL, make_ctx(type_tagger=str(tmp_path / "levels")))
+        await TypeOpinionGate().check([pair()], MATERIAL, make_ctx(type_opinion={"tagger": str(tmp_path / "levels")}))
 
 
 def test_another_classifier_redoes_the_filter_a_moved_one_does_not(
@@ -80,5 +80,5 @@ def test_another_classifier_redoes_the_filter_a_moved_one_does_not(
         return item.salt
 
     shutil.copytree(folder, tmp_path / "copy")
-    assert salt(type_tagger=folder) == salt(type_tagger=str(tmp_path / "copy"))
-    assert salt(type_tagger=folder) != salt()
+    assert salt(type_opinion={"tagger": folder}) == salt(type_opinion={"tagger": str(tmp_path / "copy")})
+    assert salt(type_opinion={"tagger": folder}) != salt()

@@ -31,8 +31,13 @@ async def test_a_few_shot_example_passes_the_gates(kind: QuestionType, example: 
     start = dataset.text.index(example.evidence)
     span = Span(document_id="d", start=start, end=start + len(example.evidence), text=example.evidence)
     pair = QAPair(
-        id="qa-1", dataset_id="d", question=example.question, answer=example.answer, question_type=kind.id, evidence=(span,)
-    )  # fmt: skip
+        id="qa-1",
+        dataset_id="d",
+        question=example.question,
+        answer=example.answer,
+        question_type=kind.id,
+        evidence=(span,),
+    )
     ctx, _ = make_context(stage="filter")
     material = Material(dataset, (), dataset.text, {"d": dataset.text})
     for gate in select_gates(ctx.config, ctx.registry):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.stages.generate.small.facts import exact_numbers
-from scirgen.stages.generate.small.wording import asked_for, broken, names_subject, placed, short_name, stranger, turned
+from scirgen.stages.generate.naming import short_name
+from scirgen_embedded.writer.facts import exact_numbers
+from scirgen_embedded.writer.wording import asked_for, broken, names_subject, placed, stranger, turned
 
 KNOWN = "averaged The Catches in the eastern Pacific Ocean. Mosquitoes bite, and the mosquitoes are small."
 
@@ -35,7 +36,8 @@ def test_a_plain_sentence_becomes_a_question_and_no_other(sentence: str, questio
 @pytest.mark.parametrize(
     ("sentence", "number", "counted", "question"),
     [
-        ("Birds were counted for 6 minutes at each point.", "6 minutes", True, "For how many minutes were birds counted at each point?"),
+        ("Birds were counted for 6 minutes at each point.", "6 minutes", True,
+         "For how many minutes were birds counted at each point?"),
         ("Wind speed is given for a height of 10 m.", "10 m", False, "For what height is wind speed given?"),
         ("Beetles were caught with 40 traps until 2018 and with 30 since then.", "40 traps", True, None),
         ("Cover was estimated in a plot of 10 m.", "10 m", False, None),

@@ -5,15 +5,15 @@ import pytest
 from scirgen.core.records import Aspect, AspectCategory, Dataset, SectionClass, Span
 from scirgen.core.text.textmatch import words
 from scirgen.stages.base import WorkItem
-from scirgen.stages.generate.stage import GenerateStage
+from scirgen_embedded.stages.generate import SmallGenerateStage
 from tests.support.questioning import ASPECTS, SOURCES, FakeScope, make_context
 
 
 async def write(type_id, rule, count=3, seed=42):
     config = {"generate": {"pairs_per_type": count, "types": (type_id,)}, "seed": seed}
     ctx, chat = make_context(rule, pack="small", **config)
-    (item,) = GenerateStage().items(FakeScope({"verify": ASPECTS}), ctx)
-    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    (item,) = SmallGenerateStage().items(FakeScope({"verify": ASPECTS}), ctx)
+    result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     return result, chat
 
 
@@ -60,7 +60,7 @@ async def verify(texts, wanted, rule=lambda p, n: f"Is it true that {fact_of(p).
     dataset = Dataset(id="ds-1", title="Valley")
     cells = [{"polarity": "no", "count": wanted}]
     item = WorkItem("x", (dataset, *statements(*texts)), {"types": ["verification"], "cells": cells})
-    return await GenerateStage().process(item, ctx.at("generate", item.key, "fp")), chat
+    return await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp")), chat
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -155,7 +155,7 @@ async def test_a_yes_question_that_departs_from_its_evidence_is_rejected():
     item = WorkItem(
         "x", (Dataset(id="ds-1", title="Valley"), *statements(*CHANGEABLE)), {"types": ["verification"], "cells": cells}
     )
-    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     assert result.outputs == ()
     assert {r.code for r in result.rejections} == {"fact_altered"}
 
@@ -169,7 +169,7 @@ async def test_examples_are_earlier_turns_and_the_topic_is_the_paper_s():
         (Dataset(id="ds-1", title="Climate records"), *statements(*texts)),
         {"types": ["causal_antecedent"], "count": 1, "titles": titles},
     )
-    await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     roles = [role for role, _ in chat.prompts[0].messages]
     assert roles[:3] == ["system", "user", "assistant"]
     assert roles[-1] == "user"
@@ -205,7 +205,7 @@ async def test_a_question_for_the_number_of_other_things_is_rejected():
         item = WorkItem(
             "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["quantification"], "count": 1}
         )
-        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
         assert len(result.outputs) == kept
         assert {r.code for r in result.rejections} == (set() if kept else {"other_quantity"})
 
@@ -218,7 +218,7 @@ async def test_a_list_of_instruments_is_no_evidence():
     item = WorkItem(
         "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["quantification"], "count": 1}
     )
-    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     assert [r.code for r in result.rejections] == ["no_evidence"]
     assert chat.prompts == []
 
@@ -233,7 +233,7 @@ async def test_a_question_that_fits_several_values_is_rejected():
         item = WorkItem(
             "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["quantification"], "count": 1}
         )
-        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
         assert len(result.outputs) == kept
         assert {r.code for r in result.rejections} == (set() if kept else {"ambiguous"})
 
@@ -247,7 +247,7 @@ async def test_options_are_asked_of_a_sentence_that_has_a_second_one():
         ctx, _ = make_context(lambda p, n: f"Is it so that {fact_of(p).rstrip('.')}?", pack="small")
         given = statements(*texts[::order])
         item = WorkItem("x", (Dataset(id="ds-1", title="V"), *given), {"types": ["disjunctive"], "count": 1})
-        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
         assert [p.answer for p in result.outputs] == ["14 km"]
 
 
@@ -260,7 +260,7 @@ async def test_an_answer_to_a_question_for_an_example_names_one(answer, codes):
     rule = lambda p, n: "What is an example of an impact?" if p.id == "generate/question" else answer  # noqa: E731
     ctx, _ = make_context(rule, pack="small")
     item = WorkItem("x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["example"], "count": 1})
-    result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+    result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
     assert {r.code for r in result.rejections} == codes
     assert len(result.outputs) == (not codes)
 
@@ -272,7 +272,7 @@ async def test_the_options_may_be_a_word_and_its_opposite():
         item = WorkItem(
             "x", (Dataset(id="ds-1", title="V"), *statements(*texts)), {"types": ["disjunctive"], "count": 2}
         )
-        result = await GenerateStage().process(item, ctx.at("generate", item.key, "fp"))
+        result = await SmallGenerateStage().process(item, ctx.at("generate", item.key, "fp"))
         (made, *_) = result.outputs
         assert made.answer == "larger"
         assert "larger or smaller" in made.question or "smaller or larger" in made.question

@@ -12,7 +12,7 @@ from statistics import fmean, median
 import pytest
 
 from scirgen.core.errors import InputError
-from scirgen.qa.agreement import (
+from scirgen_label.agreement import (
     agreement,
     alpha,
     exact,

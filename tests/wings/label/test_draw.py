@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.label.draw import Request, allocate, draw, shares
-from scirgen.commands.label.sources import Candidate, Material
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.qa.labels import Hidden, LabelSet, Shown
+from scirgen.release_files.labels import Hidden, LabelSet, Shown
+from scirgen_label.draw import Request, allocate, draw, shares
+from scirgen_label.sources import Candidate, Material
 
 
 class Made:
@@ -41,7 +41,13 @@ class Made:
         )
 
 
-SIZES = {("kept", "a"): 900, ("kept", "b"): 90, ("rejected_by_score", "a"): 60, ("rejected_by_score", "b"): 3, ("rejected_by_gate", "a"): 300}  # fmt: skip
+SIZES = {
+    ("kept", "a"): 900,
+    ("kept", "b"): 90,
+    ("rejected_by_score", "a"): 60,
+    ("rejected_by_score", "b"): 3,
+    ("rejected_by_gate", "a"): 300,
+}
 GUIDELINE = PromptLibrary(Resources()).get("label/faithful")
 
 
@@ -119,7 +125,8 @@ def _lines(path: Path, rows: list[dict[str, object]]) -> Path:
 
 def test_any_question_answer_file_can_be_planned_and_drawn(tmp_path: Path) -> None:
     rows = [
-        {"id": f"q{n}", "question": f"How deep is lake {n}?", "answer": f"{n} m", "dataset_id": f"d{n % 3}", "context": f"Lake {n} is {n} m deep."}
+        {"id": f"q{n}", "question": f"How deep is lake {n}?", "answer": f"{n} m", "dataset_id": f"d{n % 3}",
+         "context": f"Lake {n} is {n} m deep."}
         for n in range(12)
     ]  # fmt: skip
     file = _lines(tmp_path / "qa.jsonl", rows)
@@ -150,7 +157,10 @@ def test_relevance_pairs_are_pooled_with_gold_among_them(tmp_path: Path) -> None
     (folder / "qrels" / "test.tsv").write_text(
         "query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in range(6))
     )
-    command = ["label", "draw", str(folder), "--task", "relevance", "--n", "12", "--strata", "verdict", "--depth", "3", "--out", str(tmp_path / "L")]  # fmt: skip
+    command = [
+        "label", "draw", str(folder), "--task", "relevance", "--n", "12", "--strata", "verdict", "--depth", "3",
+        "--out", str(tmp_path / "L"),
+    ]  # fmt: skip
     result = CliRunner().invoke(cli, command)
     assert result.exit_code == 0, result.output
     made = LabelSet(tmp_path / "L")
@@ -161,7 +171,10 @@ def test_relevance_pairs_are_pooled_with_gold_among_them(tmp_path: Path) -> None
 
 def test_drafted_queries_keep_their_aspects(tmp_path: Path) -> None:
     file = _lines(tmp_path / "q.jsonl", [{"id": "1", "query": "Snow on ice?", "aspects": ["snow", {"text": "ice"}]}])
-    command = ["label", "draw", str(file), "--task", "query", "--n", "1", "--strata", "verdict", "--out", str(tmp_path / "L")]  # fmt: skip
+    command = [
+        "label", "draw", str(file), "--task", "query", "--n", "1", "--strata", "verdict",
+        "--out", str(tmp_path / "L"),
+    ]  # fmt: skip
     result = CliRunner().invoke(cli, command)
     assert result.exit_code == 0, result.output
     assert LabelSet(tmp_path / "L").items[0].shown.aspects == ("snow", "ice")

@@ -1,4 +1,5 @@
-"""Labels handed on and taken in: calibration, Label Studio, CSV, files that are labelled already, a following sample."""
+"""Labels handed on and taken in: calibration, Label Studio, CSV, files that are labelled already, a following
+sample."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from click.testing import CliRunner
 from scirgen.cli.main import cli
 from scirgen.commands.calibrate.calibrate import read_labels
 from scirgen.commands.calibrate.quality import Judged, quality, roc_auc, threshold_for
-from scirgen.commands.label.draw import Request, draw
-from scirgen.commands.label.exchange import export, import_labelled, import_studio
-from scirgen.commands.label.merge import merge
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.qa.labels import LabelSet
+from scirgen.release_files.labels import LabelSet
+from scirgen_label.draw import Request, draw
+from scirgen_label.exchange import export, import_labelled, import_studio
+from scirgen_label.merge import merge
 from tests.support.label_making import Population, drawn, labels_file, truth
 
 GUIDELINE = PromptLibrary(Resources()).get("label/faithful")
@@ -109,8 +110,11 @@ def test_a_labelled_file_becomes_one_annotators_labels(tmp_path: Path) -> None:
     file, contexts = tmp_path / "pairs.jsonl", tmp_path / "contexts.json"
     contexts.write_text(json.dumps({"c1": "Lake 1 is 3 m deep."}))
     rows = [
-        {"id": "p1", "question": "How deep?", "answer": "3 m", "label": "faithful", "context_id": "c1", "dataset": "Lakes", "question_type": "quantification", "evidence": ["3 m deep"], "stands_alone": False, "reader_note": "stated"},
-        {"id": "p2", "question": "How deep?", "answer": "4 m", "label": "unfaithful", "context_id": "c1", "dataset": "Lakes"},
+        {"id": "p1", "question": "How deep?", "answer": "3 m", "label": "faithful", "context_id": "c1",
+         "dataset": "Lakes", "question_type": "quantification", "evidence": ["3 m deep"], "stands_alone": False,
+         "reader_note": "stated"},
+        {"id": "p2", "question": "How deep?", "answer": "4 m", "label": "unfaithful", "context_id": "c1",
+         "dataset": "Lakes"},
     ]  # fmt: skip
     file.write_text("".join(json.dumps(r) + "\n" for r in rows))
     made = import_labelled(tmp_path / "L", file, "model-x", GUIDELINE, contexts)

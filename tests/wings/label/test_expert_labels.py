@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.commands.label.agree import measure, write
-from scirgen.commands.label.draw import Request, draw
-from scirgen.commands.label.merge import merge
-from scirgen.commands.label.sources import Candidate, Material
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.prompts import PromptLibrary
@@ -18,11 +14,15 @@ from scirgen.core.records import QAPair
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.labels import Hidden, Item, LabelSet, Shown
-from scirgen.qa.release import Release
-from scirgen.qa.reviews import read_reviews, reviews_fingerprint
+from scirgen.release_files.labels import Hidden, Item, LabelSet, Shown
+from scirgen.release_files.release import Release
+from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
+from scirgen_label.agree import measure, write
+from scirgen_label.draw import Request, draw
+from scirgen_label.merge import merge
+from scirgen_label.sources import Candidate, Material
 from tests.support.content_factory import small_run
 from tests.support.label_making import labels_file
 
@@ -45,9 +45,12 @@ class Pairs:
 
 @pytest.fixture
 def labels(tmp_path: Path) -> LabelSet:
-    """20 items: the first two wrong by both, the third disputed and settled as wrong, the fourth with a better answer."""
+    """20 items: the first two wrong by both, the third disputed and settled as wrong, the fourth with a better
+    answer."""
     guideline = PromptLibrary(Resources()).get("label/faithful")
-    made = draw(Pairs(small_run().all_pairs), "run", Request("faithful", 20, strata=("verdict",)), guideline, tmp_path / "L")  # fmt: skip
+    made = draw(
+        Pairs(small_run().all_pairs), "run", Request("faithful", 20, strata=("verdict",)), guideline, tmp_path / "L"
+    )
     better = {made.items[3].id: {"corrected_answer": "Exactly 12 cm."}}
 
     def says(wrong: int):
@@ -85,7 +88,9 @@ async def test_unfaithful_rows_leave_and_corrections_replace_drafts(tmp_path: Pa
     assert not out & rows.keys()
     better = rows[labels.items[3].record]
     assert better.answer == "Exactly 12 cm." and better.checked == 2
-    assert [(h.field, h.before, h.by) for h in better.history] == [("answer", drafts[better.id].answer, labels.sample.guideline)]  # fmt: skip
+    assert [(h.field, h.before, h.by) for h in better.history] == [
+        ("answer", drafts[better.id].answer, labels.sample.guideline)
+    ]
     checked = _records(labels.items[3:]) & rows.keys()
     assert checked and all(rows[i].checked == 2 for i in checked)
     assert all(r.checked == 0 and not r.history for r in drafts.values())
@@ -95,7 +100,7 @@ async def test_the_card_and_the_datasheet_say_who_labelled_what(tmp_path: Path, 
     release, _ = await _release(tmp_path, "with", labels.folder)
     for name in ("README.md", "datasheet.md"):
         text = (release.folder / name).read_text()
-        assert f"20 items, 2 annotator(s), guideline {labels.sample.guideline}; Cohen's kappa" in text
+        assert f"20 items, read by 2 people, guideline {labels.sample.guideline}; Cohen's kappa" in text
         assert "Krippendorff's alpha" in text and "no judge was tested" in text
         assert "no person reviewed" not in text and "No people annotated" not in text
     assert "people checked" in (release.folder / "README.md").read_text()

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from scirgen.commands.label.draw import Request, draw
-from scirgen.commands.label.merge import merge
-from scirgen.commands.label.pages import page as page_of
-from scirgen.commands.label.pages import write_pages
-from scirgen.commands.label.pictures import Picture
-from scirgen.commands.label.sources import Candidate, Material
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.qa.labels import Hidden, LabelSet, Marked, Shown
+from scirgen.release_files.labels import Hidden, LabelSet, Marked, Shown
+from scirgen_label.draw import Request, draw
+from scirgen_label.merge import merge
+from scirgen_label.pages import page as page_of
+from scirgen_label.pages import write_pages
+from scirgen_label.pictures import Picture
+from scirgen_label.sources import Candidate, Material
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{ 7*7 }}"
 READY = "html[data-ready]"
@@ -34,7 +34,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PIXEL = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA="  # fmt: skip
+PIXEL = (
+    "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP///////////////////////////////////////////"
+    "///////////////////////////////////////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA="
+)
 
 
 class Made:
@@ -250,7 +253,10 @@ def test_the_page_fits_a_tablet_and_a_phone(labels: LabelSet) -> None:
         for width in (800, 380):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-        small = "[...document.querySelectorAll('.choice, button, .button')].filter(e => e.getClientRects().length && e.getBoundingClientRect().height < 40).length"
+        small = (
+            "[...document.querySelectorAll('.choice, button, .button')].filter(e => e.getClientRects().length "
+            "&& e.getBoundingClientRect().height < 40).length"
+        )
         assert page.evaluate(small) == 0
 
 
@@ -389,7 +395,7 @@ def test_served_page_keeps_labels_here_while_the_server_is_away(labels: LabelSet
 
     import uvicorn
 
-    from scirgen.commands.label.serve import Desk, app
+    from scirgen_label.serve import Desk, app
 
     desk = Desk(labels)
     server = uvicorn.Server(uvicorn.Config(app(desk), host="127.0.0.1", port=0, log_level="error"))
@@ -425,7 +431,15 @@ def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[b
     """A Chromium of our own, whose process we may kill, and the page in it."""
     port = profile / "DevToolsActivePort"
     port.unlink(missing_ok=True)
-    command = [str(shutil.which("chromium")), "--headless=new", *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={profile}", "--no-first-run", "about:blank"]  # fmt: skip
+    command = [
+        str(shutil.which("chromium")),
+        "--headless=new",
+        *FLAGS,
+        "--remote-debugging-port=0",
+        f"--user-data-dir={profile}",
+        "--no-first-run",
+        "about:blank",
+    ]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _STARTED.append(process)
     end = time.monotonic() + 60
@@ -459,7 +473,8 @@ def _saved(page: Any) -> None:
 def _current(page: Any) -> str:
     return str(
         page.evaluate(
-            "JSON.parse(document.querySelector('#data').textContent).items[document.querySelector('#jump').value - 1].id"
+            "JSON.parse(document.querySelector('#data').textContent)"
+            ".items[document.querySelector('#jump').value - 1].id"
         )
     )
 

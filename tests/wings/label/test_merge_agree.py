@@ -9,11 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.label.agree import measure, verdicts
-from scirgen.commands.label.judge import Judged
-from scirgen.commands.label.merge import merge
 from scirgen.core.errors import InputError
-from scirgen.qa.labels import LabelSet
+from scirgen.release_files.labels import LabelSet
+from scirgen_label.agree import measure, verdicts
+from scirgen_label.judge import Judged
+from scirgen_label.merge import merge
+from scirgen_label.serve import Desk
 from tests.support.label_making import drawn, labels_file, truth
 
 
@@ -35,26 +36,41 @@ def _flip(label: str) -> str:
         (lambda v: {**v, "score": 1}, "score"),
     ],
 )
-def test_a_wrong_line_is_refused_by_its_number(tmp_path: Path, change: object, message: str) -> None:
+def test_a_wrong_line_is_set_aside_with_its_number(tmp_path: Path, change: object, message: str) -> None:
     labels = drawn(tmp_path / "L", 6, 2)
     file = labels_file(labels, "A", tmp_path / "A.jsonl")
     lines = file.read_text().splitlines()
     lines[3] = json.dumps(change(json.loads(lines[3])))
     file.write_text("\n\n" + "\n".join(lines) + "\n")
+    result = merge(labels, [file])
+    (aside,) = result.aside
+    assert f"A.jsonl:{6}: " in aside and message in aside
+    assert result.taken == {"A": 7}
+    (tmp_path / "bad.jsonl").write_text(lines[3] + "\n")
     with pytest.raises(InputError) as error:
-        merge(labels, [file])
-    assert f"A.jsonl:{6}: " in error.value.message and message in error.value.message
-    assert not (tmp_path / "L" / "labels").exists()
+        merge(LabelSet(labels.folder), [tmp_path / "bad.jsonl"])
+    assert message in error.value.message
 
 
-def test_a_duplicate_and_a_lost_label_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", ["1e999", "NaN", "1e12", "-1"])
+def test_a_number_that_is_not_finite_or_too_large_is_set_aside(tmp_path: Path, seconds: str) -> None:
+    labels = drawn(tmp_path / "L", 6, 2)
+    file = labels_file(labels, "A", tmp_path / "A.jsonl")
+    first, *rest = file.read_text().splitlines()
+    row = json.loads(first) | {"seconds": 0}
+    file.write_text("\n".join([json.dumps(row).replace('"seconds": 0', f'"seconds": {seconds}'), *rest]) + "\n")
+    result = merge(labels, [file])
+    assert len(result.aside) == 1 and result.aside[0].startswith(f"{file}:1: ")
+    assert result.taken == {"A": 7}
+
+
+def test_a_duplicate_is_set_aside_and_a_lost_label_refused(tmp_path: Path) -> None:
     labels = drawn(tmp_path / "L", 6, 2)
     file = labels_file(labels, "A", tmp_path / "A.jsonl")
     first = file.read_text().splitlines()[0]
     (tmp_path / "twice.jsonl").write_text(file.read_text() + first + "\n")
-    with pytest.raises(InputError, match=r"twice.jsonl:9: A labelled item i-\w+ twice"):
-        merge(labels, [tmp_path / "twice.jsonl"])
-    merge(labels, [file])
+    (aside,) = merge(labels, [tmp_path / "twice.jsonl"]).aside
+    assert "twice.jsonl:9: A labelled item i-" in aside and aside.endswith(" twice")
     (tmp_path / "short.jsonl").write_text(first + "\n")
     with pytest.raises(InputError, match="7 labels of A that were merged earlier"):
         merge(LabelSet(labels.folder), [tmp_path / "short.jsonl"])
@@ -62,10 +78,44 @@ def test_a_duplicate_and_a_lost_label_are_refused(tmp_path: Path) -> None:
         merge(labels, [file, file])
 
 
+@pytest.mark.parametrize("name", ["../A", "/tmp/A", "a/b", ".A", ""])
+def test_a_samples_annotator_is_a_plain_name(tmp_path: Path, name: str) -> None:
+    labels = drawn(tmp_path / "L", 6, 2)
+    sample = json.loads((labels.folder / "sample.json").read_text())
+    (labels.folder / "sample.json").write_text(json.dumps(sample | {"annotators": [name, "B"]}))
+    with pytest.raises(InputError, match=r"sample\.json cannot be read: annotators\.0"):
+        LabelSet(labels.folder)
+
+
+@pytest.mark.parametrize("name", ["labels", "labels.db", "A.html", ".A.html.making", "agreement.json"])
+def test_a_link_in_a_folder_of_labels_is_refused(tmp_path: Path, name: str) -> None:
+    labels = drawn(tmp_path / "L", 6, 2)
+    file = labels_file(labels, "A", tmp_path / "A.jsonl")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    target = tmp_path / "mine" if name == "labels" else tmp_path / "mine" / "file"
+    (labels.folder / name).symlink_to(target)
+    with pytest.raises(InputError, match="is a link"):
+        merge(LabelSet(labels.folder), [file])
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["file"]
+    assert (tmp_path / "mine" / "file").read_text() == "mine"
+
+
+def test_a_folder_of_labels_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    labels = drawn(tmp_path / "L", 6, 2)
+    merge(labels, [labels_file(labels, "A", tmp_path / "A.jsonl")])
+    Desk(labels).close()
+    modes = {p.relative_to(tmp_path).as_posix(): p.stat().st_mode & 0o777 for p in (tmp_path / "L").rglob("*")}
+    assert (tmp_path / "L").stat().st_mode & 0o777 == modes.pop("L/labels") == 0o700
+    assert set(modes.values()) == {0o600} and {"L/labels.db", "L/items.jsonl", "L/labels/A.jsonl"} <= set(modes)
+
+
 def test_disagreements_go_to_a_third_person_without_names(tmp_path: Path) -> None:
     labels = drawn(tmp_path / "L", 20, 4)
     a = labels_file(labels, "A", tmp_path / "A.jsonl")
-    b = labels_file(labels, "B", tmp_path / "B.jsonl", lambda n, i: _flip(truth(i)) if n < 3 else "unsure" if n == 3 else truth(i))  # fmt: skip
+    b = labels_file(
+        labels, "B", tmp_path / "B.jsonl", lambda n, i: _flip(truth(i)) if n < 3 else "unsure" if n == 3 else truth(i)
+    )
     result = merge(labels, [a, b])
     assert [i.id for i in result.disputed] == [i.id for i in labels.items[:4]] and result.page is not None
     page = result.page.read_text()
@@ -84,7 +134,8 @@ def test_two_different_corrections_are_a_dispute(tmp_path: Path) -> None:
     labels = drawn(tmp_path / "L", 6, 0)
     one, two = labels.items[:2]
     files = [
-        labels_file(labels, "A", tmp_path / "A.jsonl", more={one.id: {"corrected_answer": "3 m"}, two.id: {"corrected_answer": "3 m"}}),
+        labels_file(labels, "A", tmp_path / "A.jsonl",
+                    more={one.id: {"corrected_answer": "3 m"}, two.id: {"corrected_answer": "3 m"}}),
         labels_file(labels, "B", tmp_path / "B.jsonl", more={one.id: {"corrected_answer": "3 m deep"}}),
     ]  # fmt: skip
     assert [i.id for i in merge(labels, files).disputed] == [one.id]
@@ -149,17 +200,17 @@ def test_the_test_part_is_opened_once(tmp_path: Path) -> None:
 def test_agree_prints_the_verdict_and_keeps_it(tmp_path: Path) -> None:
     labels = _merged(tmp_path)
     command = ["label", "agree", str(labels.folder)]
-    scored = CliRunner().invoke(cli, [*command, "--judge", "shift", "--test", "--set", "filter.threshold=0.1"])
+    scored = CliRunner().invoke(cli, [*command, "--judge", "shift", "--test", "--set", "filter.thresholds.shift.*=0.1"])
     assert scored.exit_code == 0, scored.output
     assert "PASSED: the bound is below the margin" in scored.output and "Cohen's kappa" in scored.output
     first = (labels.folder / "agreement.json").read_bytes()
     again = CliRunner().invoke(cli, command)
     assert again.exit_code == 0 and "PASSED" in again.output
     assert (labels.folder / "agreement.json").read_bytes() == first
-    moved = CliRunner().invoke(cli, [*command, "--judge", "shift", "--test", "--set", "filter.threshold=0.5"])
+    moved = CliRunner().invoke(cli, [*command, "--judge", "shift", "--test", "--set", "filter.thresholds.shift.*=0.5"])
     assert "already opened" in str(moved.exception)
-    unknown = CliRunner().invoke(cli, [*command, "--judge", "shift"])
-    assert "its threshold is not given" in str(unknown.exception)
+    usual = CliRunner().invoke(cli, [*command, "--judge", "shift"])
+    assert usual.exit_code == 0 and 'thresholds {"*": 0.0}' in usual.output
 
 
 def test_labels_made_elsewhere_are_a_judge_too(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from scirgen.commands.label.merge import merge_collected
-from scirgen.commands.label.serve import Desk, app, collected
 from scirgen.core.errors import InputError
-from scirgen.qa.labels import LabelSet
+from scirgen.release_files.labels import LabelSet
+from scirgen_label.merge import merge_collected
+from scirgen_label.serve import Desk, app, collected
 from tests.support.label_making import drawn, labels_file
 
 

@@ -7,7 +7,7 @@ import pytest
 from scirgen.core.records import AspectCategory, Provenance, SectionClass
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Facets, Taxonomies
-from scirgen.core.text.abstract_facets import FacetLabels, sentence_facets
+from scirgen_tasks.abstract_facets import FacetLabels, sentence_facets
 from tests.support.papers import aspect, make_paper
 
 ABSTRACT = [

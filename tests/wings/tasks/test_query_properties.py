@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirgen.core.records import Query
-from scirgen.qa.reviews import Need, reviewed_needs
-from scirgen.qa.tasks import requirements
-from scirgen.stages.query.decompose import (
+from scirgen.release_files.reviews import Need, reviewed_needs
+from scirgen_bench.tasks.task_files import requirements
+from scirgen_tasks.recipes.decompose import (
     AspectDraft,
     DecomposeReply,
     aspect_queries,
@@ -16,7 +16,7 @@ from scirgen.stages.query.decompose import (
     sentences_of,
     sub_queries,
 )
-from scirgen.stages.query.recommend import keyphrases
+from scirgen_tasks.recipes.recommend import keyphrases
 
 STOP = frozenset({"the", "of", "a"})
 WORDS = ("snow", "ice", "river", "depth", "wind", "leaf", "soil", "flow", "the", "of")

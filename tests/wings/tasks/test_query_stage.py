@@ -9,8 +9,8 @@ import pytest
 from scirgen.core.errors import PluginError, ResourceError
 from scirgen.core.records import AspectCategory, Dataset, Link, Paper, Query, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.query.recommend import keyphrases
-from scirgen.stages.query.stage import QueryStage, check_recipes
+from scirgen_tasks.recipes.recommend import keyphrases
+from scirgen_tasks.recipes.stage import QueryStage
 from tests.support.papers import aspect, make_paper
 from tests.support.questioning import FakeScope, make_context
 from tests.support.scripted_chat import Rule
@@ -44,7 +44,7 @@ def scope(dataset: Dataset = FLOW) -> FakeScope:
 
 
 async def run(recipe: str, rule: Rule = lambda p, n: "", **settings: object) -> StageResult:
-    ctx, _ = make_context(rule, stage="query", key="k", query={"recipes": [recipe], **settings})
+    ctx, _ = make_context(rule, stage="query", key="k", domain="geo", query={"recipes": [recipe], **settings})
     (item,) = QueryStage().items(scope(), ctx)
     return await QueryStage().process(item, ctx)
 
@@ -75,7 +75,7 @@ def test_a_paper_that_does_not_use_the_dataset_takes_no_part() -> None:
 def test_an_unknown_recipe_is_refused_with_the_near_one() -> None:
     ctx, _ = make_context(stage="query", query={"recipes": ["facet"]})
     with pytest.raises(PluginError) as caught:
-        check_recipes(ctx)
+        QueryStage().check(ctx)
     assert "facets" in caught.value.hint
 
 
@@ -129,10 +129,22 @@ def test_keyphrases_leave_out_words_that_are_inside_what_was_kept() -> None:
 
 
 SENTENCES = [
-    "I am looking for studies that explain why a mountain river carries less water in July than it did two decades ago, although its yearly total stays the same.",
-    "My data are daily depths of the snow pack and levels at a gauge, and I need a way to turn levels into flow that holds when the bed moves.",
-    "I also want to separate what warmer springs do from what thirstier forests do, so a bookkeeping of all incoming and outgoing water would help me.",
-    "Since the stations were moved once, the approach must cope with a break in the series and must say how sure its shares are.",
+    (
+        "I am looking for studies that explain why a mountain river carries less water in July than it did "
+        "two decades ago, although its yearly total stays the same."
+    ),
+    (
+        "My data are daily depths of the snow pack and levels at a gauge, and I need a way to turn "
+        "levels into flow that holds when the bed moves."
+    ),
+    (
+        "I also want to separate what warmer springs do from what thirstier forests do, so a bookkeeping "
+        "of all incoming and outgoing water would help me."
+    ),
+    (
+        "Since the stations were moved once, the approach must cope with a break in the series "
+        "and must say how sure its shares are."
+    ),
 ]
 TEXT = " ".join(SENTENCES)
 ASPECT_REPLY = {
@@ -140,11 +152,15 @@ ASPECT_REPLY = {
         {
             "text": "The document should explain less river water in July despite a constant yearly total.",
             "sentences": [1],
-            "sub_aspects": ["The document should treat river water in July.", "The document should explain less river water in July despite a constant yearly total."],
+            "sub_aspects": ["The document should treat river water in July.",
+                            "The document should explain less river water in July despite a constant yearly total."],
         },
-        {"text": "The document should turn gauge levels into flow over a moving bed.", "sentences": [2], "sub_aspects": []},
-        {"text": "The document should separate warmer springs from forest evaporation by bookkeeping.", "sentences": [3], "sub_aspects": []},
-        {"text": "The document should handle a break of series and report uncertainty.", "sentences": [4], "sub_aspects": []},
+        {"text": "The document should turn gauge levels into flow over a moving bed.", "sentences": [2],
+         "sub_aspects": []},
+        {"text": "The document should separate warmer springs from forest evaporation by bookkeeping.",
+         "sentences": [3], "sub_aspects": []},
+        {"text": "The document should handle a break of series and report uncertainty.", "sentences": [4],
+         "sub_aspects": []},
     ]
 }  # fmt: skip
 
@@ -240,5 +256,5 @@ def test_a_set_with_an_unknown_field_names_the_place(tmp_path) -> None:
     ctx, _ = make_context(stage="query", domain="geo", query={"recipes": ["recommend"]})
     ctx = replace(ctx, taxonomies=Taxonomies(Resources(None, tmp_path)))
     with pytest.raises(ResourceError, match=r"needs\.yaml.*'varable'") as caught:
-        check_recipes(ctx)
+        QueryStage().check(ctx)
     assert "variable" in caught.value.hint

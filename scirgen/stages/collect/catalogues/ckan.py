@@ -5,6 +5,8 @@ Documented at https://docs.ckan.org/en/latest/api/ (``package_search``).
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import Field
@@ -12,8 +14,8 @@ from pydantic import Field
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.text.doi import find_doi, find_dois
-from scirgen.core.text.language import language_code
-from scirgen.stages.collect.licences import normalise_licence
+from scirgen.core.text.language import stated_language
+from scirgen.stages.collect.licences import UNKNOWN, normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
 
@@ -27,7 +29,8 @@ class CkanOptions(ServiceOptions):
 
 
 class CkanSource(WebService[CkanOptions]):
-    """Packages in the order of their ids, so that one that is added or changed during the run does not move the others."""
+    """Packages in the order of their ids, so that one that is added or changed during the run does not move the
+    others."""
 
     name = "ckan"
     options_type = CkanOptions
@@ -72,36 +75,89 @@ class CkanSource(WebService[CkanOptions]):
 def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Rejection:
     """The dataset that a CKAN package describes, or the reason why it cannot be used; ``portal`` is the address below
     which its page is."""
-    extras = {as_text(as_dict(e).get("key")): as_text(as_dict(e).get("value")) for e in as_list(item.get("extras"))}
+    extras = {as_text(as_dict(e).get("key")): as_dict(e).get("value") for e in as_list(item.get("extras"))}
+    said = {key: "; ".join(_values(value)) for key, value in extras.items() if key}
     identity = as_text(item.get("id")) or as_text(item.get("name"))
     title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))
     if not title or not identity:
         lacks = "title" if identity else "id"
         reason = f"CKAN package {identity or title!r} has no {lacks}"
         return Rejection.of("collect", f"no_{lacks}", reason, ("Dataset", identity or "?"))
-    licence = as_text(item.get("license_url")) or as_text(item.get("license_id")) or as_text(item.get("license_title"))
-    doi = find_doi(as_text(item.get("doi")) or extras.get("doi") or extras.get("DOI"))
-    formats = (as_text(as_dict(r).get("format")) for r in as_list(item.get("resources")))
+    resources = [as_dict(r) for r in as_list(item.get("resources"))]
+    own = (as_text(item.get("doi")), said.get("doi"), said.get("DOI"), said.get("identifier"))
+    doi = next(filter(None, map(find_doi, own)), None)
+    creators = (item.get("author"), said.get("creator_name"), said.get("author_name"), item.get("maintainer"))
+    cited = (notes, *said.values(), *(as_text(r.get("url")) for r in resources))
     return Dataset(
         id=identity,
         title=title,
         description=notes,
         doi=doi,
-        url=as_text(item.get("url")) or (f"{portal}/dataset/{as_text(item.get('name')) or identity}" if portal else None),
-        authors=tuple(filter(None, [as_text(item.get("author"))])),
+        url=as_text(item.get("url"))
+        or (f"{portal}/dataset/{as_text(item.get('name')) or identity}" if portal else None),
+        authors=tuple(filter(None, map(as_text, creators)))[:1],
         keywords=tuple(
-            t for e in as_list(item.get("tags")) if (t := as_text(as_dict(e).get("display_name") or as_dict(e).get("name")))
+            t
+            for e in as_list(item.get("tags"))
+            if (t := as_text(as_dict(e).get("display_name") or as_dict(e).get("name")))
         ),
-        fields=tuple(
-            (label, text)
-            for label, text in (
-                ("Organisation", as_text(as_dict(item.get("organization")).get("title"))),
-                ("Format", "; ".join(dict.fromkeys(f for f in formats if f))),
-                *((k, v) for k, v in extras.items() if k and k.lower() != "doi" and len(v) <= 2000 and v[:1] not in ("{", "[")),
-            )
-            if text
+        fields=tuple((label, text) for label, text in _fields(item, said, resources) if text and len(text) <= 2000),
+        related=tuple(dict.fromkeys(d for text in cited for d in find_dois(text) if d != doi)),
+        licence=_licence(item, resources),
+        language=stated_language(
+            next(iter(_values(extras.get("language") or item.get("language"))), ""), title, notes
         ),
-        related=tuple(dict.fromkeys(d for text in (notes, *extras.values()) for d in find_dois(text) if d != doi)),
-        licence=normalise_licence(licence),
-        language=language_code(as_text(item.get("language"))),
     )  # fmt: skip
+
+
+_READ_ELSEWHERE = frozenset({"doi", "identifier", "language", "spatial", "creator_name", "author_name"})
+
+
+def _fields(
+    item: Mapping[str, object], said: Mapping[str, str], resources: list[Mapping[str, object]]
+) -> Iterator[tuple[str, str]]:
+    yield "Organisation", as_text(as_dict(item.get("organization")).get("title"))
+    yield "Maintainer", as_text(item.get("maintainer"))
+    yield "Version", as_text(item.get("version"))
+    yield "Format", "; ".join(dict.fromkeys(filter(None, (as_text(r.get("format")) for r in resources))))
+    files = (": ".join(filter(None, (as_text(r.get("name")), as_text(r.get("description"))))) for r in resources)
+    yield "Files", "; ".join(dict.fromkeys(filter(None, files)))[:2000]
+    yield "Spatial extent", _extent(said.get("spatial", ""))
+    yield from ((key, text) for key, text in said.items() if key.lower() not in _READ_ELSEWHERE)
+
+
+def _values(value: object) -> list[str]:
+    """The texts of an extra: DCAT-AP portals write lists as JSON in a text; objects other than places have none."""
+    text = as_text(value)
+    if text[:1] in ("[", "{"):
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            return []
+        return [text] if isinstance(parsed, dict) and "coordinates" in parsed else [
+            t for v in as_list(parsed) if (t := as_text(v))
+        ]  # fmt: skip
+    return [t for v in as_list(value) if (t := as_text(v))] or ([text] if text else [])
+
+
+def _extent(geojson: str) -> str:
+    """The box of a GeoJSON geometry as text."""
+    numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", geojson.partition("coordinates")[2])]
+    east, north = numbers[::2], numbers[1::2]
+    if not north or len(east) != len(north):
+        return ""
+    if len(east) == 1:
+        return f"longitude {east[0]:g}, latitude {north[0]:g} (degrees)"
+    sides = (min(east), max(east), min(north), max(north))
+    return "longitude {:g} to {:g}, latitude {:g} to {:g} (degrees)".format(*sides)
+
+
+def _licence(item: Mapping[str, object], resources: list[Mapping[str, object]]) -> str:
+    """The package's licence, or that of its first resource that states one."""
+    places = (
+        item.get("license_url"),
+        item.get("license_id"),
+        item.get("license_title"),
+        *(r.get("license") for r in resources),
+    )
+    return next((n for n in map(normalise_licence, map(as_text, places)) if n != UNKNOWN), UNKNOWN)

@@ -10,13 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.text.doi import find_doi
-from scirgen.core.text.language import language_code
+from scirgen.core.text.language import stated_language
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
 
 _PAPER_RELATIONS = frozenset({
-    "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy", "IsSourceOf",
+    "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",
+    "IsSourceOf",
     "References", "Cites", "IsReviewedBy",
 })  # fmt: skip
 _NO_PAPERS = frozenset(
@@ -41,7 +42,8 @@ class DataCiteSource(WebService[DataCiteOptions]):
     options_type = DataCiteOptions
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """Pages in the order of creation: a record added during the run comes at the end, so none is lost or read twice."""
+        """Pages in the order of creation: a record added during the run comes at the end, so none is lost or read
+        twice."""
         token = cursor or "1"
         while True:
             reply = as_dict(self.http.json(f"{self.base}/dois", self._params(token, self.options.page_size)))
@@ -81,27 +83,31 @@ def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
     record = as_dict(item.get("attributes"))
     doi = find_doi(as_text(record.get("doi")) or as_text(item.get("id")))
     titles = [as_dict(t) for t in as_list(record.get("titles"))]
-    title = next((t for t in map(_title, sorted(titles, key=_not_english)) if t), "")
+    titles.sort(key=lambda t: (bool(t.get("titleType")), _not_english(t)))  # the main title first
+    title = next(filter(None, map(_title, titles)), "")
     if not doi or not title:
         code, lacks = ("no_title", "no title") if doi else ("no_id", "no DOI")
         about = ("Dataset", as_text(item.get("id")) or "?")
         return Rejection.of("collect", code, f"DataCite record {item.get('id')!r} has {lacks}", about)
+    described = _descriptions(record)
+    description = next((text for kind, text in described if kind in ("Abstract", "")), "")
+    fields = (*_fields(record, titles), *((_KINDS.get(k, k), t) for k, t in described if t != description))
     return Dataset(
         id=doi,
         title=title,
-        description=_description(record),
+        description=description or next((text for _, text in described), ""),
         doi=doi,
         url=as_text(record.get("url")) or f"https://doi.org/{doi}",
         authors=_texts(record, "creators", "name"),
         keywords=_texts(record, "subjects", "subject"),
-        fields=tuple((label, text) for label, text in _fields(record) if text),
-        related=tuple(_related(record)),
+        fields=tuple((label, text) for label, text in fields if text),
+        related=tuple(dict.fromkeys(_related(record))),
         licence=_licence(record),
-        language=language_code(as_text(record.get("language"))),
+        language=stated_language(as_text(record.get("language")), title, description),
         translations=tuple(
             (as_text(t.get("lang"))[:2].lower(), "title", _title(t))
             for t in titles
-            if _title(t) and _title(t) != title and t.get("lang")
+            if _title(t) and _title(t) != title and t.get("lang") and t.get("titleType") != "Subtitle"
         ),
     )
 
@@ -114,17 +120,31 @@ def _not_english(entry: Mapping[str, object]) -> bool:
     return not as_text(entry.get("lang")).lower().startswith("en")
 
 
-def _description(record: Mapping[str, object]) -> str:
+_KINDS = {
+    "": "Description",
+    "Abstract": "Abstract",
+    "TechnicalInfo": "Technical information",
+    "TableOfContents": "Table of contents",
+    "SeriesInformation": "Series",
+    "Other": "Notes",
+}
+
+
+def _descriptions(record: Mapping[str, object]) -> list[tuple[str, str]]:
+    """(type, text) of all descriptions, the abstract first, English ones before others."""
     found = [as_dict(d) for d in as_list(record.get("descriptions"))]
     ordered = sorted(found, key=lambda d: (d.get("descriptionType") != "Abstract", _not_english(d)))
-    return next((text for d in ordered if (text := as_text(d.get("description")))), "")
+    told = ((as_text(d.get("descriptionType")), as_text(d.get("description"))) for d in ordered)
+    return list(dict.fromkeys((kind, text) for kind, text in told if text))
 
 
 def _texts(record: Mapping[str, object], group: str, key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t for e in as_list(record.get(group)) if (t := as_text(as_dict(e).get(key)))))
 
 
-def _fields(record: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _fields(record: Mapping[str, object], titles: list[Mapping[str, object]]) -> Iterator[tuple[str, str]]:
+    yield "Subtitle", "; ".join(_title(t) for t in titles if t.get("titleType") == "Subtitle")
+    yield "Version", as_text(record.get("version"))
     publisher = record.get("publisher")
     yield "Publisher", as_text(as_dict(publisher).get("name")) or as_text(publisher)
     yield "Published", as_text(record.get("publicationYear"))
@@ -134,11 +154,26 @@ def _fields(record: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         "; ".join(as_text(d.get("date")) for d in dates if d.get("dateType") in ("Collected", "Coverage")),
     )
     yield "Places", "; ".join(_texts(record, "geoLocations", "geoLocationPlace"))
-    boxes = (as_dict(as_dict(g).get("geoLocationBox")) for g in as_list(record.get("geoLocations")))
-    yield "Spatial extent", "; ".join(filter(None, map(_box, boxes)))
+    places = [as_dict(g) for g in as_list(record.get("geoLocations"))]
+    extents = (
+        t for g in places for t in (_box(as_dict(g.get("geoLocationBox"))), _point(as_dict(g.get("geoLocationPoint"))))
+    )
+    yield "Spatial extent", "; ".join(filter(None, extents))
     yield "Format", "; ".join(filter(None, map(as_text, as_list(record.get("formats")))))
     yield "Size", "; ".join(filter(None, map(as_text, as_list(record.get("sizes")))))
-    yield "Funding", "; ".join(_texts(record, "fundingReferences", "funderName"))
+    yield "Funding", "; ".join(map(_award, map(as_dict, as_list(record.get("fundingReferences")))))
+    items = [as_dict(i) for i in as_list(record.get("relatedItems"))]
+    yield "Related items", "; ".join(dict.fromkeys(t for i in items for t in _texts(i, "titles", "title")[:1]))
+
+
+def _award(reference: Mapping[str, object]) -> str:
+    award = ": ".join(filter(None, (as_text(reference.get("awardNumber")), as_text(reference.get("awardTitle")))))
+    return as_text(reference.get("funderName")) + (f" (award {award})" if award else "")
+
+
+def _point(point: Mapping[str, object]) -> str:
+    sides = [as_text(point.get(k)) for k in ("pointLongitude", "pointLatitude")]
+    return "longitude {}, latitude {} (degrees)".format(*sides) if all(sides) else ""
 
 
 def _box(box: Mapping[str, object]) -> str:
@@ -157,6 +192,10 @@ def _related(record: Mapping[str, object]) -> Iterator[str]:
             doi = find_doi(as_text(entry.get("relatedIdentifier")))
             if doi:
                 yield doi
+    for item in map(as_dict, as_list(record.get("relatedItems"))):
+        if item.get("relationType") in _PAPER_RELATIONS and item.get("relatedItemType") not in _NO_PAPERS:
+            identifier = as_dict(item.get("relatedItemIdentifier"))
+            yield from filter(None, [find_doi(as_text(identifier.get("relatedItemIdentifier")))])
 
 
 def _licence(record: Mapping[str, object]) -> str:

@@ -90,7 +90,8 @@ class OaiSource(WebService[OaiOptions]):
         except exceptions.BadResumptionToken as error:
             raise SourceRefusedError(
                 f"{self.base}: the cursor is no longer known: {error}",
-                hint="The repository drops cursors after a while; run with --set collect.http.cache_days=0 to start again.",
+                hint="The repository drops cursors after a while; run with --set collect.http.cache_days=0 to start "
+                "again.",
                 code="expired_cursor",
             ) from error
         except exceptions.OAIPMHException as error:
@@ -153,7 +154,8 @@ class _Page:
 
 
 def _scythe(endpoint: str, http: Http) -> Scythe:
-    """A scythe client that sends its requests through scirgen's client, with checked addresses, rate limits, cache and retries."""
+    """A scythe client that sends its requests through scirgen's client, with checked addresses, rate limits, cache and
+    retries."""
     with require("sources", "the source oaipmh"):
         from oaipmh_scythe import Scythe
 

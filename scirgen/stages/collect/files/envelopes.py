@@ -18,9 +18,9 @@ def records_in(document: object, path: str = "") -> object:
     """The list of records of a parsed JSON file, or the document itself if it is one record.
 
     The rule, in this order: the list at ``path``, if it is given; a list of a linked-data graph (``@graph``,
-    ``dataset``); the document itself, if it has a title or an id and no list named ``datasets``, ``records``, ``items``,
-    ``results`` or the like; a single record at ``data`` or ``result``; the longest list, at most four levels deep, whose
-    objects have a title or name; the document.
+    ``dataset``); the document itself, if it has a title or an id and no list named ``datasets``, ``records``,
+    ``items``, ``results`` or the like; a single record at ``data`` or ``result``; the longest list, at most four levels
+    deep, whose objects have a title or name; the document.
 
     Args:
         document: the value of a JSON file.
@@ -53,9 +53,11 @@ def records_in(document: object, path: str = "") -> object:
 
 
 def at_path(value: object, path: str) -> object:
-    """The value at dotted keys. A number is an index into a list; any other key is looked up in each of a list's objects.
+    """The value at dotted keys. A number is an index into a list; any other key is looked up in each of a list's
+    objects.
 
-    ``{"titles": [{"title": "Ice"}]}`` has "Ice" at ``titles.0.title`` and ["Ice"] at ``titles.title``; None if there is nothing.
+    ``{"titles": [{"title": "Ice"}]}`` has "Ice" at ``titles.0.title`` and ["Ice"] at ``titles.title``; None if there is
+    nothing.
     """
     for key in path.split("."):
         if isinstance(value, Mapping):
@@ -71,14 +73,14 @@ def at_path(value: object, path: str) -> object:
 
 
 def _titled(value: object) -> bool:
-    """Whether an object looks like a record: it has a title, or a key under which services put a record."""
+    """Tells whether an object looks like a record: it has a title, or a key under which services put a record."""
     if not isinstance(value, Mapping):
         return False
     return any(k.rpartition(":")[2].replace("_", "").lower() in _TITLES and v for k, v in value.items())
 
 
 def _identified(document: Mapping[str, object]) -> bool:
-    """Whether an object has an id of its own; records have one, envelopes do not."""
+    """Tells whether an object has an id of its own; records have one, envelopes do not."""
     return any(isinstance(document.get(key), (str, int)) for key in ("id", "_id", "identifier", "doi"))
 
 

@@ -1,8 +1,10 @@
-"""A source that reads files of records and a folder of papers. For your own format, write a subclass that overrides `dataset`."""
+"""A source that reads files of records and a folder of papers. For your own format, write a subclass that overrides
+`dataset`."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +18,8 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.safety.files import is_below
 from scirgen.stages.collect.files.known_records import plain, recognised
-from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping
-from scirgen.stages.collect.files.paperfolder import PaperFolder
+from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
+from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
 from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, malformed, read_records, readable_name
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
 from scirgen.stages.collect.validated_source import place, said
@@ -30,8 +32,10 @@ PAPERS = "papers"
 class FolderOptions(Frozen):
     """``collect.options`` of sources that read files."""
 
-    columns: dict[str, str] = Field(
-        default={}, description="field of a dataset -> your column's name, dotted inside objects (titles.0.title)"
+    columns: dict[str, str | tuple[str, ...]] = Field(
+        default={},
+        description="field of a dataset -> your column's name or a list of names (the first present one counts), "
+        "dotted inside objects (titles.0.title); files without these columns are read as usual",
     )
     records: str = Field(
         default="", description="dotted keys of the list of records in a JSON file, such as data.items"
@@ -83,8 +87,9 @@ class FolderSource:
     # -- what a subclass may override ------------------------------------------------------------------------------
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        """The dataset a record describes, or the reason why it cannot be used. ``where`` is ``file:line``, for messages."""
-        if not self._options.columns:
+        """The dataset a record describes, or the reason why it cannot be used. ``where`` is ``file:line``, for
+        messages."""
+        if not self._mapping.applies(record):
             if (found := recognised(record)) is not None:
                 return found
             record = plain(record)
@@ -97,7 +102,8 @@ class FolderSource:
     # -- the contract ----------------------------------------------------------------------------------------------
 
     def revision(self, cursor: str | None) -> str | None:
-        """A hash of the files of records (names and content) and of the listing of papers (names, sizes, times of change)."""
+        """A hash of the files of records (names and content) and of the listing of papers (names, sizes, times of
+        change)."""
         return self._revision
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
@@ -137,10 +143,20 @@ class FolderSource:
         """The file at its place; it is not copied."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
 
+    def unread(self) -> Counter[str]:
+        """Dotted key -> number of records that have a value there which is not read."""
+        found: Counter[str] = Counter()
+        for file, label in self._files:
+            for entry in read_records(file, label, records=self._options.records):
+                if isinstance(entry, RawRecord) and isinstance(dataset := self._read(entry), Dataset):
+                    found.update(unread(entry.value, dataset))
+        return found
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _read(self, entry: RawRecord) -> Dataset | Rejection:
-        """What `dataset` returns for a record. A record that it cannot read (a key is missing, text is not Unicode) is rejected."""
+        """The result of `dataset` for a record. A record that it cannot read (a key is missing, text is not Unicode) is
+        rejected."""
         try:
             return self.dataset(entry.value, entry.where)
         except ScirgenError:
@@ -154,7 +170,8 @@ class FolderSource:
             return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
 
     def _in_phase(self, entry: RawRecord | Rejection, phase: int, *, alone: bool) -> Dataset | Rejection | None:
-        """The entry, if it belongs into this pass: datasets with papers come in the first pass, the others in the last one."""
+        """The entry, if it belongs into this pass: datasets with papers come in the first pass, the others in the last
+        one."""
         if isinstance(entry, RawRecord):
             found = self._read(entry)
             named = self.named_papers(entry.value) if isinstance(found, Dataset) else ()
@@ -180,7 +197,7 @@ class FolderSource:
                 if not isinstance(entry, RawRecord) or not isinstance(found, Dataset):
                     continue
                 for candidate in self._papers.candidates(found, self.named_papers(entry.value)):
-                    if candidate.found_by in ("column", "file_name"):
+                    if candidate.found_by not in ("folder", "title_in_text"):
                         claimed.add(candidate.paper.file or "")
                     if candidate.found_by != "folder":
                         matched.add(found.id)
@@ -198,15 +215,7 @@ class FolderSource:
                 )
             return [(root, root.name)]
         apart = {p.resolve() for p in (root / PAPERS, self._setup.papers) if p is not None and p != root}
-        found = (
-            (readable_name(p), p.relative_to(root).as_posix())
-            for p in root.rglob("*")
-            if kind_of(p)
-            and p.is_file()
-            and is_below(p, root)
-            and not any(part.startswith(".") for part in p.relative_to(root).parts)
-        )
-        return sorted(((p, n) for p, n in found if not apart & set(p.resolve().parents)), key=lambda e: e[1])
+        return [(p, n) for p, n in record_files(root) if not apart & set(p.resolve().parents)]
 
     @cached_property
     def _revision(self) -> str:
@@ -215,11 +224,17 @@ class FolderSource:
 
     def _paper_folder(self, setup: SourceSetup) -> PaperFolder | None:
         assert setup.input is not None
-        inside = (setup.input if setup.input.is_dir() else setup.input.parent) / PAPERS
-        root = setup.papers or (inside if inside.is_dir() else None)
-        if root is None:
+        beside = setup.input if setup.input.is_dir() else setup.input.parent
+        root = setup.papers or (beside / PAPERS if (beside / PAPERS).is_dir() else None)
+        kinds = PAPER_TYPES if root is not None else (".pdf",)  # beside records, other files may be anything
+        if root is None and (not setup.input.is_dir() or not any(beside.rglob("*.pdf"))):
             return None
-        papers = PaperFolder(root, everyone_up_to=self._options.folder_candidates, scan_up_to=self._options.scan_papers)
+        papers = PaperFolder(
+            root or beside,
+            everyone_up_to=self._options.folder_candidates,
+            scan_up_to=self._options.scan_papers,
+            kinds=kinds,
+        )
         if not papers.files and setup.papers is not None:
             raise InputError(
                 f"no papers in {root}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
@@ -236,6 +251,45 @@ class FolderSource:
                     return entry.value
                 break
         return None
+
+
+def record_files(root: Path) -> list[tuple[Path, str]]:
+    """(path, path below the folder) of all files of records in a folder, sorted by the latter. A table that describes
+    papers beside it (``papers.csv``) is not one of them.
+
+    Raises:
+        InputError: a name is not UTF-8.
+    """
+    found = [
+        (readable_name(p), p.relative_to(root).as_posix())
+        for p in root.rglob("*")
+        if kind_of(p)
+        and p.is_file()
+        and is_below(p, root)
+        and not any(part.startswith(".") for part in p.relative_to(root).parts)
+    ]
+    tables = {p for p, _ in found if p.name.split(".")[0].lower() == TABLE}
+    described = {t for t in tables if any(t.parent.glob("*.pdf"))}
+    return sorted(((p, n) for p, n in found if p not in described), key=lambda e: e[1])
+
+
+def only_papers(given: Path) -> bool:
+    """Tells a paper, or a folder with papers and without records.
+
+    Raises:
+        InputError: the folder has neither.
+    """
+    if given.is_file():
+        return kind_of(given) is None and given.suffix.lower() in PAPER_TYPES
+    if record_files(given):
+        return False
+    if PaperFolder(given).files:
+        return True
+    raise InputError(
+        f"{given} holds neither records nor papers",
+        hint=f"Put files of records there ({FolderSource.suffix_hint}), or papers (PDF, JATS, TEI, Markdown).",
+        code="no_records",
+    )
 
 
 class LocalSource(FolderSource):

@@ -1,4 +1,5 @@
-"""Records of known services in files: DataCite, CKAN, Zenodo, Dataverse and STAC exports, read as from the services themselves.
+"""Records of known services in files: DataCite, CKAN, Zenodo, Dataverse and STAC exports, read as from the services
+themselves.
 
 DCAT and schema.org need no code here, since the table of keys in `mapping` covers them.
 """
@@ -53,7 +54,8 @@ def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dic
     related = [as_dict(r) for r in as_list(metadata.get("related_identifiers"))]
     licence = as_dict(metadata.get("license")).get("id") or at_path(metadata, "rights.id") or metadata.get("license")
     return _kept({
-        "id": as_text(record.get("doi")) or as_text(at_path(record, "pids.doi.identifier")) or as_text(record.get("id")),
+        "id": as_text(record.get("doi")) or as_text(at_path(record, "pids.doi.identifier"))
+        or as_text(record.get("id")),
         "title": metadata.get("title"),
         "description": metadata.get("description"),
         "doi": record.get("doi") or metadata.get("doi") or at_path(record, "pids.doi.identifier"),
@@ -62,7 +64,8 @@ def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dic
             as_text(c.get("name")) or as_text(at_path(c, "person_or_org.name"))
             for c in map(as_dict, as_list(metadata.get("creators")))
         ],
-        "keywords": metadata.get("keywords") or [t for s in as_list(metadata.get("subjects")) for t in texts(s) or texts(as_dict(s).get("subject"))],
+        "keywords": metadata.get("keywords")
+        or [t for s in as_list(metadata.get("subjects")) for t in texts(s) or texts(as_dict(s).get("subject"))],
         "related": [as_text(r.get("identifier")) for r in related],
         "licence": licence if isinstance(licence, str) else texts(licence),
         "language": metadata.get("language") or at_path(metadata, "languages.id"),
@@ -87,11 +90,16 @@ def _dataverse(
         "url": record.get("persistentUrl"),
         "authors": list(_inner(fields, "author", "authorName")),
         "keywords": [*_inner(fields, "keyword", "keywordValue"), *texts(fields.get("subject"))],
-        "related": [*_inner(fields, "publication", "publicationIDNumber"), *_inner(fields, "publication", "publicationCitation")],
-        "licence": as_dict(version.get("license")).get("uri") or as_dict(version.get("license")).get("name") or version.get("license"),
+        "related": [
+            *_inner(fields, "publication", "publicationIDNumber"),
+            *_inner(fields, "publication", "publicationCitation"),
+        ],
+        "licence": as_dict(version.get("license")).get("uri") or as_dict(version.get("license")).get("name")
+        or version.get("license"),
         "Kind of data": "; ".join(texts(fields.get("kindOfData"))),
         "Time range": "; ".join(" to ".join(p) for p in zip(
-            _inner(fields, "timePeriodCovered", "timePeriodCoveredStart"), _inner(fields, "timePeriodCovered", "timePeriodCoveredEnd"), strict=False
+            _inner(fields, "timePeriodCovered", "timePeriodCoveredStart"),
+            _inner(fields, "timePeriodCovered", "timePeriodCoveredEnd"), strict=False,
         )),
         "Published": version.get("releaseTime") or record.get("publicationDate"),
     })  # fmt: skip
@@ -114,7 +122,10 @@ def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
         "url": record.get("url"),
         "authors": record.get("authors"),
         "keywords": [*texts(record.get("keywords")), *texts(record.get("subjects"))],
-        "related": [as_text(as_dict(p).get("url")) or as_text(as_dict(p).get("citation")) for p in as_list(record.get("publications"))],
+        "related": [
+            as_text(as_dict(p).get("url")) or as_text(as_dict(p).get("citation"))
+            for p in as_list(record.get("publications"))
+        ],
         "Publisher": record.get("publisher"),
         "Published": record.get("published_at"),
         "Kind of data": "; ".join(texts(record.get("kindOfData"))),
@@ -140,7 +151,10 @@ def _stac(record: Mapping[str, object]) -> dict[str, object]:
         "url": next((link.get("href") for link in links if link.get("rel") in ("self", "about", "via")), None),
         "authors": [as_text(as_dict(p).get("name")) for p in as_list(said.get("providers"))],
         "keywords": said.get("keywords"),
-        "related": [as_text(as_dict(p).get("doi")) or as_text(as_dict(p).get("citation")) for p in as_list(said.get("sci:publications"))],
+        "related": [
+            as_text(as_dict(p).get("doi")) or as_text(as_dict(p).get("citation"))
+            for p in as_list(said.get("sci:publications"))
+        ],
         "licence": said.get("license"),
         "Time range": " to ".join(as_text(t) or "today" for t in interval) or said.get("datetime"),
         "Spatial extent": "longitude {0} to {2}, latitude {1} to {3} (degrees)".format(*sides) if sides else "",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi
-from scirgen.core.text.language import language_code
+from scirgen.core.text.language import language_code, stated_language
 from scirgen.stages.collect.files.envelopes import at_path
 from scirgen.stages.collect.licences import normalise_licence
 
@@ -31,24 +32,31 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "related", "related_papers", "related_identifiers", "references", "citations", "literature", "citation",
         "is_referenced_by",
     ),
-    "licence": ("licence", "license", "license_id", "licence_id", "rights", "access_rights", "lizenz", "licencia", "licença", "许可"),
+    "licence": (
+        "licence", "license", "license_id", "licence_id", "rights", "access_rights", "lizenz", "licencia", "licença",
+        "许可",
+    ),
     "language": ("language", "lang", "sprache", "langue", "idioma", "语言"),
     "papers": ("papers", "paper", "paper_files", "paper_dois"),
 }  # fmt: skip
-"""Field of `Dataset` -> keys from which it is read; the first that is present counts. ``papers`` names papers of this dataset."""
+"""Field of `Dataset` -> keys from which it is read; the first that is present counts. ``papers`` names papers of this
+dataset."""
 
 _UNSEEN = {"@context", "@type", "@graph", "type"}
 _LONGEST_FIELD = 4000
+_DEEPEST = 8
+_MOST_ENTRIES = 100
 
 
 def squeezed(key: str) -> str:
-    """A key without case, spaces, ``_``, ``-`` and the prefix or namespace of linked data (``dct:``, ``http://...#``)."""
+    """A key without case, spaces, ``_``, ``-`` and the prefix or namespace of linked data (``dct:``,
+    ``http://...#``)."""
     local = key if key.startswith("@") else re.split(r"[:/#]", key)[-1] or key
     return re.sub(r"[\s_-]+", "", local).lower()
 
 
 def in_english(value: object) -> object:
-    """Of values with a language (``@language``), the English ones; without English, those of the first language."""
+    """The English ones of values with a language (``@language``); without English, those of the first language."""
     if not isinstance(value, list) or not any(isinstance(v, dict) and "@language" in v for v in value):
         return value
     said = [str(v.get("@language", "")).lower()[:2] if isinstance(v, dict) else "" for v in value]
@@ -99,17 +107,25 @@ def text(value: object) -> str:
     return value.strip() if isinstance(value, str) else "; ".join(texts(value))
 
 
+def letters(written: str) -> str:
+    """Only letters and digits, in lower case, so that the same title compares equal in any typesetting."""
+    return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
+
+
 class RecordMapping:
     """The meaning of keys: the table above, with the user's own column names before it.
 
     Args:
-        columns: field of `Dataset` -> the user's column name.
+        columns: field of `Dataset` -> the user's column name, or several of which the first that is present counts;
+            after them the names of the table.
     """
 
-    def __init__(self, columns: Mapping[str, str] | None = None) -> None:
-        own = columns or {}
-        self._keys = {f: tuple(squeezed(k) for k in ((own[f],) if f in own else names)) for f, names in COLUMNS.items()}
-        self._paths = {squeezed(path): path for path in own.values() if "." in path}
+    def __init__(self, columns: Mapping[str, str | Sequence[str]] | None = None) -> None:
+        own = {f: (c,) if isinstance(c, str) else tuple(c) for f, c in (columns or {}).items()}
+        self._keys = {f: tuple(squeezed(k) for k in (*own.get(f, ()), *names)) for f, names in COLUMNS.items()}
+        paths = [path for listed in own.values() for path in listed]
+        self._paths = {squeezed(path): path for path in paths if "." in path}
+        self._own = frozenset(map(squeezed, paths))
         self._known = {k for keys in self._keys.values() for k in keys} | {squeezed(k) for k in _UNSEEN}
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
@@ -142,8 +158,12 @@ class RecordMapping:
             fields=tuple((k, v) for k, v in extra if v),
             related=tuple(_cited(self._value(by_key, "related"))),
             licence=normalise_licence(self._text(by_key, "licence")),
-            language=language_code(self._text(by_key, "language")),
+            language=stated_language(self._text(by_key, "language"), title, description),
         )
+
+    def applies(self, record: Mapping[str, object]) -> bool:
+        """Tells a record that has one of the user's columns."""
+        return not self._own.isdisjoint(self._by_key(record))
 
     def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
         """File names and DOIs of the dataset's papers, according to its record."""
@@ -166,3 +186,40 @@ class RecordMapping:
         if isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)):
             return ""
         return text(value)[:_LONGEST_FIELD]
+
+
+def unread(record: Mapping[str, object], dataset: Dataset) -> list[str]:
+    """The dotted keys of a record whose values are nowhere in the dataset that was made from it.
+
+    Values are compared by their letters and digits. Flags and values of one or two signs do not count.
+    """
+    has = letters(dataset.model_dump_json(exclude={"source", "provenance"}))
+    names = {dataset.licence, dataset.language}
+
+    def lost(value: str) -> bool:
+        plain = letters(value)
+        doi = find_doi(value)
+        return (
+            len(plain) > 2
+            and '"coordinates"' not in value  # a place, which becomes an extent
+            and plain not in has
+            and not (doi and letters(doi) in has)
+            and names.isdisjoint((normalise_licence(value), language_code(value)))
+        )
+
+    return list(dict.fromkeys(path for path, value in _leaves(record) if lost(value)))
+
+
+def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """(dotted key, text) of all texts and numbers. Objects with a ``key`` and a ``value`` (CKAN) are named by the
+    key."""
+    if isinstance(value, Mapping):
+        own = str(value["key"]) if {"key", "value"} <= value.keys() else ""
+        for key, inner in ((own, value["value"]),) if own else value.items():
+            if depth < _DEEPEST and not str(key).startswith("@"):
+                yield from _leaves(inner, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list):
+        for inner in value[:_MOST_ENTRIES]:
+            yield from _leaves(inner, path, depth + 1)
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        yield path, str(value)

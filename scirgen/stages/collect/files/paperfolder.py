@@ -5,8 +5,7 @@ If few files match no dataset, each of them is a candidate for every dataset; st
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,7 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
-from scirgen.stages.collect.files.mapping import text, texts
+from scirgen.stages.collect.files.mapping import letters, text, texts
 from scirgen.stages.collect.files.papertext import paper_texts
 from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, read_records, readable_name
 from scirgen.stages.collect.licences import normalise_licence
@@ -112,10 +111,19 @@ class PaperFolder:
         root: the folder.
         everyone_up_to: files that match no dataset are candidates for all datasets if there are at most this many.
         scan_up_to: the files' texts are searched for DOIs and titles if there are at most this many files.
+        kinds: suffixes of the files that are papers.
     """
 
-    def __init__(self, root: Path, *, everyone_up_to: int = 50, scan_up_to: int = 500) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        everyone_up_to: int = 50,
+        scan_up_to: int = 500,
+        kinds: Container[str] = PAPER_TYPES,
+    ) -> None:
         self.root = root
+        self._kinds = kinds
         self._everyone_up_to = everyone_up_to
         self._scan_up_to = scan_up_to
 
@@ -123,7 +131,11 @@ class PaperFolder:
     def files(self) -> tuple[PaperFile, ...]:
         """All papers, by name."""
         table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
-        found = (readable_name(p) for p in sorted(self.root.rglob("*")) if _is_paper(p) and is_below(p, self.root))
+        found = (
+            readable_name(p)
+            for p in sorted(self.root.rglob("*"))
+            if _is_paper(p) and p.suffix.lower() in self._kinds and is_below(p, self.root)
+        )
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     @cached_property
@@ -257,11 +269,6 @@ class PaperFolder:
 
 
 _ORDER = ("column", "related_doi", "file_name", "doi_in_text", "title_in_text", "cites_related", "folder")
-
-
-def letters(written: str) -> str:
-    """Only letters and digits, in lower case, so that the same title compares equal in any typesetting."""
-    return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
 
 
 def _named_after(stem: str, keys: _Keys) -> bool:

@@ -1,6 +1,7 @@
 """Reads files of records lazily, one mapping at a time, each with its place. `mapping` interprets them.
 
-JSON (an object, a list of objects, or an export of a catalogue), OAI-PMH answers in XML, JSON Lines, CSV and TSV, each also gzipped; Parquet with pyarrow.
+JSON (an object, a list of objects, or an export of a catalogue), OAI-PMH answers in XML, JSON Lines, CSV and TSV, each
+also gzipped; Parquet with pyarrow.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Literal, cast
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
-from scirgen.core.files.jsonl import parse_lines
+from scirgen.core.files.jsonl import json_value, parse_lines
 from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.tame import tame_blanks, tame_values
+from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.envelopes import records_in
+from scirgen.stages.collect.source import MOST_BAD
 
 Kind = Literal["json", "jsonl", "csv", "tsv", "parquet", "oai"]
 
@@ -33,6 +36,7 @@ _KINDS: dict[str, Kind] = {
 _LONGEST_CSV_FIELD = 16 * 1024 * 1024
 _HEAD = 2048
 _LONGEST_LINE = 64 * 1024 * 1024
+_PARQUET_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def readable_name(path: Path) -> Path:
 
 
 def kind_of(path: Path) -> Kind | None:
-    """How a file of records is written, by its name (an XML file: by its beginning); None for anything else."""
+    """The format of a file of records, by its name (an XML file: by its beginning); None for anything else."""
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] == ".xml":
         return "oai" if _is_oai(path) else None
@@ -73,7 +77,7 @@ def kind_of(path: Path) -> Kind | None:
 
 
 def _is_oai(path: Path) -> bool:
-    """Whether an XML file is an answer of an OAI-PMH repository; papers come as XML too."""
+    """Tells whether an XML file is an answer of an OAI-PMH repository; papers come as XML too."""
     try:
         with path.open("rb") as file:
             return b"OAI-PMH" in file.read(_HEAD)
@@ -93,10 +97,16 @@ def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Ite
     """
     kind = kind_of(path)
     readers: dict[str, Callable[[Path, str], Iterator[RawRecord | Rejection]]] = {
-        "json": lambda p, n: _json(p, n, records), "jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet, "oai": oai_records,
+        "json": lambda p, n: _json(p, n, records), "jsonl": _jsonl, "csv": _csv, "tsv": _csv,
+        "parquet": _parquet, "oai": oai_records,
     }  # fmt: skip
+    bad = 0
     try:
         for number, entry in enumerate(readers[kind or "json"](path, name)):
+            bad = bad + 1 if isinstance(entry, Rejection) else 0
+            if bad == MOST_BAD:
+                yield malformed(name, name, f"{bad:,} records in a row cannot be read; the rest is not read either")
+                return
             if number >= skip:
                 yield entry
     except UnicodeDecodeError as error:
@@ -129,12 +139,12 @@ def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Reje
     with open_maybe_gzipped(path, encoding="utf-8-sig", newline="") as file:
         text = file.read()
     try:
-        value = json.loads(text)
+        value = json_value(text)
     except json.JSONDecodeError as error:
         yield malformed(f"{name}:{error.lineno}", name, f"not valid JSON: {error.msg} (column {error.colno})", text)
         return
-    except (ValueError, RecursionError) as error:
-        yield malformed(name, name, f"not valid JSON: {_problem(error)}", text)
+    except ValueError as error:
+        yield malformed(name, name, f"not valid JSON: {error}", text)
         return
     found = records_in(value, records)
     if isinstance(found, list):
@@ -146,7 +156,7 @@ def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Reje
 
 
 def _may_be_dataset(node: Mapping[str, object]) -> bool:
-    """Whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
+    """Tells whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
     kinds = node.get("@type")
     said = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
     return not said or any(k.rstrip("/").endswith("Dataset") for k in said)
@@ -229,21 +239,13 @@ def _from_dublin_core(found: Mapping[str, list[str]]) -> dict[str, object]:
 
 def _parquet(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
     with require("release", "Parquet files"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    number = 0
+        import pyarrow.parquet  # noqa: F401 - read in a process of its own
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=256):
-                for value in batch.to_pylist():
-                    number += 1
-                    cells = {k: tame_values(v) for k, v in value.items() if v is not None}
-                    yield RawRecord(cells, f"{name}[{number}]")
-    except pa.ArrowException as error:
+        for number, line in enumerate(printed_lines("parquet", [path], _PARQUET_S), 1):
+            read = json.loads(line)
+            if "problem" in read:
+                yield malformed(f"{name}[{number}]", name, str(read["problem"]))
+            else:
+                yield RawRecord(cast("Mapping[str, object]", tame_values(read["row"])), f"{name}[{number}]")
+    except ChildError as error:
         yield malformed(name, name, f"not a readable Parquet file: {error}")
-
-
-def _problem(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} (column {error.colno})"
-    return str(error) or type(error).__name__

@@ -1,4 +1,5 @@
-"""Papers listed in a BibTeX or RIS file (a Zotero or Mendeley export), with the files it names, if any; and plain folders."""
+"""Papers listed in a BibTeX or RIS file (a Zotero or Mendeley export), with the files it names, if any; and plain
+folders."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 
 
 class BibliographyOptions(Frozen):
-    """``file`` is the .bib or .ris file, and ``datasets_field`` the field of an entry that names ids or DOIs of datasets.
+    """``file`` is the .bib or .ris file, and ``datasets_field`` the field of an entry that names ids or DOIs of
+    datasets.
 
-    Files that entries name are read only below ``files_root``, which is the bibliography's own folder if it is not given.
+    Files that entries name are read only below ``files_root``, which is the bibliography's own folder if it is not
+    given.
     """
 
     file: str
@@ -29,7 +32,8 @@ class BibliographyOptions(Frozen):
 
 
 class BibliographyService:
-    """Entries with a file are matched like the files of a folder; the others are candidates if a record names their DOI.
+    """Entries with a file are matched like the files of a folder; the others are candidates if a record names their
+    DOI.
 
     Raises:
         InputError: the file does not exist or cannot be parsed.
@@ -49,7 +53,8 @@ class BibliographyService:
         self._folder = _Listed(root, tuple(e for e in self._entries if e.path.is_file()))
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Entries whose file matches the dataset, then entries without a file if the record names them or they name the dataset."""
+        """Entries whose file matches the dataset, then entries without a file if the record names them or they name the
+        dataset."""
         found = self._folder.candidates(dataset)
         own = {dataset.id.lower(), (dataset.doi or "").lower()} - {""}
         related = {d for r in dataset.related if (d := find_doi(r))}

@@ -79,7 +79,8 @@ class OpenAlexService(WebService[OpenAlexOptions]):
         cursor, left = "*", self.options.most
         while cursor and left > 0:
             params: dict[str, str | int] = {
-                "filter": search, "select": _SELECT, "sort": "publication_date:asc", "per-page": min(left, 200), "cursor": cursor,
+                "filter": search, "select": _SELECT, "sort": "publication_date:asc", "per-page": min(left, 200),
+                "cursor": cursor,
             }  # fmt: skip
             reply = as_dict(self.http.json(f"{self.base}/works", {**params, **self._polite()}))
             if "results" not in reply:

@@ -1,4 +1,5 @@
-"""Unpaywall: the open copy of a paper known by its DOI. It finds no papers. Documented at https://unpaywall.org/products/api."""
+"""Unpaywall: the open copy of a paper known by its DOI. It finds no papers. Documented at
+https://unpaywall.org/products/api."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ guarded downloads."""
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import tempfile
@@ -22,9 +21,10 @@ import httpx2
 
 from scirgen.core.config import HttpConfig
 from scirgen.core.errors import PaperError, PluginError, SourceError, SourceRefusedError
+from scirgen.core.files.jsonl import json_value
 from scirgen.core.runtime import pause
 from scirgen.core.safety.http import retry_after_s
-from scirgen.core.secrets import has_user_info, masked_bytes, may_have_keys, shown
+from scirgen.core.secrets import masked_bytes, may_have_keys, shown
 from scirgen.core.version import __version__
 from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
@@ -104,7 +104,7 @@ class Http:
         Raises:
             SourceError: the download failed; the class of the error says whether a retry may help.
         """
-        return parsed_json(self.reply(url, params, refresh=refresh, check=is_json).body)
+        return json_value(self.reply(url, params, refresh=refresh, check=is_json).body)
 
     def reply(
         self,
@@ -124,9 +124,10 @@ class Http:
             check: raises ValueError for a body that is cut short or of the wrong form; such a reply is requested again.
 
         Raises:
-            SourceError: unreachable, overloaded or cut short, after the retries (``unreachable``, ``rate_limited``, ``http_503``,
-                ``bad_reply``).
-            SourceRefusedError: the service refused (``http_404``...), or the address is not allowed (``blocked_address``).
+            SourceError: unreachable, overloaded or cut short, after the retries (``unreachable``, ``rate_limited``,
+                ``http_503``, ``bad_reply``).
+            SourceRefusedError: the service refused (``http_404``...), or the address is not allowed
+                (``blocked_address``).
         """
         full = str(httpx2.URL(url, params={k: str(v) for k, v in params.items()}) if params else httpx2.URL(url))
         known = self._cache.get(full)
@@ -197,12 +198,12 @@ class Http:
         self, url: str, headers: Mapping[str, str], secret: Mapping[str, str] | None = None
     ) -> Iterator[httpx2.Response]:
         """One request, when the rate limit allows it. Transport errors become scirgen's errors."""
-        scheme = urlsplit(url).scheme
-        if scheme not in ("http", "https"):
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
             raise SourceRefusedError(f"{shown(url)}: only http and https are fetched", code="blocked_address")
-        if has_user_info(url):
+        if "@" in parts.netloc:
             raise SourceRefusedError(f"{shown(url)}: the address contains a user name or password", code="bad_url")
-        self._take_turn(urlsplit(url).netloc)
+        self._take_turn(parts.netloc)
         try:
             target = httpx2.URL(url).copy_merge_params(dict(secret)) if secret else url
             with self._client.stream("GET", target, headers=dict(headers)) as response:
@@ -218,7 +219,8 @@ class Http:
         except httpx2.HTTPError as error:
             raise _RetryLater(
                 SourceError(
-                    f"{urlsplit(url).netloc}: {type(error).__name__}: {error}", hint="Check the connection, then run again.",
+                    f"{urlsplit(url).netloc}: {type(error).__name__}: {error}",
+                    hint="Check the connection, then run again.",
                     code="timeout" if isinstance(error, httpx2.TimeoutException) else "unreachable",
                 )
             ) from error  # fmt: skip
@@ -411,16 +413,4 @@ def _fetched(done: Download, files: Path) -> Fetched:
 
 def is_json(body: bytes) -> None:
     """Raise ValueError for a body that is not complete JSON; a ``check`` for `Http.reply`."""
-    parsed_json(body)
-
-
-def parsed_json(body: bytes) -> object:
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: it is not JSON, or nested too deeply.
-    """
-    try:
-        return json.loads(body)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    json_value(body)

@@ -17,7 +17,8 @@ from scirgen.core.safety.files import private_file
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies(
-  url TEXT PRIMARY KEY, status INTEGER NOT NULL, etag TEXT, modified TEXT, link TEXT, body BLOB NOT NULL, at REAL NOT NULL
+  url TEXT PRIMARY KEY, status INTEGER NOT NULL, etag TEXT, modified TEXT, link TEXT, body BLOB NOT NULL,
+  at REAL NOT NULL
 );
 CREATE TABLE IF NOT EXISTS files(
   url TEXT PRIMARY KEY, name TEXT NOT NULL, media_type TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL

@@ -10,12 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
-from scirgen.llm.encoders.entailment import Entailment, open_entailment
-from scirgen.qa.claims.alternatives import alternatives
+from scirgen.llm.encoders.entailment import Entailment, content_identity, open_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
-from scirgen.stages.filter.faithfulness.contrast import type_of
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows
 
 _NOT_SCORING = frozenset({"hf", "lexical"})
@@ -25,21 +23,20 @@ class EntailmentScorer(Faithfulness):
     """The probability that the context entails question and answer, the largest over the best passages; in [0, 1].
 
     Entailment models read a few hundred tokens, so the context comes in passages, or as the evidence in window
-    ``evidence``; ``filter.entailment`` names the model. With a model that detects contradiction only, 1 minus its probability, the smallest.
-    ``parts`` has the probabilities that the model gives; those of a second text too, where ``ensemble`` may use them: the answer alone, or for
-    Yes and No the question with the other one.
+    ``evidence``; ``filter.entailment`` names the model. With a model that detects contradiction only, 1 minus its
+    probability, the smallest.
+    ``parts`` has the probabilities that the model gives.
     """
 
     name: ClassVar[str] = "nli"
     needs: ClassVar[tuple[Need, ...]] = ("entailment",)
-    only_passed: ClassVar[bool] = True
+    only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         config = ctx.config
-        twice = bool({"ensemble", "auto"} & set(config.filter.faithfulness))
         uri = config.filter.entailment
         scorer = None if uri.partition(":")[0] in _NOT_SCORING else ctx.score_session
         judge = open_entailment(uri, ctx.registry, config.models.options, scorer, ctx.prompt("entail"))
@@ -47,49 +44,47 @@ class EntailmentScorer(Faithfulness):
             [evidence_window(p, material)] if config.filter.window == "evidence" else max_windows(p, material)
             for p in pairs
         ]
-        texts = [(f"{p.question} {p.answer}", *([second_text(p, ctx)] if twice else [])) for p in pairs]
-        asked = [(w.text, t) for ws, ts in zip(windows, texts, strict=True) for w in ws for t in ts]
+        asked = [(w.text, f"{p.question} {p.answer}") for p, ws in zip(pairs, windows, strict=True) for w in ws]
         results = iter(await judge.entail(asked))
         scores: list[Score | Exception] = []
-        for ws, ts in zip(windows, texts, strict=True):
-            mine = [[next(results) for _ in ts] for _ in ws]
-            failed = next((r for rs in mine for r in rs if isinstance(r, Exception)), None)
+        for ws in windows:
+            mine = [next(results) for _ in ws]
+            failed = next((r for r in mine if isinstance(r, Exception)), None)
             if failed is not None or not mine:
                 scores.append(failed or ModelError("there is no context to judge against", code="no_context"))
                 continue
-            found = [[r for r in rs if isinstance(r, Entailment)] for rs in mine]
+            found = [r for r in mine if isinstance(r, Entailment)]
             # A passage about something else entails nothing, and contradicts nothing.
-            least = found[0][0].only == "contradiction"
-            best = (min if least else max)(found, key=lambda rs: _support(rs[0]))
+            least = found[0].only == "contradiction"
+            best = (min if least else max)(found, key=_support)
+            detail = f"{'smallest' if least else 'largest'} of {len(mine)} passages"
             scores.append(
                 Score(
-                    name=self.name, value=_support(best[0]), model=judge.identity, detail=f"{'smallest' if least else 'largest'} of {len(mine)} passages",
-                    parts=tuple(p for prefix, r in zip(("", "second_"), best, strict=False) for p in _parts(prefix, r)),
+                    name=self.name, value=_support(best), model=judge.identity, detail=detail,
+                    parts=tuple(_parts(best)),
                 )
             )  # fmt: skip
         return scores
 
+    def identity(self, ctx: StageContext) -> str:
+        return content_identity(ctx.config.filter.entailment)
 
-def second_text(pair: QAPair, ctx: StageContext) -> str:
-    """The second text for the entailment model: the answer alone, or, for Yes and No, the question with the other one."""
-    wording = ctx.taxonomies.wording.of(pair.language)
-    others = alternatives(pair.question, pair.answer, "", wording, kind=type_of(pair, ctx))
-    other = next((o.text for o in others if o.kind == "polarity"), "")
-    return f"{pair.question} {other}" if other else pair.answer
+    def why(self, score: Score) -> str:
+        return "no passage entails the answer: " + score.detail
 
 
 def _support(found: Entailment) -> float:
     return 1.0 - found.contradiction if found.only == "contradiction" else found.entailment
 
 
-def _parts(prefix: str, found: Entailment) -> Iterator[tuple[str, float]]:
+def _parts(found: Entailment) -> Iterator[tuple[str, float]]:
     if found.only != "contradiction":
-        yield f"{prefix}entailment", round(found.entailment, 6)
+        yield "entailment", round(found.entailment, 6)
     if found.only != "entailment":
-        yield f"{prefix}contradiction", round(found.contradiction, 6)
+        yield "contradiction", round(found.contradiction, 6)
 
 
-JudgeVerdict = Literal["supported", "contradicted", "not_stated", "unclear", "ill_posed"]
+JudgeVerdict = Literal["supported", "contradicted", "not_stated", "order", "unclear", "ill_posed"]
 
 
 class Fault(BaseModel):
@@ -106,32 +101,37 @@ class JudgeReply(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     def of(self, number: int) -> tuple[JudgeVerdict | None, str]:
-        """The verdict on pair ``number``, counted from 1, and what is wrong with it; None where the reply leaves it out."""
+        """The verdict on pair ``number``, counted from 1, and what is wrong with it; None where the reply leaves it
+        out."""
         faults: list[Fault] = getattr(self, "faults", [])
         said = next((f.fault for f in faults if f.number == number), "")
         return getattr(self, f"p{number}", None), " ".join(said.split())[:200]
 
 
 def judge_reply(count: int) -> type[JudgeReply]:
-    """`JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object for each pair."""
+    """`JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object for each
+    pair."""
     fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in range(1, count + 1)}
     return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
 
 
 class JudgeScorer(Faithfulness):
-    """1 where a model says that the evidence supports every claim of the answer, else 0; ``detail`` has the claim that fails.
+    """1 where a model says that the evidence supports every claim of the answer, else 0; ``detail`` has the claim
+    that fails.
 
-    The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it.
-    Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs a call. With ``combine: all`` only pairs that passed the scorers
-    before it are judged.
+    The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate
+    ``poor_question`` decides by it.
+    Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs a call: those that the scorers
+    before
+    it left undecided.
     """
 
     name: ClassVar[str] = "llm_judge"
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
-    only_passed: ClassVar[bool] = True
+    only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found: dict[str, Score | Exception] = {}
@@ -171,11 +171,12 @@ class JudgeScorer(Faithfulness):
         return found
 
 
-_UNSUPPORTED = frozenset({"contradicted", "not_stated"})
+_UNSUPPORTED = frozenset({"contradicted", "not_stated", "order"})
 _SAID: dict[JudgeVerdict, str] = {
     "supported": "every claim is supported",
     "contradicted": "contradicted by the evidence",
     "not_stated": "not stated in the evidence",
+    "order": "answer or evidence tells its reader or a program what to do",
     "unclear": "the question does not say what it means",
     "ill_posed": "the question is ill-posed",
 }

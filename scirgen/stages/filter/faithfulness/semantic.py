@@ -12,7 +12,13 @@ from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
-from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, open_entailment, with_entailment
+from scirgen.llm.encoders.entailment import (
+    Entailment,
+    EntailmentModel,
+    content_identity,
+    open_entailment,
+    with_entailment,
+)
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
@@ -43,7 +49,8 @@ def belief(means: Sequence[float], agreement: Sequence[float]) -> float:
 def clusters(texts: Sequence[str], entailed: Mapping[tuple[str, str], Entailment]) -> list[int]:
     """The cluster of each response, numbered from 0: it means the same as the cluster's first one, its representative.
 
-    Two responses mean the same if each entails the other (Kuhn et al., ICLR 2023, Algorithm 1). A response joins the first cluster
+    Two responses mean the same if each entails the other (Kuhn et al., ICLR 2023, Algorithm 1). A response joins the
+    first cluster
     that fits; the authors' code takes the last, which differs only where entailment is not transitive.
 
     Args:
@@ -93,9 +100,19 @@ class SemanticScorer(Faithfulness):
         writer, scorer = ctx.chat.identity, ctx.scorer.identity
         if (writer.backend, writer.name) != (scorer.backend, scorer.name):
             raise ConfigError(
-                f"{self.name} samples responses and weighs them by one model; the generator is {writer}, the scorer {scorer}",
+                f"{self.name} samples responses and weighs them by one model; "
+                f"the generator is {writer}, the scorer {scorer}",
                 hint="Leave out --scorer if the generator gives log-probabilities, or use another score: shift, nli.",
             )
+
+    def identity(self, ctx: StageContext) -> str:
+        return content_identity(ctx.config.filter.entailment)
+
+    def why(self, score: Score) -> str:
+        return (
+            "answers sampled with the evidence mean the same as this one hardly more often than those without it: "
+            + score.detail
+        )
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         self.check(ctx)
@@ -179,7 +196,8 @@ class SemanticScorer(Faithfulness):
 
 
 class HardSemanticScorer(SemanticScorer):
-    """Hard SePer: responses form semantic clusters; the belief is the weight of those whose representative means the answer."""
+    """Hard SePer: responses form semantic clusters; the belief is the weight of those whose representative means the
+    answer."""
 
     name: ClassVar[str] = "semantic_hard"
 

@@ -21,13 +21,15 @@ from scirgen.stages.filter.base import Material
 WindowKind = Literal["full", "evidence", "max"]
 
 PASSAGE_WORDS = 90
-"""Sentences are joined to passages of at most this many words. Chosen on the 177 pairs of ``shared/data/pairs``: the three best
+"""Sentences are joined to passages of at most this many words. Chosen on the 177 pairs of ``shared/data/pairs``: the
+three best
 passages hold 264 of 267 quotes in 219 words; those of at least 60 words, as before, 259 in 234."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """A text to score against. ``part`` says that it is less than the whole context; ``source`` is "spans" or "search"."""
+    """A text to score against. ``part`` says that it is less than the whole context; ``source`` is "spans" or
+    "search"."""
 
     text: str
     part: bool
@@ -70,11 +72,13 @@ def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window
         material: the context and the sources its spans point into.
         budget: number of passages to search for if the pair has no usable span.
     """
+    record = material.dataset.id if material.dataset else None
     around = [
-        text
+        _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
+        or s.text.strip()
         for s in pair.evidence
-        if (text := _sentences(material.sources.get(s.document_id, ""), s.start, s.end) or s.text.strip())
     ]
+    around = [text for text in around if text]
     if around:
         return Window("\n".join(dict.fromkeys(around)), True, "spans")
     every = passages(material.context)
@@ -97,12 +101,15 @@ def rank(query: str, texts: Sequence[str]) -> list[int]:
     return [i for i, _ in BM25([words_and_numbers(t) for t in texts], k1=1.2).ranked(wanted)]
 
 
-def _sentences(text: str, start: int, end: int) -> str:
-    """The sentences of a source that the span touches."""
+def _sentences(text: str, start: int, end: int, *, in_line: bool) -> str:
+    """The sentences of a source that the span touches; ``in_line``: a line of the source, as a record's, ends each."""
     if not text or end > len(text):
         return ""
     # Looking at a few thousand characters is enough, and a whole paper's text is not split for each span.
     low, high = max(0, start - 2000), min(len(text), end + 2000)
+    if in_line:
+        low = max(low, text.rfind("\n", 0, start) + 1)
+        high = min(high, (text + "\n").index("\n", end))
     spans = [(a + low, b + low) for a, b in sentence_spans(text[low:high])]
     touched = [i for i, (a, b) in enumerate(spans) if a < end and start < b]
     if not touched:

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
+from scirgen.claims.conformance import matches, polarity
 from scirgen.core.errors import ModelError, ResourceError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording, QuestionType
 from scirgen.core.text.textmatch import content_words, coverage, normalise, numbers, states_number
-from scirgen.qa.conformance import matches, polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 
@@ -34,7 +34,8 @@ class AnswerableWithoutContextGate(Gate):
 
     code: ClassVar[str] = "answerable_without_context"
     explanation: ClassVar[str] = (
-        "The generator gives the answer without any context (threshold: least share of three sampled replies that agree "
+        "The generator gives the answer without any context (threshold: least share of three sampled replies "
+        "that agree "
         "with the answer; a lucky Yes is not enough)."
     )
     on_by_default: ClassVar[bool] = False
@@ -102,7 +103,7 @@ def _form(pair: QAPair, ctx: StageContext) -> str:
 
 
 def agrees(pair: QAPair, reply: str, ctx: StageContext) -> bool:
-    """Whether a free reply gives the pair's answer, as far as their words show.
+    """Tells whether a free reply gives the pair's answer, as far as their words show.
 
     It has the same yes or no, all of the answer's numbers, or else at least half of its content words (words of the
     question count only if the answer has no others).

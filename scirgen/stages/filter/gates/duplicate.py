@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.records import QAPair
-from scirgen.qa.repeats.neardup import Wordprint, wordprint
-from scirgen.qa.repeats.samefact import fact
+from scirgen.repeats.neardup import Wordprint, wordprint
+from scirgen.repeats.samefact import fact
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
 
@@ -18,7 +18,8 @@ class DuplicateGate(Gate):
 
     code: ClassVar[str] = "duplicate"
     explanation: ClassVar[str] = (
-        "The question repeats another of the same dataset (threshold: share of content words two questions have in common; "
+        "The question repeats another of the same dataset (threshold: share of content words two questions have "
+        "in common; "
         "their numbers must be the same, and no name, thing or direction may be exchanged)."
     )
     order: ClassVar[int] = 100
@@ -42,12 +43,15 @@ class DuplicateGate(Gate):
 
 
 class SameFactGate(Gate):
-    """The pair asks for a fact that another one of the same dataset asks for too, in another form; the longest answer is kept."""
+    """The pair asks for a fact that another one of the same dataset asks for too, in another form; the longest answer
+    is kept."""
 
     code: ClassVar[str] = "same_fact"
     explanation: ClassVar[str] = (
-        "Another pair asks for the same fact in another form, from the same evidence (threshold: share of the words of question and "
-        "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the evidence may be exchanged; "
+        "Another pair asks for the same fact in another form, from the same evidence (threshold: share of the "
+        "words of question and "
+        "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the "
+        "evidence may be exchanged; "
         "or, 0.2 more, the share of a pair's words that another pair tells along with more)."
     )
     order: ClassVar[int] = 101

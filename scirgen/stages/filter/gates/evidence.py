@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from scirgen.claims.conformance import polarity
+from scirgen.claims.names import unnamed
+from scirgen.claims.quantities import quantities
+from scirgen.claims.support import (
+    added,
+    content,
+    share_known,
+    spelled_out,
+    unstated,
+    vocabulary,
+    worded,
+    wrong_signs,
+)
 from scirgen.core.records import QAPair, Span
+from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import stem
-from scirgen.qa.claims.names import unnamed
-from scirgen.qa.claims.quantities import quantities
-from scirgen.qa.claims.support import added, content, share_known, spelled_out, unstated, worded, wrong_signs
-from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
-from scirgen.stages.filter.gates.form import foreign_letters, foreign_text, type_of
+from scirgen.stages.filter.gates.form import foreign_letters, foreign_material, type_of
 
 _MANY_ADDED = 5
 _ADDED_SHARE = 0.15
@@ -65,74 +75,77 @@ def verbatim_problem(evidence: Sequence[Span], sources: dict[str, str]) -> str |
 
 
 class NotSupportedGate(PairGate):
-    """A number or a name of the answer, or most of its words, are not in its evidence (or in the whole context, if it has none).
+    """A number or a name of the answer, or most of its words, are not in its evidence (or in the whole context, if it
+    has none).
 
-    Answers of inference types (`QuestionType.inference`) go beyond the words of their evidence: only their numbers and names
+    Answers of inference types (`QuestionType.inference`) go beyond the words of their evidence: only their numbers
+    and names
     are checked. So are the numbers alone of answers that are a number.
     """
 
     code: ClassVar[str] = "not_supported"
     explanation: ClassVar[str] = (
-        "A number of the answer, or an abbreviation in an inferred one, is neither in its evidence nor in its question, or has the other sign there; or fewer of its "
-        "content words are than the threshold (Yes and No: of the question's words, half the threshold), and most others stand elsewhere in the dataset's text "
+        "A number of the answer, or an abbreviation in an inferred one, is neither in its evidence nor in its "
+        "question, or has the other sign there; or fewer of its "
+        "content words are than the threshold (Yes and No: of the question's words, half the threshold), and "
+        "most others stand elsewhere in the dataset's text "
         "(inference types, answers that are a number, and texts in another language: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 13
+    version: ClassVar[int] = 14
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
-        evidence = [s.text for s in pair.evidence] or [material.context]
-        if words := spelled_out(f"{pair.question}\n{pair.answer}", "\n".join(evidence)):
-            evidence.append(" ".join(words))
-        text = "\n".join((*evidence, pair.question))
-        if lacking := unstated(pair.answer, text, wording, counts=bool(pair.evidence)):
+        # Without evidence this is the dataset's whole text, which is read once for all its rows.
+        stood = "\n".join(s.text for s in pair.evidence) or material.context
+        spelled = " ".join(spelled_out(f"{pair.question}\n{pair.answer}", stood))
+        asked = f"{spelled}\n{pair.question}"
+        if lacking := unstated(pair.answer, stood, wording, also=asked, counts=bool(pair.evidence)):
             return Verdict(False, f"the answer's number {lacking[0].text.strip()} is not in its evidence")
         # A dataset's whole text also has numbers of other things.
-        if pair.evidence and (turned := wrong_signs(pair.answer, text, wording)):
+        if pair.evidence and (turned := wrong_signs(pair.answer, f"{stood}\n{asked}", wording)):
             number, word = turned[0]
             return Verdict(
                 False,
                 f"the answer says {word!r} of {number.text.strip()}, which its evidence writes with the other sign",
             )
-        stood = "\n".join(evidence)
         foreign = foreign_letters(stood, pair.language) >= _FOREIGN_PASSAGE
-        if foreign or foreign_text(stood, pair.language, ctx.taxonomies.wording):
+        if foreign or foreign_material(stood, pair.language, ctx.taxonomies):
             return ACCEPT  # the fact may be there in the other language
         kind = type_of(pair, ctx)
         inferred = kind is not None and kind.inference
-        if inferred and (strangers := unnamed(pair.answer, f"{text}\n{material.context}")):
+        if inferred and (strangers := _strangers(pair.answer, asked, stood, material.context)):
             said = list(dict.fromkeys(content(worded(pair.answer), wording.stop)))
-            known = 0.0 if pair.evidence else share_known(said, frozenset(content(text, wording.stop)))
+            known = 0.0 if pair.evidence else share_known(said, *_known(asked, stood, wording))
             if known <= _MOST_KNOWN:
                 return Verdict(False, f"the answer's name {strangers[0]!r} is not in its evidence")
         if inferred or foreign_letters(f"{pair.question} {pair.answer}", pair.language) >= _FOREIGN_NAME:
             return ACCEPT
-        return self._worded(pair, evidence, material, ctx)
+        return self._worded(pair, stood, spelled, material, ctx)
 
-    def _worded(self, pair: QAPair, evidence: Sequence[str], material: Material, ctx: StageContext) -> Verdict:
-        """Whether enough of the answer's words are there; a number's words do not count ("0.45 m per year" of "450 mm
-        annually")."""
+    def _worded(self, pair: QAPair, stood: str, spelled: str, material: Material, ctx: StageContext) -> Verdict:
+        """Tells whether enough of the answer's words are there; a number's words do not count ("0.45 m per year" of
+        "450 mm annually")."""
         wording, kind = ctx.taxonomies.wording.of(pair.language), type_of(pair, ctx)
-        stood = content("\n".join(evidence), wording.stop)
         counted, least, whose = 0, self.threshold(ctx.config), "the answer's words"
         if _is_polar(pair, ctx):
-            # "Yes": what is claimed stands in the question, which also names the dataset and the place. Right and turned answers lie
+            # "Yes": what is claimed stands in the question, which also names the dataset and the place. Right and
+            # turned answers lie
             # below 0.4 equally often: words only tell claims about something else.
             least, whose = least / 2, "the question's words"
-            said, known = content(pair.question, wording.stop), frozenset(stood)
+            said, known = content(pair.question, wording.stop), _known(spelled, stood, wording)
         else:
             said = list(dict.fromkeys(content(worded(pair.answer), wording.stop)))
-            known = frozenset((*stood, *content(pair.question, wording.stop)))
+            known = _known(f"{spelled}\n{pair.question}", stood, wording)
             found_numbers = quantities(pair.answer)  # all of them are stated: "0.25 deg." is half known
             if kind is not None and kind.answer.kind == "number" and any(not q.count for q in found_numbers):
                 return ACCEPT
             counted = len(found_numbers)
-        share = (share_known(said, known) * len(said) + counted) / (len(said) + counted) if said or counted else 1.0
+        share = (share_known(said, *known) * len(said) + counted) / (len(said) + counted) if said or counted else 1.0
         if share >= least:
-            many, share = added(pair.answer, pair.question, evidence, wording) if pair.evidence else (0, 1.0)
+            many, share = added(pair.answer, pair.question, (stood, spelled), wording) if pair.evidence else (0, 1.0)
             whose = "the words that the answer adds"
             if many < _MANY_ADDED or share >= _ADDED_SHARE:
                 return ACCEPT
@@ -140,22 +153,36 @@ class NotSupportedGate(PairGate):
             return ACCEPT
         if not pair.evidence:
             return Verdict(False, f"only {share:.0%} of {whose} are in the dataset's text", share)
-        lost = [w for w in said if share_known([w], known) < _RELATED]
+        lost = [w for w in said if share_known([w], *known) < _RELATED]
         if not share and len(said) <= _TERM:
             return Verdict(False, f"its evidence has no {lost[0]!r}", share)
-        stems = {stem(w) for w in content(material.context, wording.stop)}
+        stems = {stem(w) for w in vocabulary(material.context, wording.stop)}
         elsewhere = sum(stem(w) in stems for w in lost) / max(1, len(lost))  # related words occur by chance
         if elsewhere < _ELSEWHERE:
             return ACCEPT
         return Verdict(
             False,
-            f"only {share:.0%} of {whose} are in its evidence, and {elsewhere:.0%} of the others stand elsewhere in the dataset's text",
+            f"only {share:.0%} of {whose} are in its evidence, and "
+            f"{elsewhere:.0%} of the others stand elsewhere in the dataset's text",
             share,
         )
 
 
+def _known(asked: str, stood: str, wording: LanguageWording) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a pair's own texts, and those of its evidence."""
+    return frozenset(content(asked, wording.stop)), vocabulary(stood, wording.stop)
+
+
+def _strangers(answer: str, *texts: str) -> list[str]:
+    """The answer's names that none of the texts has; each text is looked at alone, so that a dataset's is read once."""
+    found = unnamed(answer, texts[-1])
+    for text in texts[:-1]:
+        found = [n for n in unnamed(answer, text) if n in found] if found else []
+    return found
+
+
 def _is_polar(pair: QAPair, ctx: StageContext) -> bool:
-    """Whether the answer is a yes or a no, or counts as one because the language's words for them are unknown."""
+    """Tells whether the answer is a yes or a no, or counts as one because the language's words for them are unknown."""
     kind, wording = type_of(pair, ctx), ctx.taxonomies.wording.of(pair.language)
     if kind is None or not kind.polar:
         return False

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
+from scirgen.claims.conformance import answer_problem, matches, question_problem
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
-from scirgen.core.taxonomy import ENGLISH, LanguageWording, QuestionType, Wording
+from scirgen.core.taxonomy import ENGLISH, LanguageWording, QuestionType, Taxonomies, Wording
 from scirgen.core.text.textmatch import content_words, normalise, shingles, words
-from scirgen.qa.conformance import answer_problem, matches, question_problem
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
@@ -121,14 +122,22 @@ def foreign_language(text: str, wanted: str, wording: Wording, margin: float) ->
     return None
 
 
+@lru_cache(maxsize=64)
+def foreign_material(text: str, language: str, taxonomies: Taxonomies) -> bool:
+    """Call `foreign_text` once for all rows about a text."""
+    return foreign_text(text, language, taxonomies.wording)
+
+
 def foreign_text(text: str, language: str, wording: Wording) -> bool:
-    """Whether material is written in another language than the pairs about it, so that their words cannot be compared."""
+    """Tells whether material is written in another language than the pairs about it, so that their words cannot be
+    compared."""
     return foreign_language(text[:_SAMPLE], language.split("-")[0], wording, _SURE) is not None
 
 
+@lru_cache(maxsize=256)
 def foreign_letters(text: str, language: str) -> int:
-    """How many letters of a text are of a script that the language does not use; 0 for languages that mix scripts, such
-    as Chinese."""
+    """The number of letters of a text that are of a script that the language does not use; 0 for languages that mix
+    scripts, such as Chinese."""
     if text.isascii() or language.split("-")[0] in _SCRIPTS:
         return 0
     return sum(len(pattern.findall(text)) for pattern in _SCRIPTS.values())
@@ -160,7 +169,8 @@ class RepetitionGate(PairGate):
 
     code: ClassVar[str] = "repetition"
     explanation: ClassVar[str] = (
-        "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or the answer "
+        "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or "
+        "the answer "
         "only repeats the question."
     )
     order: ClassVar[int] = 40
@@ -189,11 +199,13 @@ class RepetitionGate(PairGate):
 
 
 class AnswerInQuestionGate(PairGate):
-    """The question already says the phrase that it asks for: "Where in the Heihe River Basin ...?", "the Heihe River Basin"."""
+    """The question already says the phrase that it asks for: "Where in the Heihe River Basin ...?", "the Heihe River
+    Basin"."""
 
     code: ClassVar[str] = "answer_in_question"
     explanation: ClassVar[str] = (
-        "The question holds its answer: each content word of a phrase is in it. A question that names options may hold them."
+        "The question holds its answer: each content word of a phrase is in it. A question that names options "
+        "may hold them."
     )
     order: ClassVar[int] = 45
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
@@ -219,6 +231,8 @@ class TypeQuestionGate(PairGate):
 
     code: ClassVar[str] = "type_question"
     explanation: ClassVar[str] = "The question does not have the form of its type (taxonomies/graesser.yaml)."
+    on_by_default: ClassVar[bool] = False
+    for_small: ClassVar[bool] = True
     order: ClassVar[int] = 50
     needs: ClassVar[tuple[str, ...]] = ("type",)
 

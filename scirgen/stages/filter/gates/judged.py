@@ -13,13 +13,16 @@ from scirgen.stages.filter.faithfulness.judged import JudgeScorer
 
 
 class PoorQuestionGate(PairGate):
-    """The judge finds the answer supported and the question at fault. Asks no model: reads the score of ``llm_judge``."""
+    """The judge finds the answer supported and the question at fault. Asks no model: reads the score of
+    ``llm_judge``."""
 
     code: ClassVar[str] = "poor_question"
     explanation: ClassVar[str] = (
-        "The judge (llm_judge) finds that the question does not say which dataset, samples, place or years it means, asks two things, runs "
+        "The judge (llm_judge) finds that the question does not say which dataset, samples, place or years it "
+        "means, asks two things, runs "
         "in a circle, or has many right answers; off without the judge."
     )
+    on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 90
     after_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("scores",)

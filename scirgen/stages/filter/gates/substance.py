@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
 
+from scirgen.claims.abbreviations import unexplained
+from scirgen.claims.conformance import polarity
+from scirgen.claims.support import spelled_out
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import content_words, names, stem, unspaced_without, words
-from scirgen.qa.claims.abbreviations import unexplained
-from scirgen.qa.claims.support import spelled_out
-from scirgen.qa.conformance import polarity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
-from scirgen.stages.filter.gates.form import foreign_text, type_of
+from scirgen.stages.filter.gates.form import foreign_material, type_of
 
 _SHARED_BEGINNING = 4
 _NAME_WORTH = 3
@@ -23,13 +23,17 @@ _NAME_WORTH = 3
 
 
 class VagueGate(PairGate):
-    """The question could be asked of any dataset: "What method is used to evaluate the quality of the observation data?"."""
+    """The question could be asked of any dataset: "What method is used to evaluate the quality of the observation
+    data?"."""
 
     code: ClassVar[str] = "vague"
     explanation: ClassVar[str] = (
-        "The question could be asked of any dataset: fewer words than the threshold say what it is about (a name counts "
+        "The question could be asked of any dataset: fewer words than the threshold say what it is about (a name "
+        "counts "
         "three times; a question type may ask for fewer)."
     )
+    on_by_default: ClassVar[bool] = False
+    for_small: ClassVar[bool] = True
     order: ClassVar[int] = 75
     default_threshold: ClassVar[float | None] = 3
     needs: ClassVar[tuple[str, ...]] = ("type",)
@@ -59,7 +63,8 @@ class VagueGate(PairGate):
 
 _MONTHS = frozenset(
     stem(month)
-    for month in ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+    for month in ("january", "february", "march", "april", "may", "june", "july",
+        "august", "september", "october", "november", "december")
 )  # fmt: skip
 """A material may write "Mar. 16" or "2008-03-16"."""
 
@@ -72,6 +77,8 @@ class UnknownNameGate(PairGate):
 
     code: ClassVar[str] = "unknown_name"
     explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
+    on_by_default: ClassVar[bool] = False
+    for_small: ClassVar[bool] = True
     order: ClassVar[int] = 92
     version: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = ("context",)
@@ -81,7 +88,9 @@ class UnknownNameGate(PairGate):
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording
-        if wording.of(pair.language).capitals == "nouns" or foreign_text(material.context, pair.language, wording):
+        if wording.of(pair.language).capitals == "nouns" or foreign_material(
+            material.context, pair.language, ctx.taxonomies
+        ):
             return ACCEPT  # capitals do not show names, or names are spelt differently in the material's language
         asked = names(pair.question) - _MONTHS
         if not asked:
@@ -104,8 +113,10 @@ class UnexplainedAbbreviationGate(PairGate):
 
     code: ClassVar[str] = "unexplained_abbreviation"
     explanation: ClassVar[str] = (
-        'Question and answer use a term\'s abbreviation of two or three letters, such as "FL" for fork length, that only the material '
-        "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the dataset's title."
+        "Question and answer use a term's abbreviation of two or three letters, "
+        'such as "FL" for fork length, that only the material '
+        "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the "
+        "dataset's title."
     )
     order: ClassVar[int] = 93
     version: ClassVar[int] = 2

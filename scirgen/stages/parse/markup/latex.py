@@ -1,4 +1,5 @@
-"""Reads papers in LaTeX source as blocks, with pylatexenc, which runs nothing, opens no other file and expands no macro."""
+"""Reads papers in LaTeX source as blocks, with pylatexenc, which runs nothing, opens no other file and expands no
+macro."""
 
 from __future__ import annotations
 
@@ -37,8 +38,10 @@ _SKIPPED: Final = frozenset(
     {"comment", "lstlisting", "verbatim", "minted", "tikzpicture", "filecontents", "filecontents*"}
 )
 _SILENT: Final = (
-    "label", "thanks", "footnote", "footnotetext", "index", "vspace", "hspace", "includegraphics", "bibliographystyle", "bibliography",
-    "affiliation", "email", "orcid", "pagestyle", "thispagestyle", "keywords", "input", "include", "todo", "linenumbers", "maketitle", "author", "date",
+    "label", "thanks", "footnote", "footnotetext", "index", "vspace", "hspace", "includegraphics", "bibliographystyle",
+    "bibliography",
+    "affiliation", "email", "orcid", "pagestyle", "thispagestyle", "keywords", "input", "include", "todo",
+    "linenumbers", "maketitle", "author", "date",
 )  # fmt: skip
 _MAX_DEPTH: Final = 30
 _COMMENT: Final = re.compile(r"(?<!\\)%.*")
@@ -73,7 +76,8 @@ class _Reader:
 
     def __init__(self) -> None:
         context = get_default_latex_context_db()
-        cite = [MacroTextSpec(name, simplify_repl=_cited) for name in ("cite", "citep", "citet", "citealp", "citealt", "citeauthor", "citeyear", "textcite", "parencite", "autocite")]  # fmt: skip
+        cite = [MacroTextSpec(name, simplify_repl=_cited) for name in ("cite", "citep", "citet", "citealp", "citealt",
+        "citeauthor", "citeyear", "textcite", "parencite", "autocite")]  # fmt: skip
         silent = [MacroTextSpec(name, simplify_repl="") for name in _SILENT]
         plain = [MacroTextSpec(name, simplify_repl=_named) for name in ("ref", "eqref", "cref", "Cref", "autoref")]
         link = MacroTextSpec("href", simplify_repl=_linked)

@@ -15,7 +15,8 @@ from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
 _DROPPED: Final = (
-    "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "button", "iframe", "svg", "select", "dialog",
+    "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "button", "iframe", "svg",
+    "select", "dialog",
     "annotation", "sup.xref", "[hidden]", "[aria-hidden=true]",
 )  # fmt: skip
 _HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
@@ -27,7 +28,8 @@ def parse_html(data: bytes) -> ParsedPaper:
     """Blocks of a paper's HTML page; they have no pages and boxes.
 
     Raises:
-        PaperError: ``not_a_pdf`` if the page holds too little prose for a paper (a log-in or consent page, an abstract page).
+        PaperError: ``not_a_pdf`` if the page holds too little prose for a paper (a log-in or consent page, an abstract
+        page).
     """
     tree = LexborHTMLParser(data)
     title = _meta(tree, "citation_title", "dc.title", "og:title")

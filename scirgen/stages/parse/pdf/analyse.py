@@ -11,7 +11,7 @@ from scirgen.core.records import BlockKind
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedPaper
-from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references
+from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references, mark_reviews
 from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
 from scirgen.stages.parse.pdf.front import Front, read_front, strip_label, strip_title_label
 from scirgen.stages.parse.pdf.headings.candidates import Outline
@@ -72,6 +72,7 @@ def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) ->
     front, vocabulary = layout.front, layout.vocabulary
     found = mark_headings(layout.groups, layout.body, outline.below(front.title), front.body_start, model)
     found = mark_references(found)
+    mark_reviews(found)
     abstract = blocks(front.abstract, vocabulary) if front.abstract else []
     result = blocks(found, vocabulary)
     return ParsedPaper(
@@ -85,7 +86,8 @@ def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) ->
 
 
 def body_style(lines: Sequence[Line]) -> Style:
-    """The typography of most characters. The size is chosen first, so that a change of font inside the body does not matter."""
+    """The typography of most characters. The size is chosen first, so that a change of font inside the body does not
+    matter."""
     sizes: Counter[float] = Counter()
     styles: Counter[Style] = Counter()
     for line in lines:

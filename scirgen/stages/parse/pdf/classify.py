@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.pdf.page.lines import Line, Style
+from scirgen.stages.parse.pdf.page.lines import Line, Style, printed
 from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left
 from scirgen.stages.parse.pdf.paragraphs import Group
 from scirgen.stages.parse.terms import CAPTION, kind_of_heading
@@ -19,15 +19,20 @@ _NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]
 _LIST = re.compile(r"^(?:[•·▪◦‣●○■□]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|[–—-])\s+\S")
 _FOOTNOTE = re.compile(r"^(?:[*∗†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
 _PUBLISHER = re.compile(
-    r"©|\(c\)\s*\d{4}|creative commons|\bcc[- ]by\b|open access|published by|all rights reserved|\bissn\b|correspond(?:ing|ence)"
-    r"|e-?mail:|@\w+\.\w+|^received|^accepted|^citation:|^editor|^edited by|^reviewed by|^copyright|doi\.org/|^available online"
+    r"©|\(c\)\s*\d{4}|creative commons|\bcc[- ]by\b|open access|published by|all rights reserved|\bissn\b"
+    r"|correspond(?:ing|ence)"
+    r"|e-?mail:|@\w+\.\w+|^received|^accepted|^citation:|^editor|^edited by|^reviewed by|^copyright|doi\.org/"
+    r"|^available online"
     r"|^autor para correspond|^how to cite|^como citar|^recebido|^recibido|^aceito|orcid",
     re.I,
 )
 _MONOSPACED = re.compile(
-    r"courier|mono|consol|cmtt|lmtt|sftt|typewriter|menlo|inconsol|nimbusmon|beramono|txtt|pcrr", re.I
+    r"courier|mono|consol|cmtt|cmsltt|cmitt|lmtt|sftt|sfst|ectt|typewriter|menlo|inconsol|nimbusmon|beramono|txtt|pcrr",
+    re.I,
 )
 _ADDRESS = re.compile(r"(?:doi:?\s*|https?://)?\S*(?:10\.\d{4,9}/|www\.|://)\S+")
+_CONTENTS = re.compile(r"(?:\. ?){5}")
+"""Dots that lead to a page's number, in a table of contents."""
 _OPEN_END = re.compile(r"[^.!?:;。！？：]$")
 _SMALL_LETTER = re.compile(r"[\"“‘'(\[]*[a-zà-ÿ]")
 _YEAR = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b|in press", re.I)
@@ -46,6 +51,16 @@ _DATED = re.compile(r"^[A-ZÀ-Þ][^.:]{1,90}[.,]?\s\(?(?:18|19|20)\d\d[a-z]?\)?[
 _RECEIVED = re.compile(
     r"(?:received|submitted|accepted|edited by|editor|associate editor|cite this|please cite)\b", re.I
 )
+_PAGES = re.compile(r"\d+\s?[–-]\s?\d+\.|\d\s?\(\d+\):|\d; ?\d+")
+_REVIEWS = re.compile(
+    r"(?:open peer review|(?:referee|reviewers?['’]?|peer[- ]review(?:er)?) (?:reports?|comments)\b.{0,40}"
+    r"|review history|decision letter"
+    r"|authors?['’]? response\b.{0,40}|current (?:referee|peer review) status:?)",
+    re.I,
+)
+"""The line above the reviews that open journals print behind the paper."""
+_AMENDED = re.compile(r"(?:REVISED\s+)?Amendments from Version \d", re.I)
+"""The line above the note on changes that such journals print before a revised paper."""
 _MAY_BE_REFERENCE = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, BlockKind.FOOTNOTE)
 
 
@@ -56,7 +71,12 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
             continue
         if _is_caption(group, body):
             group.kind = BlockKind.CAPTION
-        elif _is_code(group, body) or _ADDRESS.fullmatch(group.text) or is_right_to_left(group.text):
+        elif (
+            _is_code(group, body)
+            or _CONTENTS.search(group.text)
+            or _ADDRESS.fullmatch(group.text)
+            or is_right_to_left(group.text)
+        ):
             group.kind = BlockKind.OTHER
         elif _is_table_row(group):
             group.kind = BlockKind.TABLE
@@ -101,7 +121,9 @@ def _rejoin_captions(groups: list[Group]) -> None:
 
 
 def _completes(caption: Group, group: Group) -> bool:
-    """Whether a group beside or right below an unfinished caption continues it: in the caption's type, with a small letter."""
+    """Tells whether a group beside or right below an unfinished caption continues it: in the caption's type, with a
+    small
+    letter."""
     last = caption.lines[-1].style
     same = (group.style.size, group.style.font) == (last.size, last.font)
     top, bottom = caption.lines[0].y0, caption.lines[-1].y1
@@ -110,12 +132,15 @@ def _completes(caption: Group, group: Group) -> bool:
 
 
 def _is_code(group: Group, body: Style) -> bool:
-    """Whether a group is in a typewriter font and the body is not, as a program or a command is."""
-    return bool(group.share > 0.5 and _MONOSPACED.search(group.style.font) and not _MONOSPACED.search(body.font))
+    """Tells that most of a group is in a typewriter font and the body is not, as a program or a command is."""
+    runs = [run for line in group.lines for run in line.runs]
+    typed = sum(printed(run.text) for run in runs if _MONOSPACED.search(run.style.font))
+    return typed > 0.5 * sum(printed(run.text) for run in runs) and not _MONOSPACED.search(body.font)
 
 
 def _mark_equation_parts(groups: list[Group]) -> None:
-    """Separated parts of a displayed equation: short, almost without words, beside an equation or another part of it."""
+    """Separated parts of a displayed equation: short, almost without words, beside an equation or another part of
+    it."""
     waiting = {index for index, group in enumerate(groups) if _is_torn(group)}
     while taken := {index for index in waiting if _beside_equation(groups, index)}:
         for index in taken:
@@ -186,7 +211,8 @@ def _is_equation(group: Group) -> bool:
 
 
 def _is_scattered(group: Group, body: Style) -> bool:
-    """Whether a group is an axis label, a table cell or the like: short pieces in another type than the body's."""
+    """Tells whether a group is an axis label, a table cell or the like: short pieces in another type than the
+    body's."""
     text = group.text
     if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
         return False
@@ -210,7 +236,8 @@ def _is_footnote(group: Group, body: Style) -> bool:
 
 
 def _mark_tables(groups: list[Group], body: Style) -> None:
-    """Mark a table: after a table's caption, everything in small type or short pieces, up to the next body paragraph."""
+    """Mark a table: after a table's caption, everything in small type or short pieces, up to the next body
+    paragraph."""
     inside = 0
     for index, group in enumerate(groups):
         if group.kind is BlockKind.CAPTION:
@@ -233,18 +260,22 @@ def _mark_tables(groups: list[Group], body: Style) -> None:
 
 
 def mark_references(groups: list[Group]) -> list[Group]:
-    """Mark the groups from a references heading to the next heading as references, if possible with one group per entry.
+    """Mark the groups from a references heading to the next heading as references, if possible with one group per
+    entry.
 
-    Groups after a heading "Keywords" are not prose.
+    Groups after a heading "Keywords" are not prose. The list may go on behind the acknowledgements, in the next column.
     """
-    part = ""
+    part, listed = "", False
     result: list[Group] = []
     entries: list[Group] = []
     for group in groups:
-        if group.kind is BlockKind.HEADING:
-            name = kind_of_heading(group.text)
+        astray = listed and part == "back" and group.kind is BlockKind.PARAGRAPH and _is_entry(group.text)
+        if group.kind is BlockKind.HEADING or astray:
+            name = "references" if astray else kind_of_heading(group.text)
             inside = part == "references" and name == "" and bool(_REFERENCE.match(group.text))
             part = "references" if inside else name
+        if group.kind is BlockKind.HEADING:
+            listed = listed or part == "references"
         elif part == "references" and group.kind in _MAY_BE_REFERENCE:
             entries += _entries(group)
             continue
@@ -254,6 +285,19 @@ def mark_references(groups: list[Group]) -> list[Group]:
         entries = []
         result.append(group)
     return result + _whole_entries(entries)
+
+
+def mark_reviews(groups: list[Group]) -> None:
+    """Mark as other text the reviews behind the references, and the note on a version's changes up to the next
+    heading."""
+    listed = noted = reviews = False
+    for group in groups:
+        heading = group.kind is BlockKind.HEADING
+        listed = listed or group.kind is BlockKind.REFERENCE
+        reviews = reviews or (listed and _REVIEWS.fullmatch(group.text.strip()) is not None)
+        noted = _AMENDED.match(group.text) is not None or (noted and not heading)
+        if reviews or (noted and group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.HEADING)):
+            group.kind, group.level = BlockKind.OTHER, None
 
 
 def _whole_entries(parts: Sequence[Group]) -> list[Group]:
@@ -283,13 +327,18 @@ def _whole_entries(parts: Sequence[Group]) -> list[Group]:
     return whole
 
 
+def _is_entry(text: str) -> bool:
+    """Tells that a paragraph is an entry of a list: it begins as one, and has a year and pages."""
+    return _begins_entry(text) and bool(_YEAR.search(text) and _PAGES.search(text))
+
+
 def _begins_entry(text: str) -> bool:
     text = _PARTICLE.sub("", text)
     return any(pattern.match(text) for pattern in (_REFERENCE, _INITIALS, _DATED, _CORPORATE))
 
 
 def _is_cut_off(entry: str) -> bool:
-    """Whether an entry with authors and year ends before its year, so that it is cut within the authors."""
+    """Tells whether an entry with authors and year ends before its year, so that it is cut within the authors."""
     return bool(re.search(r"[&,-]$", entry) or (not _YEAR.search(entry) and re.search(r"\b[A-Z]\.$", entry)))
 
 
@@ -306,5 +355,5 @@ def _entries(group: Group) -> list[Group]:
 
 
 def is_publishers(text: str) -> bool:
-    """Whether a first page's text is the publisher's: licence, dates, correspondence."""
+    """Tells whether a first page's text is the publisher's: licence, dates, correspondence."""
     return bool(_PUBLISHER.search(text[:300]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from scirgen.core.records import BlockKind, PlacedLine
 from scirgen.stages.parse.base import ParsedBlock
@@ -16,6 +17,11 @@ _RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
 _ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
 _ABBREVIATED = re.compile(r"\b(?:et al|e\.g|i\.e|cf|vs|[Ff]igs?|[Ee]qs?|[Rr]efs?|[Tt]ab|[Ss]ect?|ca|approx|resp)\.$")
 _GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
+_MOST_BETWEEN = 12
+"""Paragraphs, such as footnotes, that may stand between the two halves of one."""
+_MOST_OF_LABEL = 7
+_SHORTEST_DISPLAY, _LONGEST_DISPLAY = 8, 400
+"""Characters; less is a torn index."""
 _SMALL = re.compile(r"^[a-zà-ÿ]")
 _HANGS = re.compile(
     r"(?:,|\b(?:and|or|the|a|an|of|in|on|at|to|for|from|by|with|that|which|this|these|is|are|was|were|as|than|y|e|de|del|la|el|los|las|en|da|do|et|des|und|der|die))$"
@@ -50,7 +56,7 @@ _KEEP = frozenset(
 )
 
 _SYLLABLES = frozenset(["co", "ex", "pre", "sub", "inter", "anti", "semi", "multi"])
-"""Of these, those that are also plain syllables ("inter-ested"): a hyphen stays only before a word of the paper."""
+"""Those of them that are also plain syllables ("inter-ested"): a hyphen stays only before a word of the paper."""
 _LAST = frozenset(["based", "driven", "wide", "scale", "level", "specific", "free", "dimensional", "year", "step"])
 """Second halves of compounds ("role-based"), which no syllable precedes."""
 
@@ -80,7 +86,7 @@ class Vocabulary:
         return left + right if keep else left[:-1] + right
 
     def _both(self, a: str, b: str) -> bool:
-        """Whether both halves are words that the document often has elsewhere."""
+        """Tells whether both halves are words that the document often has elsewhere."""
         return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 2
 
 
@@ -90,7 +96,11 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
     prose: list[int] = []  # of the paragraphs since the last heading or equation
     for group in groups:
         before = _continued(merged, prose, group) if group.kind is BlockKind.PARAGRAPH else None
-        if before is not None:
+        led = before if before is not None else _leading(merged, prose, group)
+        if led is not None and _is_display(merged[led:], group):
+            for display, _ in merged[led + 1 :]:
+                display.kind = BlockKind.EQUATION
+        elif before is not None:
             merged[before][1].extend(group.lines)
             continue
         runs_on = (group.kind in _RUNS and not group.markdown) or group.continued
@@ -102,7 +112,41 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
             prose.append(len(merged) - 1)
         elif group.kind not in _FLOATS:
             prose = []
+    _mark_labels(merged)
     return [_block(group, lines, vocabulary) for group, lines in merged]
+
+
+def _leading(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
+    """The last paragraph, if it ends in a colon and ``group`` goes on with a small letter."""
+    goes_on = group.kind is BlockKind.PARAGRAPH and _SMALL.match(group.text)
+    return prose[-1] if goes_on and prose and merged[prose[-1]][1][-1].text.endswith(":") else None
+
+
+def _is_display(since: Sequence[tuple[Group, list[Line]]], group: Group) -> bool:
+    """Tells that what stands between two halves of a sentence is a formula or a program set in the column, not a
+    float."""
+    (first, lines), *between = since
+    last = lines[-1]
+    length = sum(len(found.text) for found, _ in between)
+    whole = _SHORTEST_DISPLAY <= length <= _LONGEST_DISPLAY and not last.text.endswith("-")
+    return whole and all(
+        found.kind in (BlockKind.OTHER, BlockKind.TABLE)
+        and not found.markdown
+        and (found.page, found.region) == (last.page, first.region) == (group.page, group.region)
+        and last.y0 < found.lines[0].y0 < group.lines[0].y0
+        for found, _ in between
+    )
+
+
+def _mark_labels(merged: Sequence[tuple[Group, list[Line]]]) -> None:
+    """Mark as other text the single lines of a few words without an end that stand alone: names, dates, labels of
+    figures."""
+    for (group, lines), (below, _) in pairwise([*merged, (Group([], 0, 0, 0, kind=BlockKind.OTHER), [])]):
+        text = lines[0].text
+        alone = group.kind is BlockKind.PARAGRAPH and len(lines) == 1 and below.kind is not BlockKind.EQUATION
+        few = len(text.split()) <= _MOST_OF_LABEL and not _han(text[:1], text[-1:])
+        if alone and few and not _ENDED.search(text) and not _SMALL.match(text):
+            group.kind = BlockKind.OTHER
 
 
 def _same_run(before: Group, group: Group) -> bool:
@@ -110,15 +154,16 @@ def _same_run(before: Group, group: Group) -> bool:
 
 
 def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
-    """The earlier paragraph that ``group`` continues: the last one, or an unfinished one before notes and affiliations."""
+    """The earlier paragraph that ``group`` continues: the last one, or an unfinished one before notes and
+    affiliations."""
     if prose and _continues(merged[prose[-1]], group):
         return prose[-1]
-    if not _SMALL.match(group.text):
-        return None
-    for index in reversed(prose[-4:-1]):
+    for index in reversed(prose[-_MOST_BETWEEN:-1]):
         first, lines = merged[index]
         same = first.style.size == group.style.size and first.style.font == group.style.font
-        if same and group.page - lines[-1].page <= 1 and _continues(merged[index], group):
+        open_end = _HANGS.search(lines[-1].text) and not lines[-1].text.endswith(",")
+        begun = _SMALL.match(group.text) or open_end
+        if begun and same and group.page - lines[-1].page <= 1 and _continues(merged[index], group):
             return index
     return None
 
@@ -133,7 +178,7 @@ def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
     moved = end.page != group.page or group.lines[0].y0 < end.y0 or group.region != first.region
     lower = bool(_GOES_ON.match(group.text))
     if text.endswith("-"):
-        return lower or moved
+        return lower or moved or first.kind is BlockKind.LIST_ITEM
     if _ENDED.search(text) and not _ABBREVIATED.search(text):
         return False
     if lower:

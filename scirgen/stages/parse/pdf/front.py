@@ -26,25 +26,33 @@ _MIN_ABSTRACT = 300
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
 _PARTS = re.compile(
-    r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting|participants|materials? and methods|results?|findings"
-    r"|conclusions?|interpretation|significance|data sources|main outcomes?.*|antecedentes|objetivos?|metodos|resultados|conclusion(?:es)?|introducao|conclusao)$"
+    r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting"
+    r"|participants|materials? and methods|results?|findings"
+    r"|conclusions?|interpretation|significance|data sources|main outcomes?.*|antecedentes|objetivos?|metodos"
+    r"|resultados|conclusion(?:es)?|introducao|conclusao)$"
 )
 _COPYRIGHT = re.compile(
     r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
 )
 _COVER = re.compile(
-    r"unedited manuscript|^accepted manuscript|^journal pre-?proof|accepted manuscript version|^(?:to|pour|para) cit(?:e|er|ar) (?:this|cet|cette|este)"
-    r"|\bhal is a multi-?disciplinary|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version|full terms (?:&|and) conditions of access"
-    r"|see discussions, stats|jstor is a not-for-profit|this article was downloaded by|view the article online for updates|this version is available at",
+    r"unedited manuscript|^accepted manuscript|^journal pre-?proof|accepted manuscript version|^(?:to|pour"
+    r"|para) cit(?:e|er|ar) (?:this|cet|cette|este)"
+    r"|\bhal is a multi-?disciplinary|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version"
+    r"|full terms (?:&|and) conditions of access"
+    r"|see discussions, stats|jstor is a not-for-profit|this article was downloaded by"
+    r"|view the article online for updates|this version is available at",
     re.I,
 )
-_TITLE_LABEL = re.compile(r"^(?:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*", re.I)
+_TITLE_LABEL = re.compile(
+    r"^(?:(?i:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*|OPEN(?: ACCESS)?\s+(?=[A-ZÀ-Þ][a-zà-ÿ]))"
+)
+_VERSION_NOTE = re.compile(r"\s*\[v(?:ersion)?\s?\d+\s?[;:,][^\]]*\]$", re.I)
 _OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
 
 
 @dataclass
 class Front:
-    """What the front matter holds. ``body_start``: index of the first group after it."""
+    """The front matter. ``body_start``: index of the first group after it."""
 
     title: str = ""
     abstract: list[Group] = field(default_factory=list)
@@ -68,7 +76,8 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
 
 
 def _cover(groups: Sequence[Group], body: Style) -> int:
-    """How many groups stand on a cover page: it says so, has no abstract or introduction, and the next page repeats its title.
+    """Counts the groups on a cover page: it says so, has no abstract or introduction, and the next page repeats
+    its title.
 
     A title is larger than the body, or bold; a running head that repeats it is not.
     """
@@ -138,7 +147,8 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
 
 
 def _with_its_other_lines(groups: list[Group], title: int) -> int:
-    """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned unevenly."""
+    """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned
+    unevenly."""
     whole = groups[title]
     while (part := next((g for g in groups if _continues(whole, g)), None)) is not None:
         whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
@@ -233,7 +243,9 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
 
 
 def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
-    """Whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels do not end it."""
+    """Tells whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels
+    do
+    not end it."""
     text = groups[index].text
     if KEYWORDS.match(text) or _OTHER_RUN_IN.match(text):
         return True
@@ -261,7 +273,7 @@ def _cut_at_keywords(groups: list[Group], index: int) -> None:
 
 
 def _opens_body(group: Group) -> bool:
-    """Whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
+    """Tells whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
     name = plain(group.text)
     numbered = re.match(r"^\s*(?:1|I|一)[.、:\s]", group.text) and len(group.text) < 90 and group.share > 0.5
     return (name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < 40) or bool(numbered)
@@ -289,7 +301,7 @@ def _before(
 
 
 def _is_prose(text: str) -> bool:
-    """Whether a text is sentences, not affiliations, dates or a licence."""
+    """Tells whether a text is sentences, not affiliations, dates or a licence."""
     words = re.findall(r"[^\W\d_]+", text)
     if len(words) < 30 or (is_publishers(text) and len(text) < 400):
         return False
@@ -297,7 +309,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _other_setting(last: Group, group: Group) -> bool:
-    """Whether a group no longer looks like the abstract: another type or another column width."""
+    """Tells whether a group no longer looks like the abstract: another type or another column width."""
     return (
         abs(last.style.size - group.style.size) > 0.4
         or last.style.font != group.style.font
@@ -329,7 +341,8 @@ def _unlabelled(
 
 
 def _further_parts(groups: list[Group], first: int) -> list[Group]:
-    """The parts of a structured abstract ("Methods: ...", "Results: ...") that follow its first one in the same setting."""
+    """The parts of a structured abstract ("Methods: ...", "Results: ...") that follow its first one in the same
+    setting."""
     taken: list[Group] = []
     for group in groups[first + 1 : first + 12]:
         label = re.match(r"^([^.:]{3,40})[.:]\s", group.text)
@@ -367,7 +380,7 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
         beside = bool(front.abstract) and abs(group.lines[0].x0 - front.abstract[0].lines[0].x0) < 30
         if (name in ("abstract", "main") or (name == "other_abstract" and beside)) and len(group.text) < 60:
             group.kind, group.level = BlockKind.HEADING, 1
-        elif group.kind is BlockKind.PARAGRAPH:
+        elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             group.kind = BlockKind.OTHER
     for group in groups[front.body_start :]:
         if group.page > groups[0].page and _is_running_title(group, front.title):
@@ -385,14 +398,14 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
 
 
 def _is_running_title(group: Group, title: str) -> bool:
-    """Whether a line at the top of a page is the paper's title."""
+    """Tells whether a line at the top of a page is the paper's title."""
     top = group.kind is BlockKind.PARAGRAPH and len(group.lines) == 1 and group.lines[0].y1 < 90
     return top and len(title) > 15 and fuzz.ratio(plain(group.text), plain(title)) > 92
 
 
 def strip_title_label(text: str) -> str:
-    """A title without the word "Title" that manuscripts put before it."""
-    return _TITLE_LABEL.sub("", text)
+    """Remove what is not the title: the word "Title" or "OPEN" before it, a note on version and reviews behind it."""
+    return _VERSION_NOTE.sub("", _TITLE_LABEL.sub("", text))
 
 
 def strip_label(text: str) -> str:

@@ -152,7 +152,8 @@ def _rows(lines: list[Line]) -> list[Line]:
 
 
 def _rejustified(lines: list[Line]) -> list[Line]:
-    """Join a justified line with few words, which a long address in the next line causes, so that it does not count as a table's row.
+    """Join a justified line with few words, which a long address in the next line causes, so that it does not count as
+    a table's row.
 
     Its words have equal gaps from edge to edge, or full lines above and below. A table's cells hold more than a word,
     have unequal gaps, or have another row of cells above or below.
@@ -229,7 +230,7 @@ def _pitches(lines: list[Line]) -> dict[float, float]:
 
 
 def _hanging(lines: list[Line], left: float) -> bool:
-    """Whether entries begin at the edge and their further lines are indented (reference lists)."""
+    """Tells whether entries begin at the edge and their further lines are indented (reference lists)."""
     if len(lines) < 6:
         return False
     at_edge = sum(abs(line.x0 - left) < 2.5 for line in lines)
@@ -239,7 +240,7 @@ def _hanging(lines: list[Line], left: float) -> bool:
 
 
 def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
-    """Whether ``b``, the line after ``a``, begins a new group."""
+    """Tells whether ``b``, the line after ``a``, begins a new group."""
     left, right = shape.left, shape.right
     step = b.middle - a.middle
     size = max(a.size, b.size, 1.0)
@@ -279,7 +280,9 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
 
 
 def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
-    """Whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a rare type."""
+    """Tells whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a
+    rare
+    type."""
     if a.style != b.style or min(a.share, b.share) < 0.9 or a.style == shape.style or _END.search(a.text):
         return False
     if a.style.size < shape.style.size - 0.6 or a.x1 - a.x0 < 0.5 * (shape.right - shape.left):
@@ -291,7 +294,8 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
 
 
 def _is_mixed_title(a: Line, b: Line) -> bool:
-    """Whether ``a`` begins with a number in bold and has nothing in the type of ``b`` but signs: a title with a program's name."""
+    """Tells whether ``a`` begins with a number in bold and has nothing in the type of ``b`` but signs: a title with a
+    program's name."""
     first = a.runs[0].style
     words = [run for run in a.runs if _WORD.search(run.text) and not run.raised]
     other = all(run.style != b.style for run in words)
@@ -299,12 +303,14 @@ def _is_mixed_title(a: Line, b: Line) -> bool:
 
 
 def _is_bit_of_equation(line: Line, shape: _Shape) -> bool:
-    """Whether a line is a number or a denominator of a displayed equation: short, without a word, away from the left edge."""
+    """Tells whether a line is a number or a denominator of a displayed equation: short, without a word, away from the
+    left
+    edge."""
     return len(line.text) < 15 and line.x0 > shape.left + 2 * line.size and not _WORD.search(line.text)
 
 
 def _is_one_title(a: Line, b: Line, shape: _Shape) -> bool:
-    """Whether both lines are centred in one bold type that is not the body's: a title over several lines."""
+    """Tells whether both lines are centred in one bold type that is not the body's: a title over several lines."""
     centre = (shape.left + shape.right) / 2
     centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b))
     pure = min(a.share, b.share) >= 0.9 and a.style == b.style and a.style != shape.style
@@ -312,7 +318,7 @@ def _is_one_title(a: Line, b: Line, shape: _Shape) -> bool:
 
 
 def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:
-    """Whether ``a`` is a centred line or one in capitals above a paragraph that begins at the left edge."""
+    """Tells whether ``a`` is a centred line or one in capitals above a paragraph that begins at the left edge."""
     before, after = a.x0 - shape.left, shape.right - a.x1
     centred = before > 2.5 * a.size and abs(before - after) < 1.2 * a.size
     capitals = a.text.isupper() and len(a.text) > 4 and not b.text.isupper() and after > 2 * a.size
@@ -336,31 +342,34 @@ def _usual_style(lines: Sequence[Line]) -> Style:
 
 
 def _stacked(a: Line, b: Line) -> bool:
-    """Whether both lines are completely in one bold or italic type, as two headings in a row are."""
+    """Tells whether both lines are completely in one bold or italic type, as two headings in a row are."""
     return a.share > 0.9 and b.share > 0.9 and a.style == b.style and (a.style.bold or a.style.italic)
 
 
 def _runs_on(a: Line, b: Line) -> bool:
-    """Whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a run-in heading."""
+    """Tells whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a
+    run-in
+    heading."""
     last, first = a.runs[-1].style, b.runs[0].style
     same = (last.font, last.bold, last.italic) == (first.font, first.bold, first.italic)
     return same and abs(last.size - first.size) <= 0.6 and min(a.share, b.share) < 0.985
 
 
 def _ends_a_title(a: Line, b: Line) -> bool:
-    """Whether two bold lines, of which the second begins in another type than the first ends in, are two headings."""
+    """Tells whether two bold lines, of which the second begins in another type than the first ends in, are two
+    headings."""
     last, first = a.runs[-1].style, b.runs[0].style
     other = last.font != first.font or last.italic != first.italic
     return other and _is_bold(a) and _is_bold(b) and b.text[:1].isupper() and _END.search(a.text) is None
 
 
 def _is_bold(line: Line) -> bool:
-    """Whether all words of a line are bold, also those in another slant."""
+    """Tells whether all words of a line are bold, also those in another slant."""
     return line.style.bold and all(run.style.bold for run in line.runs if _WORD.search(run.text))
 
 
 def _differs(a: Line, b: Line, short: bool) -> bool:
-    """Whether a new typography begins: size, weight or (for lines set in one font) the font."""
+    """Tells whether a new typography begins: size, weight or (for lines set in one font) the font."""
     if min(len(a.text), len(b.text)) < 3 or (max(a.math, b.math) > 0.3):
         return abs(a.size - b.size) > 2.5
     if abs(a.size - b.size) > 0.6:

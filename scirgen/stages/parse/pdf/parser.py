@@ -17,8 +17,7 @@ from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
-from scirgen.stages.parse.pdf.page.blanks import has_glued_words, with_blanks
-from scirgen.stages.parse.pdf.page.ligatures import name_ligatures
+from scirgen.stages.parse.pdf.page.characters import has_glued_words, name_ligatures, with_blanks
 from scirgen.stages.parse.pdf.page.signs import Signs, misread_signs
 from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left, is_unreadable
 from scirgen.stages.parse.pdf.tables import found_tables
@@ -180,7 +179,7 @@ def _upright(blocks: list[dict[str, Any]], width: float, height: float) -> tuple
 
 
 def _is_picture(page: Any) -> bool:
-    """Whether one picture covers most of a page."""
+    """Tells whether one picture covers most of a page."""
     area = page.rect.width * page.rect.height
     boxes = (info["bbox"] for info in page.get_image_info())
     return any((x1 - x0) * (y1 - y0) > 0.5 * area for x0, y0, x1, y1 in boxes)

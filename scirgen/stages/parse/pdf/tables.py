@@ -12,7 +12,7 @@ from typing import Any, Final
 import pymupdf
 
 from scirgen.core.records import BlockKind, Box
-from scirgen.stages.parse.pdf.page.accents import composed
+from scirgen.stages.parse.pdf.page.characters import composed
 from scirgen.stages.parse.pdf.page.lines import LIGATURES, UNKNOWN, Line, Run
 from scirgen.stages.parse.pdf.page.signs import Signs
 from scirgen.stages.parse.pdf.paragraphs import Group
@@ -81,7 +81,7 @@ def _inside(line: Line, box: Box) -> bool:
 
 
 def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are those of a table, not of a frame around text or of a diagram."""
+    """Tells whether rows are those of a table, not of a frame around text or of a diagram."""
     cells = [cell for row in rows for cell in row]
     filled = [len(cell) for cell in cells if cell]
     if len(rows) < 2 or len(rows[0]) < 2 or len(filled) < 4:

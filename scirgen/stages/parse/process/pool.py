@@ -1,4 +1,5 @@
-"""A small pool of worker processes that can be killed. Each parses one file at a time, under a time and a memory limit."""
+"""A small pool of worker processes that can be killed. Each parses one file at a time, under a time and a memory
+limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The child process in which files are parsed: ``python -m scirgen.stages.parse.process.worker``. Started and killed by `pool`.
+"""The child process in which files are parsed: ``python -m scirgen.stages.parse.process.worker``. Started and killed
+by `pool`.
 
 It reads one JSON request per line from standard input and writes one JSON reply per line. Output of libraries goes to
 standard error. It never outlives its parent: it ends when its input closes, and the kernel ends it when the parent dies
@@ -67,8 +68,8 @@ def _load(plugin: dict[str, Any]) -> Parser | ScirgenError:
         if plugin["extra"]:
             return MissingExtraError(
                 f"parser {plugin['name']!r} needs a package that is not installed: {error}",
-                hint=f"Install it with: pip install 'scirgen[{plugin['extra']}]'; or give the papers as text, Markdown, "
-                "JATS or TEI files, or use a GROBID server (parse.parser: grobid).",
+                hint=f"Install it with: pip install 'scirgen[{plugin['extra']}]'; or give the papers as text, "
+                "Markdown, JATS or TEI files, or use a GROBID server (parse.parser: grobid).",
             )
         return PluginError(f"parser {plugin['name']!r} cannot be imported: {error}")
     except Exception as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
+from scirgen.core.text.doi import find_doi
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.xml.xmlread import text_of
 
@@ -44,10 +46,33 @@ def parse_jats(root: Element) -> ParsedPaper:
     return ParsedPaper(
         title=title,
         abstract=" ".join(abstract),
+        **_stated(article),
         language=language if language in ("en", "pt", "es", "zh") else "",
         parser="jats/1",
         blocks=tuple(b for b in blocks if b.text),
     )
+
+
+def _stated(article: Element) -> dict[str, Any]:
+    """Authors, DOI, year and licence, as the file states them."""
+    meta = article.find(".//article-meta")
+    if meta is None:
+        return {}
+    names = [c.find("name") for c in meta.iter("contrib") if c.get("contrib-type", "author") == "author"]
+    years = [text_of(y) for d in meta.iter("pub-date") if (y := d.find("year")) is not None]
+    licence = meta.find(".//license")
+    href = "{http://www.w3.org/1999/xlink}href"
+    stated = [licence.get(href) or "", text_of(licence)] if licence is not None else []
+    return {
+        "authors": tuple(
+            " ".join(filter(None, (text_of(n.find("given-names")), text_of(n.find("surname")))))
+            for n in names
+            if n is not None
+        ),
+        "doi": find_doi(next((text_of(i) for i in meta.iter("article-id") if i.get("pub-id-type") == "doi"), "")),
+        "year": next((int(y) for y in sorted(years) if y.isdecimal() and len(y) == 4), None),
+        "licence": next(filter(None, stated), ""),
+    }
 
 
 def _abstract_element(article: Element) -> Element | None:

@@ -105,7 +105,8 @@ def _paragraph(element: Element) -> ParsedBlock:
 
 
 def _places(element: Element | None) -> tuple[PlacedLine, ...]:
-    """From ``coords="page,x,y,w,h;..."``; several boxes of one page become one place, since TEI has no offsets of lines."""
+    """From ``coords="page,x,y,w,h;..."``; several boxes of one page become one place, since TEI has no offsets of
+    lines."""
     if element is None:
         return ()
     coords = element.get("coords") or ";".join(s.get("coords") or "" for s in element.iter("s"))

@@ -10,9 +10,10 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from scirgen.qa.release import SPLITS, LabelNote, Release, ReleaseInfo
+from scirgen.release_files.release import SPLITS, LabelNote, Release, ReleaseInfo
 from scirgen.stages.release.defects import Defects, known_limits
 from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
+from scirgen.stages.release.describe.method import Method, cited
 
 _TEMPLATES = Path(__file__).parent
 _HUB_SPLIT = {"train": "train", "dev": "validation", "test": "test"}
@@ -31,8 +32,9 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
     info = release.info
     rows_per_type: Counter[str] = Counter()
     rows_per_level: Counter[str] = Counter()
-    found = Defects()
+    found, method = Defects(), Method()
     for row in release.rows():
+        method.see(row)
         rows_per_type[row.question_type] += 1
         rows_per_level[row.bloom or "not tagged"] += 1
         found.see(row)
@@ -45,11 +47,15 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
         formats=formats,
         format_notes=_FORMAT_NOTES,
         limits=limits,
+        made=list(method.sentences(info)),
+        citations=cited(info),
         types=sorted(rows_per_type.items()),
         levels=sorted(rows_per_level.items()),
     )
     (release.folder / "README.md").write_text(text, encoding="utf-8")
-    sheet = render("datasheet.md.j2", info=info, limits=limits)
+    sheet = render(
+        "datasheet.md.j2", info=info, limits=limits, made=list(method.sentences(info)), filter=method.filter()
+    )
     (release.folder / "datasheet.md").write_text(sheet, encoding="utf-8")
 
 
@@ -63,7 +69,7 @@ def render(template: str, **values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["cell"] = _cell
-    environment.filters["label_note"] = _label_note
+    environment.filters["label_note"] = label_note
     environment.filters["thousands"] = lambda n: f"{n:,}"
     return environment.get_template(template).render(**values)
 
@@ -105,9 +111,13 @@ def header(info: ReleaseInfo) -> dict[str, Any]:
     }
 
 
-def _label_note(note: LabelNote) -> str:
+def label_note(note: LabelNote) -> str:
     """Who labelled how many items, by which guideline, and how well they agree."""
-    text = f"{note.items:,} items, {note.annotators} annotator(s), guideline {note.guideline}"
+    people = note.annotators - note.language_models
+    readers = [f"{people} {'person' if people == 1 else 'people'}"] if people else []
+    if note.language_models:
+        readers.append("a language model" if note.language_models == 1 else f"{note.language_models} language models")
+    text = f"{note.items:,} items, read by {' and '.join(readers)}, guideline {note.guideline}"
     for name, value, interval in (
         ("Cohen's kappa", note.kappa, note.kappa_interval), ("Krippendorff's alpha", note.alpha, note.alpha_interval),
     ):  # fmt: skip

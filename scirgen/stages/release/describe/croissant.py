@@ -10,8 +10,9 @@ from pydantic import BaseModel
 
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Record
-from scirgen.qa.release import SPLITS, Release
+from scirgen.release_files.release import SPLITS, Release
 from scirgen.stages.release.describe.features import QUESTIONS, TABLES, scalar_columns
+from scirgen.stages.release.describe.method import cited
 
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
@@ -75,7 +76,8 @@ _TYPES = {"string": "sc:Text", "int64": "sc:Integer", "float64": "sc:Float", "bo
 
 
 def write_croissant(release: Release, counts: Mapping[str, int]) -> None:
-    """Describe the JSONL files and their single-valued columns. ``counts`` is path -> rows; empty files are left out."""
+    """Describe the JSONL files and their single-valued columns. ``counts`` is path -> rows; empty files are left
+    out."""
     info = release.info
     tables = {name: table for name, table in TABLES.items() if counts.get(table[1])}
     questions = {f"questions-{s}": (QUESTIONS, f"{s}.jsonl") for s in SPLITS if counts.get(f"{s}.jsonl")}
@@ -98,7 +100,7 @@ def write_croissant(release: Release, counts: Mapping[str, int]) -> None:
         "license": "README.md#licences",
         "version": "1.0.0",
         "inLanguage": info.language,
-        "citeAs": "Made with scirgen, after ScIRGen (KDD 2025). See README.md.",
+        "citeAs": " ".join(cited(info)),
         "distribution": [
             {
                 "@type": "cr:FileObject",

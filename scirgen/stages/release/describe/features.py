@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from scirgen.qa.release import AspectRow, CorpusDocument, PaperRow, Passage, ReleaseRow
+from scirgen.release_files.release import AspectRow, CorpusDocument, PaperRow, Passage, ReleaseRow
 
 TABLES: dict[str, tuple[type[BaseModel], str]] = {
     "corpus-without-paper": (CorpusDocument, "corpus/without-paper.jsonl"),

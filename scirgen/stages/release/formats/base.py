@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from scirgen.qa.release import Release
+from scirgen.release_files.release import Release
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import digest
-from scirgen.qa.release import SPLITS, Release, ReleaseRow
+from scirgen.release_files.release import SPLITS, Release, ReleaseRow
 
 SAMPLE = 200
 
@@ -45,7 +45,8 @@ class RagFormat:
 
 
 def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
-    """Answered questions of the test split (or dev or train, if test has none), in the order of the hashes of their ids."""
+    """Answered questions of the test split (or dev or train, if test has none), in the order of the hashes of their
+    ids."""
     for split in reversed(SPLITS):
         keys = sorted((digest("rag", r.id), r.id) for r in release.rows(split) if r.answer)[:size]
         if keys:
@@ -55,7 +56,8 @@ def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
 
 
 def with_contexts(release: Release, rows: Sequence[ReleaseRow]) -> Iterator[tuple[ReleaseRow, list[str]]]:
-    """The rows, each with the passages that hold its evidence; for a row without evidence, the gold dataset's description."""
+    """The rows, each with the passages that hold its evidence; for a row without evidence, the gold dataset's
+    description."""
     wanted = {p for row in rows for p in row.passages}
     passages = {p.id: p.text for p in release.passages() if p.id in wanted}
     documents = {d.id: f"{d.title}\n{d.text}" for d in release.corpus()} if any(not r.passages for r in rows) else {}

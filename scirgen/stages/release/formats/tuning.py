@@ -10,7 +10,7 @@ from pathlib import Path
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.text.textmatch import content_words, jaccard
-from scirgen.qa.release import SPLITS, Release, ReleaseRow, UnfaithfulRow
+from scirgen.release_files.release import SPLITS, Release, ReleaseRow, UnfaithfulRow
 from scirgen.stages.release.formats.rag import with_contexts
 
 
@@ -46,7 +46,8 @@ class ShareGPTFormat:
 
 
 class AlpacaFormat:
-    """``SPLIT.jsonl``: ``instruction`` (question), ``input`` (the passages that hold the evidence), ``output`` (answer)."""
+    """``SPLIT.jsonl``: ``instruction`` (question), ``input`` (the passages that hold the evidence), ``output``
+    (answer)."""
 
     def write(self, release: Release, folder: Path) -> None:
         """Write the files."""
@@ -60,7 +61,8 @@ class AlpacaFormat:
 
 
 class PreferenceFormat:
-    """``SPLIT.jsonl``: ``prompt`` (the dataset's title and description), ``chosen`` and ``rejected``: a question with its answer.
+    """``SPLIT.jsonl``: ``prompt`` (the dataset's title and description), ``chosen`` and ``rejected``: a question with
+    its answer.
 
     ``rejected`` is a candidate that failed a faithfulness score; ``chosen`` is the row of the same dataset and question
     type with the most similar question. A rejected candidate without such a row gives no pair.
@@ -108,7 +110,8 @@ class PreferenceFormat:
 
 
 class SquadFormat:
-    """``SPLIT.json`` in the layout of SQuAD 2: passages, and questions with the answer's text and its offset in the passage.
+    """``SPLIT.json`` in the layout of SQuAD 2: passages, and questions with the answer's text and its offset in the
+    passage.
 
     If the passage contains the answer word for word, the span is the answer; otherwise it is the evidence (``answer``
     holds the answer as it was written). A row is left out if no passage contains its whole evidence.
@@ -140,7 +143,8 @@ class SquadFormat:
 
 
 def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
-    """The entry of a question, with the answer's place in the context; None if the context contains neither answer nor evidence."""
+    """The entry of a question, with the answer's place in the context; None if the context contains neither answer nor
+    evidence."""
     start = (
         context.lower().find(row.answer.lower()) if len(context.lower()) == len(context) else context.find(row.answer)
     )

@@ -1,1 +1,1 @@
-"""Decisions that need the whole set: duplicates, contamination, paraphrases, groups, splits."""
+"""Decisions that need the whole set: duplicates, contamination, groups, splits."""

@@ -1,4 +1,5 @@
-"""Finds rows that share word n-grams with a benchmark and so must not be in a release. `duplicates` records the removed rows.
+"""Finds rows that share word n-grams with a benchmark and so must not be in a release. `duplicates` records the
+removed rows.
 
 A row is contaminated when its question or answer shares n words in a row with a question or answer of a benchmark, as
 in GPT-3's decontamination with n = 13 (Brown et al. 2020, appendix C), or when its question has fewer than n words and
@@ -14,7 +15,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import QAPair
 from scirgen.core.text.words import tokens_of
-from scirgen.qa.qafiles import open_qa
+from scirgen.release_files.qafiles import open_qa
 
 
 class Benchmarks:
@@ -38,7 +39,8 @@ class Benchmarks:
                     seen.add(hash(gram))
 
     def overlap(self, pair: QAPair) -> str | None:
-        """Why a pair is contaminated: the first benchmark that it overlaps with and the shared words; None if it is not."""
+        """Why a pair is contaminated: the first benchmark that it overlaps with and the shared words; None if it is
+        not."""
         grams = list(self._grams(pair.question, pair.answer))
         for file, seen in self._seen.items():
             shared = next((g for g in grams if hash(g) in seen), None)

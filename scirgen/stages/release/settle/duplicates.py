@@ -1,6 +1,6 @@
 """Removes accepted rows from a release: contaminated questions, near-duplicates, and rows beyond a target.
 
-`contamination`, `scirgen.qa.repeats.neardup` and `scirgen.qa.quotas` decide which.
+`contamination`, `scirgen.repeats.neardup` and `scirgen.release_files.quotas` decide which.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from scirgen.core.records import QAPair, Rejection
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.qa.repeats.neardup import Asked, Resolution, near_duplicates
-from scirgen.qa.repeats.neardup import resolve as resolve_by_words
+from scirgen.repeats.neardup import Asked, Resolution, near_duplicates
+from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.settle.contamination import Benchmarks
-from scirgen.stages.release.settle.paraphrases import Paraphrases
 
 Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]
 """Chooses among the ids of pairs that may be released. Returns the ids that a target keeps, and notes for the card."""
@@ -45,18 +44,17 @@ def settle(
     wording: LanguageWording,
     benchmarks: Benchmarks | None = None,
     choose: Choose | None = None,
-    paraphrases: Paraphrases | None = None,
     resolve: Resolve = resolve_by_words,
 ) -> Settled:
     """Remove a run's duplicates. Of questions that others published, none is removed, and only their groups are found.
 
     Args:
-        content: the accepted pairs. Pairs that people labelled unfaithful are removed first, and people's corrections are applied.
+        content: the accepted pairs. Pairs that people labelled unfaithful are removed first, and people's corrections
+            are applied.
         wording: words of the release's language.
         benchmarks: questions that must not be in the release. They are removed first, so that a near-duplicate may
             replace a dropped row.
         choose: applies a target; called last, so that it counts only rows that can be released.
-        paraphrases: finds the benchmarks' questions in other words; used after `benchmarks`.
         resolve: finds near-duplicates and decides about them; by words alone unless an embedding model is configured.
     """
     if content.keep_all:
@@ -68,7 +66,7 @@ def settle(
     found_wrong = _expert_rejected(content)
     drafts = content.pairs
     content = replace(content, pairs=lambda: (content.reviewed.corrected(p) for p in drafts()))
-    rejections = _contaminated(content, benchmarks, paraphrases) | found_wrong
+    rejections = _contaminated(content, benchmarks) | found_wrong
     resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
     drops = {d.id: d for d in resolution.drops}
     for pair in content.pairs():
@@ -108,17 +106,11 @@ def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
     return {p.id: _rejection(p, "expert_rejected", reason, None) for p, reason in found if reason}
 
 
-def _contaminated(
-    content: ReleaseContent, benchmarks: Benchmarks | None, paraphrases: Paraphrases | None
-) -> dict[str, Rejection]:
-    rejections: dict[str, Rejection] = {}
-    if benchmarks is not None:
-        found = ((pair, benchmarks.overlap(pair)) for pair in content.pairs())
-        rejections = {p.id: _rejection(p, "contaminated", reason, None) for p, reason in found if reason is not None}
-    if paraphrases is not None:
-        for pair, reason, cosine in paraphrases.find(p for p in content.pairs() if p.id not in rejections):
-            rejections[pair.id] = _rejection(pair, "contaminated_paraphrase", reason, cosine)
-    return rejections
+def _contaminated(content: ReleaseContent, benchmarks: Benchmarks | None) -> dict[str, Rejection]:
+    if benchmarks is None:
+        return {}
+    found = ((pair, benchmarks.overlap(pair)) for pair in content.pairs())
+    return {p.id: _rejection(p, "contaminated", reason, None) for p, reason in found if reason is not None}
 
 
 def _rejection(pair: QAPair, code: str, reason: str, score: float | None) -> Rejection:

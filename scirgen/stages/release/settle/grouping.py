@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from scirgen.qa.release import SPLITS, LeakageRow
+from scirgen.release_files.release import SPLITS, LeakageRow
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.settle.splits import Component, assign, split_of_datasets
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """The split of every dataset. ``group_of`` names its component; ``questions`` are the near-duplicate groups (dataset ids)."""
+    """The split of every dataset. ``group_of`` names its component; ``questions`` are the near-duplicate groups
+    (dataset ids)."""
 
     split_of: dict[str, str]
     group_of: dict[str, str]
@@ -35,7 +36,7 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
         seed: decides the order of the components.
     """
     rows = Counter(p.dataset_id for p in content.pairs())
-    weights = rows or _queries_of(content)
+    weights = rows or sum((part.weights(content.uses) for part in content.parts), Counter[str]())
     together = [*_datasets_of_papers(content), *repeated]
     group_of = connected(list(content.datasets), together)
     members: dict[str, list[str]] = {}
@@ -54,12 +55,6 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
         return Grouping(dict(content.splits), group_of, rows, list(repeated), ("The splits are kept as published.",))
     split_of = split_of_datasets(components, assign(components, ratios, seed))
     return Grouping(split_of, group_of, rows, list(repeated), tuple(_notes(components, split_of, weights, ratios)))
-
-
-def _queries_of(content: ReleaseContent) -> Counter[str]:
-    """Dataset -> number of queries of its papers, which balances the splits if a run made no questions."""
-    of_paper = Counter(q.paper_id for q in content.run_queries.queries)
-    return Counter({d: sum(of_paper[p] for p in papers) for d, papers in content.uses.items()})
 
 
 def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:

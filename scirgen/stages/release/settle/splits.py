@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scirgen.core.fingerprint import digest
-from scirgen.qa.release import SPLITS
+from scirgen.release_files.release import SPLITS
 
 
 @dataclass(frozen=True)

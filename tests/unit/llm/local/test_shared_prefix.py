@@ -70,7 +70,10 @@ def test_bfloat16_scores_are_within_a_hundredth_of_naive_float32_ones(kind: str)
     assert worst(engine.logprobs(sequences), expected) < 1e-2
     assert engine.computed_tokens < sum(len(s) for s, _ in sequences) / 3, "it did not share the context"
     # The tolerance is tight enough to see the context: with and without it the same answers differ by more.
-    assert max(abs(a - b) for x, y in zip(expected[::2], expected[1::2], strict=True) for a, b in zip(x, y, strict=True)) > 0.05  # fmt: skip
+    assert (
+        max(abs(a - b) for x, y in zip(expected[::2], expected[1::2], strict=True) for a, b in zip(x, y, strict=True))
+        > 0.05
+    )
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "gpt2"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.qa.claims.names import unnamed
+from scirgen.claims.names import unnamed
 
 LONG = " ".join(["The wind, locally stable, told us about vapour."] * 60)
 """A text so long that initials in a row are met by chance."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.qa.claims.dates import periods
+from scirgen.claims.dates import periods
 
 
 @pytest.mark.parametrize(

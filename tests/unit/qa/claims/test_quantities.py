@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.qa.claims.quantities import missing, quantities, stated
+from scirgen.claims.quantities import missing, quantities, stated
 
 WORDS = {"three": 3.0, "half": 0.5}
 

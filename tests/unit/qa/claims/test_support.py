@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from scirgen.claims.support import support
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.claims.support import support
 
 ENGLISH = Taxonomies(Resources()).wording.of("en")
 EVIDENCE = ["The mixed stands recovered within two years, but the monocultures did not regain their growth."]

@@ -26,7 +26,8 @@ DATACITE = {
                 "subjects": [{"subject": "glaciology"}],
                 "publicationYear": 2021,
                 "rightsList": [{"rightsIdentifier": "cc-by-4.0"}],
-                "relatedIdentifiers": [{"relationType": "IsCitedBy", "relatedIdentifier": "10.1000/paper", "relatedIdentifierType": "DOI"}],
+                "relatedIdentifiers": [{"relationType": "IsCitedBy", "relatedIdentifier": "10.1000/paper",
+                                        "relatedIdentifierType": "DOI"}],
             },
         }
     ],
@@ -88,7 +89,8 @@ DATAVERSE = {
                     "fields": [
                         {"typeName": "title", "value": "Ice thickness of Svalbard glaciers"},
                         {"typeName": "author", "value": [{"authorName": {"value": "Berg, A."}}]},
-                        {"typeName": "dsDescription", "value": [{"dsDescriptionValue": {"value": "Radar soundings of 14 glaciers."}}]},
+                        {"typeName": "dsDescription",
+                         "value": [{"dsDescriptionValue": {"value": "Radar soundings of 14 glaciers."}}]},
                         {"typeName": "keyword", "value": [{"keywordValue": {"value": "glaciology"}}]},
                         {"typeName": "subject", "value": ["Earth and Environmental Sciences"]},
                     ]
@@ -125,7 +127,8 @@ STAC = {
             "license": "CC-BY-4.0",
             "keywords": ["glaciology"],
             "providers": [{"name": "Berg, A."}],
-            "extent": {"spatial": {"bbox": [[10, 76, 30, 81]]}, "temporal": {"interval": [["2019-01-01T00:00:00Z", None]]}},
+            "extent": {"spatial": {"bbox": [[10, 76, 30, 81]]},
+                       "temporal": {"interval": [["2019-01-01T00:00:00Z", None]]}},
             "links": [{"rel": "self", "href": "https://stac.example/svalbard-ice"}],
             "sci:doi": "10.5880/ice.2021",
         }
@@ -166,7 +169,8 @@ OAI = """<?xml version="1.0" encoding="UTF-8"?>
 <OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2024-01-01T00:00:00Z</responseDate>
 <ListRecords>
  <record><header><identifier>oai:x.org:1</identifier><datestamp>2024-01-01</datestamp></header>
-  <metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" xmlns:dc="http://purl.org/dc/elements/1.1/">
+  <metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" \
+xmlns:dc="http://purl.org/dc/elements/1.1/">
    <dc:title>Ice thickness of Svalbard glaciers</dc:title><dc:creator>Berg, A.</dc:creator>
    <dc:description>Radar soundings of 14 glaciers.</dc:description><dc:subject>glaciology</dc:subject>
    <dc:identifier>https://doi.org/10.5880/ice.2021</dc:identifier><dc:rights>cc-by-4.0</dc:rights>
@@ -176,7 +180,8 @@ OAI = """<?xml version="1.0" encoding="UTF-8"?>
 UNKNOWN = {
     "version": 3,
     "facets": {"year": [{"n": 1}, {"n": 2}, {"n": 3}]},
-    "payload": {"rows": [{"titel": 1, "name": "Ice thickness of Svalbard glaciers", "summary": "Radar soundings of 14 glaciers."}]},
+    "payload": {"rows": [{"titel": 1, "name": "Ice thickness of Svalbard glaciers",
+                          "summary": "Radar soundings of 14 glaciers."}]},
 }  # fmt: skip
 
 

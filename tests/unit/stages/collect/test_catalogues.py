@@ -78,7 +78,8 @@ def test_datacite_incomplete_records_are_set_aside_or_read_in_part(
     ("answer", "code", "retryable"),
     [
         (Answer({}, 429, {"Retry-After": "999"}), "rate_limited", True), (Answer("x", 502), "http_502", True),
-        (Answer({"errors": [{"title": "bad"}]}, 400), "http_400", False), (Answer('{"data": [', 200), "bad_reply", True),
+        (Answer({"errors": [{"title": "bad"}]}, 400), "http_400", False),
+        (Answer('{"data": [', 200), "bad_reply", True),
         (Answer({"meta": {}}), "bad_reply", True),
     ],
 )  # fmt: skip
@@ -110,7 +111,8 @@ def test_an_unknown_option_of_a_catalogue_names_the_known_one(setup: Setup) -> N
 def package(number: int, **more: object) -> dict[str, object]:
     return {
         "id": f"id-{number:03}", "name": f"rivers-{number}", "title": f"Rivers {number}", "license_id": "cc-by",
-        "notes": f"Levels, see https://doi.org/10.5555/paper.{number}.", "tags": [{"display_name": "water", "name": "w"}],
+        "notes": f"Levels, see https://doi.org/10.5555/paper.{number}.",
+        "tags": [{"display_name": "water", "name": "w"}],
         "extras": [{"key": "doi", "value": f"10.5555/ckan.{number}"}, {"key": "Gauge", "value": "radar"}],
         "organization": {"title": "Survey"}, "resources": [{"format": "CSV"}, {"format": "CSV"}], **more,
     }  # fmt: skip
@@ -147,8 +149,10 @@ def test_ckan_package_without_a_title_uses_its_name(setup: Setup) -> None:
 
 def hub_dataset(number: int) -> dict[str, object]:
     return {
-        "id": f"org/soil_{number}", "author": "org", "description": "Soil.", "cardData": {"pretty_name": f"Soil {number}"},
-        "tags": ["license:cc-by-4.0", "language:en", f"arxiv:2001.{number:05}", "climate", "task_categories:tabular-regression"],
+        "id": f"org/soil_{number}", "author": "org", "description": "Soil.",
+        "cardData": {"pretty_name": f"Soil {number}"},
+        "tags": ["license:cc-by-4.0", "language:en", f"arxiv:2001.{number:05}", "climate",
+                 "task_categories:tabular-regression"],
     }  # fmt: skip
 
 

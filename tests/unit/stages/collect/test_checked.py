@@ -1,4 +1,5 @@
-"""What an adapter's author gets wrong at first, and the message for it: one error with a place and a hint, and nothing lost."""
+"""What an adapter's author gets wrong at first, and the message for it: one error with a place and a hint, and nothing
+lost."""
 
 from __future__ import annotations
 
@@ -194,7 +195,7 @@ async def test_pages_before_a_raising_source_are_kept(tmp_path: Path) -> None:
         Mine.broken = False
         run = await generate(tmp_path, Mine(), server)
     assert run.outcome is not None and run.outcome.status == "success"
-    assert {r.dataset_id for r in run.rows()} == {"a", "b"}
+    assert {d.id for d in run.records("collect", Dataset)} == {"a", "b"}
 
 
 async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ RECORD = {
     "id": "u-1",
     "context": {
         "metadata": {
-            "titleEn": "Snow depth", "titleCn": "雪深", "description": "Daily snow depth.", "instructions": "NetCDF files.",
-            "instructionsCn": "NetCDF格式", "east": 105.0, "west": 61.5, "south": 25.0, "north": 41.0,
-            "startTime": "1979-01-01 10:49:23", "endTime": "2020-12-31 10:49:23", "fileSize": 2048.0,
+            "titleEn": "Snow depth", "titleCn": "雪深", "description": "Daily snow depth.",
+            "instructions": "NetCDF files.", "instructionsCn": "NetCDF格式", "east": 105.0, "west": 61.5, "south": 25.0,
+            "north": 41.0, "startTime": "1979-01-01 10:49:23", "endTime": "2020-12-31 10:49:23", "fileSize": 2048.0,
             "doi": "10.11888/Snow.tpdc.1", "license": "1",
         },
         "authorList": [{"nameEn": "LI Xin"}],

@@ -158,7 +158,8 @@ def test_a_download_is_kept_under_its_content_hash_and_not_fetched_twice(http: M
     [
         (Answer("<!DOCTYPE html><html><body>Please log in"), {}, "not_a_pdf"), (Answer(b""), {}, "damaged"),
         (Answer(PDF * 500), {"max_file_mb": 1}, "too_large"),
-        (Answer(gzip.compress(b"%PDF-" + b"0" * 5_000_000), headers={"Content-Encoding": "gzip"}), {"max_file_mb": 1}, "too_large"),
+        (Answer(gzip.compress(b"%PDF-" + b"0" * 5_000_000), headers={"Content-Encoding": "gzip"}), {"max_file_mb": 1},
+         "too_large"),
         (Answer("gone", 404), {}, "not_found"), (Answer("pay", 403), {}, "no_access"),
     ],
 )  # fmt: skip
@@ -197,7 +198,8 @@ def test_a_redirect_to_another_scheme_is_not_followed(http: Make, location: str)
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.8", "192.168.1.1", "[::ffff:127.0.0.1]", "0.0.0.0"]
+    "host",
+    ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.8", "192.168.1.1", "[::ffff:127.0.0.1]", "0.0.0.0"]
 )  # fmt: skip
 def test_private_addresses_are_refused_unless_a_setting_allows_them(http: Make, host: str) -> None:
     with LoopbackServer({"/": lambda _: Answer(PDF)}) as server:
@@ -218,8 +220,9 @@ def test_a_name_that_resolves_to_a_private_address_is_refused(http: Make, monkey
 @pytest.mark.parametrize(
     ("address", "public"),
     [
-        ("8.8.8.8", True), ("2606:4700::1111", True), ("100.64.0.1", False), ("224.0.0.1", False), ("64:ff9b::7f00:1", False),
-        ("64:ff9b::808:808", True), ("2002:7f00:1::", False), ("fe80::1%eth0", False), ("fd00::1", False),
+        ("8.8.8.8", True), ("2606:4700::1111", True), ("100.64.0.1", False), ("224.0.0.1", False),
+        ("64:ff9b::7f00:1", False), ("64:ff9b::808:808", True), ("2002:7f00:1::", False), ("fe80::1%eth0", False),
+        ("fd00::1", False),
     ],
 )  # fmt: skip
 def test_what_counts_as_a_public_address(address: str, public: bool) -> None:

@@ -17,9 +17,11 @@ from scirgen.stages.collect.licences import licence_allowed, normalise_licence
         ("https://creativecommons.org/licenses/by-nc-sa/4.0/legalcode", "cc-by-nc-sa-4.0"), ("CC BY 4.0", "cc-by-4.0"),
         ("Attribution-NonCommercial-ShareAlike 4.0 International (CC BY-NC-SA 4.0)", "cc-by-nc-sa-4.0"),
         ("Creative Commons Attribution 4.0 International", "cc-by-4.0"), ("cc-by", "cc-by"), ("CC0", "cc0-1.0"),
-        ("Creative Commons Zero v1.0 Universal (CC0 1.0)", "cc0-1.0"), ("http://creativecommons.org/publicdomain/zero/1.0/", "cc0-1.0"),
-        ("Attribution-NoDerivatives 4.0", "cc-by-nd-4.0"), ("public domain", "public-domain"), ("MIT", "mit"), (None, "unknown"),
-        ("", "unknown"), ("notspecified", "unknown"), ("Ask the author first", "ask the author first"), ("ODbL", "odbl-1.0"),
+        ("Creative Commons Zero v1.0 Universal (CC0 1.0)", "cc0-1.0"),
+        ("http://creativecommons.org/publicdomain/zero/1.0/", "cc0-1.0"),
+        ("Attribution-NoDerivatives 4.0", "cc-by-nd-4.0"), ("public domain", "public-domain"), ("MIT", "mit"),
+        (None, "unknown"), ("", "unknown"), ("notspecified", "unknown"),
+        ("Ask the author first", "ask the author first"), ("ODbL", "odbl-1.0"),
     ],
 )  # fmt: skip
 def test_licences_are_known_by_short_names_and_others_kept_as_stated(stated: str | None, name: str) -> None:
@@ -44,9 +46,12 @@ def test_a_licence_is_wanted_in_any_version_and_never_a_stricter_one(
 @pytest.mark.parametrize(
     ("text", "doi"),
     [
-        ("https://doi.org/10.11888/Atmos.tpdc.300398", "10.11888/atmos.tpdc.300398"), ("doi:10.1000/182.", "10.1000/182"),
-        ("(see 10.1002/(SICI)1097-0258(19980815)17:15)", "10.1002/(sici)1097-0258(19980815)17:15"), ("10.5555/a), and", "10.5555/a"),
-        ("https://doi.org/https://doi.org/10.5194/essd-15-621-2023", "10.5194/essd-15-621-2023"), ("version 10.5", None), (None, None),
+        ("https://doi.org/10.11888/Atmos.tpdc.300398", "10.11888/atmos.tpdc.300398"),
+        ("doi:10.1000/182.", "10.1000/182"),
+        ("(see 10.1002/(SICI)1097-0258(19980815)17:15)", "10.1002/(sici)1097-0258(19980815)17:15"),
+        ("10.5555/a), and", "10.5555/a"),
+        ("https://doi.org/https://doi.org/10.5194/essd-15-621-2023", "10.5194/essd-15-621-2023"),
+        ("version 10.5", None), (None, None),
     ],
 )  # fmt: skip
 def test_a_doi_is_found_without_resolver_and_trailing_punctuation(text: str | None, doi: str | None) -> None:

@@ -177,8 +177,8 @@ class Wanders(Plain):
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        (LosesOne, "does not go on right after"), (NoReason, "neither a file nor a code"), (NoCursor, "no Cursor within"),
-        (Raises, "raised KeyError"), (Wanders, "second walk"),
+        (LosesOne, "does not go on right after"), (NoReason, "neither a file nor a code"),
+        (NoCursor, "no Cursor within"), (Raises, "raised KeyError"), (Wanders, "second walk"),
     ],
 )  # fmt: skip
 def test_the_conformance_suite_names_each_breach(kind: type[Plain], complaint: str, file: Path) -> None:

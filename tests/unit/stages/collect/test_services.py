@@ -120,7 +120,8 @@ def event(subject: str, target: str, relation: str = "references", source: str =
 
 def test_events_give_the_other_end_of_each_link_once(setup: Setup) -> None:
     events = [
-        event("10.5555/Paper.1", "10.5555/data.1"), event("10.5555/data.1", "10.5555/paper.2", "is-cited-by", "datacite-crossref"),
+        event("10.5555/Paper.1", "10.5555/data.1"),
+        event("10.5555/data.1", "10.5555/paper.2", "is-cited-by", "datacite-crossref"),
         event("10.5555/paper.1", "10.5555/data.1"), event("10.5555/x", "10.5555/data.1", "is-part-of"),
         event("10.5555/y", "10.5555/data.1", source="datacite-usage"),
     ]  # fmt: skip
@@ -235,12 +236,16 @@ def test_unpaywall_without_a_contact_address_is_refused_before_any_work(setup: S
 
 # -- bibliography and folder -------------------------------------------------------------------------------------------
 
-BIB = """@article{roe2020, title = {A {Study} of Soil}, doi = {10.5555/P1}, year = {2020}, keywords = {10.5555/data.1; soil},
+BIB = """@article{roe2020, title = {A {Study} of Soil}, doi = {10.5555/P1}, year = {2020}, keywords = {10.5555/data.1; \
+soil},
   file = {Full Text PDF:files/12/roe.md:text/markdown}}
 @article{doe2021, title = {Another}, doi = {10.5555/p2}, year = {2021}, keywords = {d1}}
 @article{poe2022, title = {Unrelated}, doi = {10.5555/p3}}
 """
-RIS = "TY  - JOUR\nTI  - A Study of Soil\nDO  - 10.5555/P1\nPY  - 2020\nKW  - 10.5555/data.1\nL1  - files/12/roe.md\nER  - \n"
+RIS = (
+    "TY  - JOUR\nTI  - A Study of Soil\nDO  - 10.5555/P1\nPY  - 2020\n"
+    "KW  - 10.5555/data.1\nL1  - files/12/roe.md\nER  - \n"
+)
 
 
 @pytest.mark.parametrize(("name", "text"), [("z.bib", BIB), ("z.ris", RIS)])
@@ -278,7 +283,8 @@ def test_services_beside_a_source_add_papers_and_files(setup: Setup, catalogue: 
         services = [OpenAlexService(setup(server)), UnpaywallService(setup(server))]
         source = CombinedSource(LocalSource(SourceSetup(input=catalogue)), services)
         report = check_source(source)
-    # lake-ice: a file of the folder and a work without an OpenAlex location, whose file Unpaywall knows; soil-temp: a file.
+    # lake-ice: a file of the folder and a work without an OpenAlex location, whose file Unpaywall knows; soil-temp: a
+    # file.
     assert (report.datasets, report.candidates, report.files) == (3, 3, 3)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,13 +21,13 @@ METHODS = [
     "However, few gauges are available above the tree line, and snowfall remains uncertain.",
     "Trends were tested with the Mann-Kendall test at a level of 5 %. E = mc2 + 3.",
 ]
-EMPTY: dict[str, list[object]] = {**{c.value: [] for c in AspectCategory}, "needs_previous": []}
+EMPTY: dict[str, list[object]] = {**{c.value: [] for c in AspectCategory}, "contexts": []}
 
 
-async def run(rule: Rule, pack: str = "standard", **settings: object) -> tuple[StageResult, list[str]]:
+async def run(rule: Rule, **settings: object) -> tuple[StageResult, list[str]]:
     document, labels = make_paper([("Methods", SectionClass.METHOD, METHODS)])
     item = WorkItem("10.1/p|method", (document, *labels), {"section": "method"})
-    ctx, chat = make_context(rule, pack=pack, stage="extract", key=item.key, **settings)
+    ctx, chat = make_context(rule, stage="extract", key=item.key, **settings)
     result = await ExtractStage().process(item, ctx)
     return result, [p.messages[-1][1] for p in chat.prompts]
 
@@ -41,16 +42,21 @@ async def test_number_is_the_whole_sentence_and_may_be_of_several_kinds() -> Non
         assert aspect.provenance and aspect.provenance.model == "scripted:chat@1"
 
 
-async def test_a_sentence_that_leans_is_kept_with_the_one_before() -> None:
-    result, _ = await run(lambda p, n: {**EMPTY, "challenges": [3], "methods": [1], "needs_previous": [1, 3]})
-    leaning = {a.span.start: a.context for a in result.outputs if isinstance(a, Aspect)}
-    first, second = (leaning[start] for start in sorted(leaning))
-    assert first == () and [s.text for s in second] == ["Streamflow was derived from water level by rating curves."]
-    result, _ = await run(lambda p, n: {**EMPTY, "challenges": [3], "needs_previous": [2, 3]})
-    (chained,) = (a.context for a in result.outputs if isinstance(a, Aspect))
-    assert [s.text for s in chained][1:] == ["Streamflow was derived from water level by rating curves."] and len(
-        chained
-    ) == 2
+def context(about: str, said_in: int, *sentences: int) -> dict[str, object]:
+    return {**EMPTY, "methods": [1, 2], "contexts": [{"about": about, "said_in": said_in, "sentences": sentences}]}
+
+
+async def test_a_context_comes_with_the_sentence_that_says_it() -> None:
+    result, _ = await run(lambda p, n: context("ten gauges in the valley.", 1, 1, 2))
+    first, second = (a for a in result.outputs if isinstance(a, Aspect))
+    assert second.context == "ten gauges in the valley" and second.context_span == first.span
+    assert first.context and first.context_span is None, "a sentence says itself what it says"
+
+
+@pytest.mark.parametrize("about", ["ten gauges of the Arvel", "gauges of 1999", "", "gauges " * 20])
+async def test_a_context_that_names_what_is_not_there_is_dropped(about: str) -> None:
+    result, _ = await run(lambda p, n: context(about, 1, 2))
+    assert [a.context for a in result.outputs if isinstance(a, Aspect)] == ["", ""]
 
 
 async def test_a_number_that_is_not_there_is_rejected_and_nothing_lost() -> None:
@@ -104,18 +110,6 @@ def test_section_sentences_when_formula_then_left_out() -> None:
     document, labels = make_paper([("Methods", SectionClass.METHOD, METHODS)])
     texts = [s.text for s in section_sentences(document, labels)]
     assert len(texts) == 4 and not any("mc2" in t for t in texts)
-
-
-async def test_small_pack_asks_only_where_cues_are_unclear() -> None:
-    result, prompts = await run(lambda p, n: "none", "small", extract={"calls_per_section": 1})
-    kept = {a.category: a.span.text for a in result.outputs if isinstance(a, Aspect)}
-    assert kept[AspectCategory.METHODS].startswith(("Streamflow was", "Trends were"))
-    assert len(prompts) <= 1
-
-
-async def test_small_pack_when_model_chooses_without_any_cue_then_not_taken() -> None:
-    result, _ = await run(lambda p, n: "research objective", "small", extract={"calls_per_section": 9})
-    assert all(a.category is not AspectCategory.OBJECTIVE for a in result.outputs if isinstance(a, Aspect))
 
 
 def test_items_of_a_shared_paper_have_the_same_keys() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.records import Score
+from scirgen.core.records import Dataset, Score, Span
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Message, ModelIdentity, ScoreReply, ScoreRequest
@@ -19,8 +20,8 @@ from scirgen.llm.encoders.entailment import Entailment, LexicalEntailment, Score
 from scirgen.llm.session import Answer, TextAnswer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material, usual_threshold
-from scirgen.stages.filter.deciding import reason_against, score_all, sentence
+from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.deciding import _decided, outcome, score_all, sentence
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.semantic import (
     HardSemanticScorer,
@@ -33,7 +34,7 @@ from scirgen.stages.filter.faithfulness.semantic import (
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows, passages, rank
 from scirgen.stages.filter.gates.judged import PoorQuestionGate
-from scirgen.stages.filter.stage import check_filter
+from scirgen.stages.filter.stage import FilterStage
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
 MakeCtx = Callable[..., StageContext]
@@ -115,6 +116,16 @@ async def test_max_window_takes_the_best_passage_and_says_so(make_ctx: MakeCtx) 
     assert score.value == 2.0 and "of the context" in score.detail
 
 
+def test_a_cited_line_of_a_record_brings_that_line_only() -> None:
+    table = ("Time resolution", "lat Latitude of the centre per hour", "lon Longitude of the centre per hour")
+    dataset = Dataset(id="d", title="Cyclone tracks", description="\n".join(table), fields=(("Authors", "WU"),))
+    for line in ("Title: Cyclone tracks", table[1]):
+        start = dataset.text.index(line)
+        span = Span(document_id="d", start=start, end=start + len(line), text=line)
+        found = evidence_window(pair(evidence=(span,)), Material(dataset, (), dataset.text, {"d": dataset.text}))
+        assert found.text == line
+
+
 def test_evidence_window_is_the_sentences_of_the_spans() -> None:
     text = "First sentence here. Second one is evidence. Third follows it. Fourth is far away."
     one = pair(evidence=(span(DESCRIPTION).model_copy(update={"document_id": "d", "start": 21, "end": 44}),))
@@ -189,7 +200,9 @@ def flat(request: ScoreRequest) -> ScoreReply:
 
 async def test_semantic_seper_is_the_gain_in_belief_over_sampled_responses(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(flat, semantic_samples=4, entailment="lexical:words")
-    ctx.chat_session = Speaker(["satellites miss snowfall"], ["satellites miss snowfall", "the moon did it"])
+    ctx = replace(
+        ctx, chat_session=Speaker(["satellites miss snowfall"], ["satellites miss snowfall", "the moon did it"])
+    )
     for scorer in (SemanticScorer(), HardSemanticScorer()):
         score = only(await scorer.score([pair(answer="satellites miss snowfall")], MATERIAL, ctx))
         assert dict(score.parts) == {"with": pytest.approx(1.0), "without": pytest.approx(0.5)}
@@ -200,7 +213,7 @@ async def test_semantic_seper_is_the_gain_in_belief_over_sampled_responses(make_
 
 async def test_semantic_seper_without_responses_is_an_error(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(flat, semantic_samples=2, entailment="lexical:words")
-    ctx.chat_session = Speaker([" "], [" "])
+    ctx = replace(ctx, chat_session=Speaker([" "], [" "]))
     scores = await SemanticScorer().score([pair()], MATERIAL, ctx)
     assert isinstance(scores[0], ModelError) and scores[0].error_code == "no_responses"
 
@@ -209,11 +222,11 @@ async def test_semantic_seper_refuses_to_weigh_another_models_responses(make_ctx
     ctx = make_ctx(flat, entailment="lexical:words", faithfulness=["semantic_hard"])
     other = Speaker(["a"], ["b"])
     other.identity = ModelIdentity("scripted", "another")
-    ctx.chat_session = other
+    ctx = replace(ctx, chat_session=other)
     with pytest.raises(ConfigError, match="by one model; the generator is scripted:another"):
         await SemanticScorer().score([pair()], MATERIAL, ctx)
     with pytest.raises(ConfigError, match="by one model"):
-        check_filter(ctx)  # before anything is judged
+        FilterStage().check(ctx)  # before anything is judged
 
 
 def both(one: str, other: str, forth: float, back: float, against: float = 0.0) -> dict[tuple[str, str], Entailment]:
@@ -246,7 +259,8 @@ def test_a_representative_means_the_answer_from_one_half_on() -> None:
 
 
 def test_the_notebooks_responses_have_the_notebooks_weights() -> None:
-    # The ten of github.com/sepermetric/seper, example.ipynb: six "Yes.", three "Yes", a sentence; mean log-probabilities.
+    # The ten of github.com/sepermetric/seper, example.ipynb: six "Yes.", three "Yes", a sentence; mean
+    # log-probabilities.
     shares = weights([-0.119981] * 6 + [-0.011683] * 3 + [-0.222539])
     assert sum(shares) == pytest.approx(1.0) and shares[0] == pytest.approx(0.0976, abs=1e-4)
     assert shares[6] == pytest.approx(0.1088, abs=1e-4) and shares[9] == pytest.approx(0.0881, abs=1e-4)
@@ -290,7 +304,8 @@ class Judge:
 
 async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(make_ctx: MakeCtx) -> None:
     ctx = make_ctx(None, judge_batch=2)
-    ctx.judge_session = judge = Judge()
+    judge = Judge()
+    ctx = replace(ctx, judge_session=judge)
     pairs = [pair(answer="snowfall"), pair(answer="volcanoes"), pair(answer="more snowfall")]
     scores = await JudgeScorer().score(pairs, MATERIAL, ctx)
     assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, 1.0]
@@ -305,7 +320,7 @@ async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> N
             return Answer(reply.model_validate({**said, "faults": [{"number": 1, "fault": "which years"}]}), "", "key")
 
     ctx = make_ctx(None)
-    ctx.judge_session = Strict()
+    ctx = replace(ctx, judge_session=Strict())
     pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "more snowfall")]
     *rated, left_out = await JudgeScorer().score([*pairs, pair(answer="hail")], MATERIAL, ctx)
     scores = [s for s in rated if isinstance(s, Score)]
@@ -344,52 +359,46 @@ def scored(name: str, value: float, threshold: float) -> Score:
     return Score(name=name, value=value, threshold=threshold, passed=value > threshold)
 
 
-def test_a_rejection_says_why_before_its_figure() -> None:
+def test_a_rejection_says_why_before_its_figure(ctx: StageContext) -> None:
     shift = Score(
         name="shift", value=0.02, threshold=0.1, tokens=(" Because", " vol", "canoes", " erupt", "."),
         logprobs_with=(-1.0, -3.0, -3.0, -1.0, -0.1), logprobs_without=(-2.0, -2.5, -2.0, -2.0, -0.1),
     )  # fmt: skip
-    assert sentence(shift) == (
+    assert sentence(shift, ctx.registry) == (
         "the evidence makes the answer hardly more likely, least of all 'volcanoes' (shift 0.02 is not above 0.1)"
     )
-    rival = Score(name="rival", value=-0.6, threshold=-0.3, detail="rival: Snow hides it. (reply k)")
-    assert sentence(rival).startswith("a second answer from the evidence alone is more likely: Snow hides it.")
     nli = Score(name="nli", value=0.2, threshold=0.5, detail="largest of 3 passages")
-    assert sentence(nli) == "no passage entails the answer: largest of 3 passages (nli 0.2 is not above 0.5)"
+    assert (
+        sentence(nli, ctx.registry) == "no passage entails the answer: largest of 3 passages (nli 0.2 is not above 0.5)"
+    )
 
 
-def test_several_scores_decide_by_all_or_by_any(make_ctx: MakeCtx) -> None:
-    row = pair(scores=(scored("shift", 0.4, 0.0), scored("nli", 0.3, 0.5)))
-    assert reason_against(row, None, make_ctx(combine="all").config)
-    assert not reason_against(row, None, make_ctx(combine="any").config)
+def test_one_failing_score_rejects_and_a_later_one_decides_the_unsure() -> None:
+    open_ = Score(name="shift", value=0.4, threshold=0.0, sure=1.0, unsure=True)
+    passed, failed = scored("nli", 0.6, 0.5), scored("nli", 0.3, 0.5)
+    silent = Score(name="nli", value=0.0, threshold=0.1, abstained=True)
+    found = [
+        outcome(pair(scores=s)) for s in ((), (open_,), (open_, passed), (open_, failed), (silent,), (passed, open_))
+    ]
+    assert found == ["kept", "unsure", "kept", "rejected", "unsure", "unsure"]
 
 
 def test_a_type_is_judged_by_the_scorers_it_names(make_ctx: MakeCtx) -> None:
-    row = pair(scores=(scored("shift", -0.4, 0.0), scored("contrast", 0.3, 0.0)))
     kind = Taxonomies(Resources()).question_type("disjunctive")
-    assert "contrast" in kind.judge and "shift" not in kind.judge
-    config = make_ctx().config
-    assert not reason_against(row, kind, config) and reason_against(row, None, config)
-    # Where none of them ran, what ran decides.
-    assert reason_against(pair(scores=(scored("shift", -0.4, 0.0),)), kind, config)
+    assert "llm_judge" in kind.judge and "shift" not in kind.judge
+    config = make_ctx(thresholds={"shift": {"*": 0.1}}).config
+    named = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), kind, kind.id, config)
+    assert named.unsure and named.passed is None
+    assert _decided(scored("shift", -0.4, 0.0), ShiftScorer(), None, "other", config).passed is False
 
 
-def test_a_score_that_abstained_decides_nothing(make_ctx: MakeCtx) -> None:
-    silent = Score(name="contrast", value=0.0, threshold=0.1, abstained=True)
-    assert not reason_against(pair(scores=(silent,)), None, make_ctx().config)
-
-
-async def test_thresholds_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:
-    ctx = make_ctx(
-        believes_the_context,
-        faithfulness=["shift"],
-        thresholds={"shift": {"verification": 0.3, "*": 0.1}},
-        threshold=0.05,
-    )
+async def test_edges_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:
+    given = {"shift": {"verification": 0.3, "*": (0.1, 0.5)}}
+    ctx = make_ctx(believes_the_context, faithfulness=["shift"], thresholds=given)
     yes, other = pair("Do satellites miss snowfall?", "Yes", "verification"), pair()
     found = await score_all([yes, other], MATERIAL, ctx)
-    assert [found[p.id][0].scores[0].threshold for p in (yes, other)] == [0.3, 0.1]
-    assert usual_threshold(ShiftScorer(), ctx.config) == 0.05 and usual_threshold(EntailmentScorer(), ctx.config) == 0.5
-    assert usual_threshold(ShiftScorer(), make_ctx().config) == 0.1
-    assert usual_threshold(ShiftScorer(), make_ctx(shift_form="mean").config) == 0.0
-    assert usual_threshold(SemanticScorer(), make_ctx().config) == 0.0
+    scores = [found[p.id][0].scores[0] for p in (yes, other)]
+    assert [(s.threshold, s.sure) for s in scores] == [(0.3, 0.3), (0.1, 0.5)]
+    assert ShiftScorer().edges(ctx.config) == (0.0, 1.0) and EntailmentScorer().edges(ctx.config) == (0.5, 0.5)
+    assert ShiftScorer().edges(make_ctx(shift_form="mean").config) == (0.0, 0.0)
+    assert SemanticScorer().edges(ctx.config) == (0.0, 0.0)

@@ -110,7 +110,10 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
         NotSupportedGate,
         "invented",
         pair(
-            answer="Volcanic ash blocks infrared radiometers aboard Chinese spacecraft, thereby hiding polar vortices, auroras, meteors.",
+            answer=(
+                "Volcanic ash blocks infrared radiometers aboard Chinese spacecraft, thereby hiding "
+                "polar vortices, auroras, meteors."
+            ),
             evidence=(),
         ),
     ),
@@ -205,13 +208,14 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
 ]
 
 
-async def test_a_long_title_is_not_copied_whole_into_a_question(ctx: StageContext) -> None:
-    dataset = DATASET.model_copy(
-        update={"title": "Gridded precipitation of the Third Pole merged from 2,400 gauges (1979-2020)"}
-    )
-    material = Material(dataset, (), MATERIAL.context)
-    asked = pair(question=f"Why were satellites left out of {dataset.title}?")
-    assert "whole title" in (await verdict(MetadataEchoGate, asked, ctx, material)).reason
+async def test_a_question_may_name_its_dataset_by_the_title(ctx: StageContext) -> None:
+    title = "Gridded precipitation of the Third Pole merged from 2,400 gauges (1979-2020)"
+    material = Material(DATASET.model_copy(update={"title": title}), (), MATERIAL.context)
+    assert (
+        await verdict(MetadataEchoGate, pair(question=f"Why were satellites left out of {title}?"), ctx, material)
+    ).accept
+    answered = pair(question="What did the gauges give?", answer=title)
+    assert "is the dataset's title" in (await verdict(MetadataEchoGate, answered, ctx, material)).reason
 
 
 @pytest.mark.parametrize(("gate", "what", "one"), REJECTED, ids=[f"{g.code}-{w}" for g, w, _ in REJECTED])
@@ -263,14 +267,22 @@ async def test_duplicate_when_numbers_or_names_differ_accepts(ctx: StageContext)
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        (("How does grazing by sheep affect the cover of mosses?", "It reduces it."), ("How does the cover of mosses affect grazing by sheep?", "Sheep avoid patches."), False),
-        (("Was the model trained with rainfall and tested with runoff?", "Yes"), ("Was the model trained with runoff and tested with rainfall?", "No"), False),
-        (("How much carbon do mangroves store compared with meadows?", "Three times as much."), ("How much carbon do meadows store compared with mangroves?", "A third."), False),
-        (("Do sedges respond to warming more than forbs and mosses?", "Yes"), ("Do mosses respond to warming more than forbs and sedges?", "No"), False),
-        (("Is the retreat faster in the eastern than in the western basin?", "Yes"), ("Is the retreat faster in the western than in the eastern basin?", "No"), False),
-        (("What is the mean flow in summer at the gauge?", "12 m3/s"), ("What is the mean flow in winter at the gauge?", "3 m3/s"), False),
-        (("How was the discharge of the Rhone at the gauge measured?", "With an ADCP"), ("How was discharge measured at the gauge of the Rhone?", "With an ADCP"), True),
-        (("Is snow cover longer in the north than in the south of the plateau?", "Yes"), ("Is snow cover in the north of the plateau longer than in the south?", "Yes"), True),
+        (("How does grazing by sheep affect the cover of mosses?", "It reduces it."),
+         ("How does the cover of mosses affect grazing by sheep?", "Sheep avoid patches."), False),
+        (("Was the model trained with rainfall and tested with runoff?", "Yes"),
+         ("Was the model trained with runoff and tested with rainfall?", "No"), False),
+        (("How much carbon do mangroves store compared with meadows?", "Three times as much."),
+         ("How much carbon do meadows store compared with mangroves?", "A third."), False),
+        (("Do sedges respond to warming more than forbs and mosses?", "Yes"),
+         ("Do mosses respond to warming more than forbs and sedges?", "No"), False),
+        (("Is the retreat faster in the eastern than in the western basin?", "Yes"),
+         ("Is the retreat faster in the western than in the eastern basin?", "No"), False),
+        (("What is the mean flow in summer at the gauge?", "12 m3/s"),
+         ("What is the mean flow in winter at the gauge?", "3 m3/s"), False),
+        (("How was the discharge of the Rhone at the gauge measured?", "With an ADCP"),
+         ("How was discharge measured at the gauge of the Rhone?", "With an ADCP"), True),
+        (("Is snow cover longer in the north than in the south of the plateau?", "Yes"),
+         ("Is snow cover in the north of the plateau longer than in the south?", "Yes"), True),
     ],
 )  # fmt: skip
 async def test_duplicate_tells_exchanged_parts_from_another_order(
@@ -356,7 +368,10 @@ async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
         ("What does the gauge show?", "Soil was ploughed each spring.", "of the answer's words are"),
         (
             "Are 2,400 gauges merged daily because satellites miss snowfall at 0.25 degrees?",
-            "Satellites miss snowfall at 0.25 degrees, and 2,400 gauges are merged daily, because yields of maize fell and soil was ploughed.",
+            (
+                "Satellites miss snowfall at 0.25 degrees, and 2,400 gauges are merged daily, because "
+                "yields of maize fell and soil was ploughed."
+            ),
             "of the words that the answer adds are",
         ),
     ],

@@ -58,12 +58,13 @@ async def test_process_when_a_type_has_its_own_threshold_uses_it(make_ctx: Make)
     assert [r.record_id for r in result.rejections] == [NUMBER.id]
 
 
-async def test_the_relative_shift_must_exceed_a_tenth_unless_a_threshold_is_set(make_ctx: Make) -> None:
+async def test_the_relative_shift_must_exceed_zero_or_the_threshold_that_is_set(make_ctx: Make) -> None:
     barely = believes(0.2)  # 0.4 of 6 nats: 0.067 of the surprise
-    (rejection,) = (await run(make_ctx(barely), WHY)).rejections
+    (rejection,) = (await run(make_ctx(barely, thresholds={"shift": {"*": 0.1}}), WHY)).rejections
     assert rejection.score == pytest.approx(0.4 / 6) and "not above 0.1" in rejection.reason
-    assert (await run(make_ctx(barely, threshold=0.0), WHY)).outputs
-    assert (await run(make_ctx(believes(0.4)), WHY)).outputs
+    (kept,) = (await run(make_ctx(barely), WHY)).outputs
+    assert isinstance(kept, QAPair) and kept.unsure
+    assert (await run(make_ctx(believes(-0.2)), WHY)).rejections
 
 
 @pytest.mark.parametrize(

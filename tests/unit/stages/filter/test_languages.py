@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from scirgen.builtin import PLUGIN
+from scirgen.claims.conformance import question_problem
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, QAPair, Span
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.conformance import question_problem
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.gates.evidence import NotSupportedGate
@@ -187,18 +187,35 @@ def test_number_that_the_text_in_another_language_lacks_is_rejected(tmp_path: Pa
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_shipped_language_has_patterns_for_every_gate_that_needs_them(language: str) -> None:
     config = Config.model_validate({"language": language})
-    off = silent_gates(config, registry(), TAXONOMIES)
+    off = silent_gates(config, registry(), TAXONOMIES, "small")
     assert off == (["unknown_name"] if language == "de" else []), "German writes every noun with a capital"
 
 
 def test_language_without_patterns_turns_the_gates_off_that_need_them(tmp_path: Path) -> None:
     ctx = context("it", tmp_path)
-    off = silent_gates(ctx.config, ctx.registry, TAXONOMIES)
+    off = silent_gates(ctx.config, ctx.registry, TAXONOMIES, "small")
     assert set(off) == {"type_question", "type_answer", "pointing", "vague", "language"}
     pair = made(
         "it", "verification", "Il livello del Po è diminuito nel 2022?", "Sì", "Il livello del Po è diminuito nel 2022."
     )
     gates = [g for g in select_gates(ctx.config, ctx.registry) if not g.models()]
+    assert rejected_by(gates, *pair, ctx) == ""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Nahm die Schneehöhe an der Station Zugspitze zwischen 1980 und 2010 zu?",
+        "Schliesst der Niederschlagsdatensatz TPHiPr Stationen in Indien ein?",
+        "Sind im Datensatz TPHiPr Stationen in Indien enthalten?",
+    ],
+)
+def test_german_verbs_may_end_a_question_and_im_may_stand_before_a_name(question: str, tmp_path: Path) -> None:
+    ctx = context("de", tmp_path)
+    gates = [
+        g for g in select_gates(ctx.config, ctx.registry, "small") if g.code in ("schema", "pointing", "type_question")
+    ]
+    pair = made("de", "verification", question, "Nein", "Die Stationen von TPHiPr liegen in China.")
     assert rejected_by(gates, *pair, ctx) == ""
 
 
@@ -214,7 +231,10 @@ def test_type_in_a_language_has_its_stems_and_none_of_the_english_ones() -> None
 
 def test_languages_added_by_an_override_are_used(tmp_path: Path) -> None:
     (tmp_path / "taxonomies").mkdir()
-    text = "languages:\n  no:\n    affirmative: [ja]\n    negative: [nei]\n    types:\n      verification:\n        stems: [Er]\n"
+    text = (
+        "languages:\n  no:\n    affirmative: [ja]\n    negative: [nei]\n    types:\n"
+        "      verification:\n        stems: [Er]\n"
+    )
     (tmp_path / "taxonomies" / "wording.yaml").write_text(text, encoding="utf-8")
     mine = Taxonomies(Resources(overrides=tmp_path))
     assert mine.wording.of("no").negative == ("nei",)

@@ -1,11 +1,12 @@
-"""Gates for rows that tell a reader nothing new: one fact asked twice, an answer in its question, an unexplained abbreviation."""
+"""Gates for rows that tell a reader nothing new: one fact asked twice, an answer in its question, an unexplained
+abbreviation."""
 
 from __future__ import annotations
 
 import pytest
 
+from scirgen.claims.abbreviations import definitions
 from scirgen.core.records import Dataset, QAPair, Span
-from scirgen.qa.claims.abbreviations import definitions
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.gates.duplicate import SameFactGate
@@ -14,7 +15,10 @@ from scirgen.stages.filter.gates.substance import UnexplainedAbbreviationGate, U
 from tests.support.filtering import MATERIAL, pair, span, verdict
 from tests.support.questioning import make_context
 
-GAUGES = "Sedges gained 5 % and forbs 5 % of their cover, because the plots on Mount Alba and Mount Nero were fenced in 2014."
+GAUGES = (
+    "Sedges gained 5 % and forbs 5 % of their cover, because the plots on Mount Alba "
+    "and Mount Nero were fenced in 2014."
+)
 
 
 def asked(question: str, answer: str, kind: str, evidence: str = GAUGES) -> QAPair:
@@ -22,24 +26,40 @@ def asked(question: str, answer: str, kind: str, evidence: str = GAUGES) -> QAPa
 
 
 ONE_FACT = [
-    (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"), ("I don't understand why sedges gained cover.", "The plots were fenced.", "assertion")),
-    (("Why did sedges gain cover?", "Because the plots were fenced.", "causal_antecedent"), ("Did sedges gain cover because plots were fenced?", "Yes", "verification")),
-    (("By how much did sedges gain cover?", "5 %", "quantification"), ("Did sedges gain 5 % or 9 % of cover?", "5 %", "disjunctive")),
-    (("What did fences do to the cover of sedges?", "Sedges gained cover.", "causal_consequence"), ("What let sedges gain cover?", "Fences.", "causal_antecedent")),
-    (("When were the plots fenced?", "in 2014", "concept_completion"), ("In which year were plots fenced?", "2014", "quantification")),
+    (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"),
+     ("I don't understand why sedges gained cover.", "The plots were fenced.", "assertion")),
+    (("Why did sedges gain cover?", "Because the plots were fenced.", "causal_antecedent"),
+     ("Did sedges gain cover because plots were fenced?", "Yes", "verification")),
+    (("By how much did sedges gain cover?", "5 %", "quantification"),
+     ("Did sedges gain 5 % or 9 % of cover?", "5 %", "disjunctive")),
+    (("What did fences do to the cover of sedges?", "Sedges gained cover.", "causal_consequence"),
+     ("What let sedges gain cover?", "Fences.", "causal_antecedent")),
+    (("When were the plots fenced?", "in 2014", "concept_completion"),
+     ("In which year were plots fenced?", "2014", "quantification")),
     # One tells what the other asks for, and more.
-    (("Did sedges gain cover?", "Yes", "verification"), ("By how much did sedges gain cover?", "5 %", "quantification")),
-    (("By how much did sedges gain cover?", "5 %", "quantification"), ("How do sedges and forbs differ in the cover that they gained?", "Sedges gained 5 %, more than forbs in fenced plots.", "comparison")),
+    (("Did sedges gain cover?", "Yes", "verification"),
+     ("By how much did sedges gain cover?", "5 %", "quantification")),
+    (("By how much did sedges gain cover?", "5 %", "quantification"),
+     ("How do sedges and forbs differ in the cover that they gained?",
+      "Sedges gained 5 %, more than forbs in fenced plots.", "comparison")),
 ]  # fmt: skip
 TWO_FACTS = [
-    (("By how much did sedges gain cover?", "5 %", "quantification"), ("How much cover did forbs gain?", "5 %", "concept_completion")),
-    (("When were plots on Mount Alba fenced?", "2014", "concept_completion"), ("In what year were plots on Mount Nero fenced?", "2014", "quantification")),
-    (("What did fenced plots change in 2014?", "cover", "concept_completion"), ("Which plots changed in 2015?", "cover", "disjunctive")),
-    (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"), ("When were the plots fenced?", "2014", "quantification")),
-    (("Did sedges gain more cover than forbs?", "Yes", "verification"), ("Did forbs gain more cover than sedges?", "Yes", "assertion")),
-    (("How do fences affect sedges?", "They gain cover.", "causal_consequence"), ("How do sedges affect fences?", "Plots change.", "comparison")),
-    (("How many months in 100 were extreme in the whole ocean?", "1.8 months", "quantification"), ("How many months in 100 were extreme in the subtropical ocean?", "2.7 months", "concept_completion")),
-    (("Were the plots fenced in 2016?", "No", "verification"), ("When were the plots fenced?", "2014", "quantification")),
+    (("By how much did sedges gain cover?", "5 %", "quantification"),
+     ("How much cover did forbs gain?", "5 %", "concept_completion")),
+    (("When were plots on Mount Alba fenced?", "2014", "concept_completion"),
+     ("In what year were plots on Mount Nero fenced?", "2014", "quantification")),
+    (("What did fenced plots change in 2014?", "cover", "concept_completion"),
+     ("Which plots changed in 2015?", "cover", "disjunctive")),
+    (("Why did sedges gain cover?", "The plots were fenced.", "causal_antecedent"),
+     ("When were the plots fenced?", "2014", "quantification")),
+    (("Did sedges gain more cover than forbs?", "Yes", "verification"),
+     ("Did forbs gain more cover than sedges?", "Yes", "assertion")),
+    (("How do fences affect sedges?", "They gain cover.", "causal_consequence"),
+     ("How do sedges affect fences?", "Plots change.", "comparison")),
+    (("How many months in 100 were extreme in the whole ocean?", "1.8 months", "quantification"),
+     ("How many months in 100 were extreme in the subtropical ocean?", "2.7 months", "concept_completion")),
+    (("Were the plots fenced in 2016?", "No", "verification"),
+     ("When were the plots fenced?", "2014", "quantification")),
 ]  # fmt: skip
 
 
@@ -107,8 +127,10 @@ async def test_a_question_does_not_hold_its_answer(
 
 
 PAPER = (
-    "Pacific bluefin tuna (PBF; Thunnus orientalis) reach a fork length (FL) of 2 m in the California Current System (CCS). "
-    "The plankton tow table (PTT) and the global river flood reanalysis (GRFR) are public. The Weather Research and Forecasting (WRF) model and sea surface temperature (SST) were used."
+    "Pacific bluefin tuna (PBF; Thunnus orientalis) reach a fork length (FL) of 2 m "
+    "in the California Current System (CCS). "
+    "The plankton tow table (PTT) and the global river flood reanalysis (GRFR) are public. "
+    "The Weather Research and Forecasting (WRF) model and sea surface temperature (SST) were used."
 )
 
 

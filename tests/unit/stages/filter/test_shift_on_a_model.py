@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -35,7 +36,7 @@ async def shifts(pairs: list[QAPair], ctx: StageContext) -> list[float]:
 def fresh(make_ctx: Callable[..., StageContext], window: str) -> StageContext:
     """A context whose session has an empty cache, so that everything is measured."""
     ctx = make_ctx(window=window, shift_form="mean")
-    ctx.score_session = CachedScoreSession(SCORING)
+    ctx = replace(ctx, score_session=CachedScoreSession(SCORING))
     return ctx
 
 

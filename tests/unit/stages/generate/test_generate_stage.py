@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from scirgen.core.errors import ReplyTruncatedError
-from scirgen.core.records import Aspect, Dataset, QAPair, Span
+from scirgen.core.records import Aspect, AspectCategory, Dataset, QAPair, Span
 from scirgen.llm.base import Capabilities
 from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.material import Line, Material
@@ -15,7 +15,6 @@ from scirgen.stages.generate.wishes import Asked, wishes
 from tests.support.questioning import ASPECTS, DATASET, SOURCES, STATEMENTS, FakeScope, make_context
 
 STAGE = GenerateStage()
-SPAN = Span(document_id="ds-1", start=0, end=1, text="D")
 
 
 def items(round=0, wanted=(), aspects=ASPECTS, shared=None, pack="standard", **config):
@@ -30,18 +29,46 @@ def evidence(shown: str, *texts: str) -> list[int]:
 
 
 def declining(prompt, n):
-    """Every wish declined."""
-    return {f"p{i}": {"declined": "nothing there"} for i in range(1, 91)}
+    """No pair written; a call for a name finds none."""
+    return {"name": ""} if prompt.id == "generate/name" else {"pairs": [], "fewer": "nothing there"}
+
+
+def types_of(prompt) -> list[str]:
+    """The types that a prompt asks for."""
+    return re.findall(r"^(\w+): at most \d+", prompt.messages[-1][1], re.M)
+
+
+def replying(*pairs):
+    """Pairs of the first type that is asked for."""
+
+    def rule(prompt, n):
+        if prompt.id == "generate/name":
+            return {"name": ""}
+        return {"pairs": [{"type": types_of(prompt)[0], **p} for p in pairs]}
+
+    return rule
 
 
 def writing(question: str, answer: str, *texts: str):
-    """The first wish written, the others declined."""
+    """One pair about lines that hold some texts."""
 
     def rule(prompt, n):
-        pair = {"evidence": evidence(prompt.messages[-1][1], *texts), "question": question, "answer": answer}
-        return declining(prompt, n) | {"p1": pair}
+        if prompt.id == "generate/name":
+            return {"name": ""}
+        cited = evidence(prompt.messages[-1][1], *texts)
+        return replying({"evidence": cited, "question": question, "answer": answer})(prompt, n)
 
     return rule
+
+
+def codes(result) -> Counter:
+    """The codes of a result's rejections; pairs that were declined or not chosen are unwritten."""
+    return Counter("unwritten" if r.code in ("declined", "unchosen") else r.code for r in result.rejections)
+
+
+def calls(chat):
+    """The prompts that ask for pairs."""
+    return [p for p in chat.prompts if p.id == "generate/joint"]
 
 
 async def run(item: WorkItem, rule, *, pack="standard", **config):
@@ -62,18 +89,16 @@ def one(type_id: str, **config) -> WorkItem:
 def test_items_of_a_dataset_with_papers_are_groups_of_types():
     assert [i.key for i in items()] == ["ds-1|verification..request_directive"]
     made = items(generate={"types_per_call": 8})
-    assert [i.key for i in made] == ["ds-1|verification..quantification", "ds-1|definition..goal_orientation", "ds-1|instrumental_procedural..request_directive"]  # fmt: skip
+    assert [i.key for i in made] == [
+        "ds-1|verification..quantification",
+        "ds-1|definition..goal_orientation",
+        "ds-1|instrumental_procedural..request_directive",
+    ]
     assert {(i.parameters["about_data"], i.parameters["count"]) for i in made} == {(2, 3)}
     assert len(items(generate=ALONE)) == len({i.salt for i in items(generate=ALONE)}) == 18
 
 
-def test_small_models_are_asked_one_type_at_a_time_for_those_they_can_do():
-    keys = [i.key for i in items(pack="small")]
-    assert keys == [f"ds-1|{t}" for t in ("verification", "disjunctive", "concept_completion", "quantification")]
-    assert len(items(pack="small", generate={"types": ("all",)})) == 18
-
-
-def test_items_of_a_dataset_without_papers_are_a_single_adaptive_one():
+def test_items_of_a_dataset_without_papers_are_a_single_one():
     (made,) = items(aspects=())
     assert made.key == "ds-1|adaptive"
     assert made.parameters["count"] == 8
@@ -96,6 +121,16 @@ def test_the_salt_changes_with_the_domains_examples_of_that_type_alone():
     assert {k for k in before if before[k] != after[k]} == {"ds-1|verification"}
 
 
+def test_a_target_narrows_the_first_pass_to_the_types_of_its_mix():
+    def asked(**quota):
+        made = items(generate={"quota": quota})
+        return [t for item in made for t in item.parameters["types"]]
+
+    mix = {"verification": 2.0, "comparison": 1.0, "definition": 0.0}
+    assert sorted(asked(total=10, types=mix)) == ["comparison", "verification"]
+    assert asked(types=mix) == asked(total=10) == asked() and len(asked()) == 18
+
+
 async def test_joint_evidence_is_the_cited_lines_to_the_letter():
     rule = writing("Why are  gauges sparse?", "Access.", "However, gauges", "regional model")
     result, chat = await run(one("causal_antecedent"), rule)
@@ -105,9 +140,12 @@ async def test_joint_evidence_is_the_cited_lines_to_the_letter():
     for span in kept.evidence:
         assert SOURCES[span.document_id][span.start : span.end] == span.text
     assert kept.evidence[0].text.startswith("However") and kept.evidence[0].text.endswith("winter.")
-    assert [r.code for r in result.rejections] == ["declined"] * 4
-    assert {(r.reason, r.question_type) for r in result.rejections} == {("nothing there", "causal_antecedent")}
-    assert len(chat.prompts) == 1
+    # The lines carry three pairs: two were declined, and the two beyond were not chosen.
+    assert {(r.code, r.question_type) for r in result.rejections} == {
+        ("declined", "causal_antecedent"),
+        ("unchosen", "causal_antecedent"),
+    }
+    assert len(result.rejections) == 4 and len(calls(chat)) == 1
 
 
 async def test_joint_cites_the_line_that_holds_a_year_or_name_of_the_question():
@@ -126,33 +164,84 @@ async def test_joint_adds_no_line_where_the_cited_ones_say_it():
 
 async def test_joint_a_line_that_is_not_there_costs_only_its_pair():
     pair = {"evidence": [99], "question": "Why are gauges sparse?", "answer": "Access."}
-    result, _ = await run(one("definition"), lambda p, n: declining(p, n) | {"p2": pair})
-    assert sorted(r.code for r in result.rejections) == ["declined"] * 4 + ["no_such_line"]
+    result, _ = await run(one("definition"), replying(pair))
+    assert codes(result) == {"unwritten": 4, "no_such_line": 1}
+
+
+async def test_joint_a_type_that_was_not_asked_for_costs_only_its_pair():
+    pair = {"type": "poem", "evidence": [1], "question": "Why are gauges sparse?", "answer": "Access."}
+    result, _ = await run(one("definition"), replying(pair))
+    assert codes(result) == {"unwritten": 4, "unknown_type": 1}
 
 
 async def test_joint_without_a_line_costs_only_its_pair():
     pair = {"evidence": [], "question": "How much wetter is ERA5 than TPHiPr since 1979?", "answer": "26 mm"}
-    result, _ = await run(one("definition"), lambda p, n: declining(p, n) | {"p2": pair})
-    assert sorted(r.code for r in result.rejections) == ["declined"] * 4 + ["no_evidence"]
+    result, _ = await run(one("definition"), replying(pair))
+    assert codes(result) == {"unwritten": 4, "no_evidence": 1}
 
 
 def test_years_and_names_are_found_between_chinese_signs():
-    lines = (
-        Line(1, "降水由ERA5得到。", (SPAN,)),
-        Line(2, "时间为1979年至2020年。", (SPAN,)),
-        Line(3, "另一句。", (SPAN,)),
+    texts = ("降水由ERA5得到。", "时间为1979年至2020年。", "另一句。")
+    spans = [Span(document_id="ds-1", start=10 * n, end=10 * n + len(t), text=t) for n, t in enumerate(texts)]
+    shown = Material(tuple(Line(n, s.text, s) for n, s in enumerate(spans, 1)), ())
+    assert shown.evidence("ERA5数据在1979年的降水是多少?", [3]) == (spans[2], spans[0], spans[1])
+
+
+async def test_a_question_that_takes_its_context_cites_the_sentence_that_says_it():
+    (finding,) = (a for a in ASPECTS if a.category is AspectCategory.FINDINGS)
+    told = Span(document_id="doc-1", start=0, end=9, text="The Arvel survey of 2019 had two crews.")
+    about = finding.model_copy(update={"context": "the Arvel survey of 2019", "context_span": told})
+    rule = writing(
+        "How much wetter was ERA5 than TPHiPr in the Arvel survey?", "26 mm", "the Arvel survey of 2019: The ERA5"
     )
-    assert Material(lines, ()).naming("ERA5数据在1979年的降水是多少?", [3]) == [1, 2]
+    result, _ = await run(one("causal_antecedent", aspects=(about,)), rule)
+    assert [s.text for s in result.outputs[0].evidence] == [finding.span.text, told.text]
+    plain = writing("How much wetter is ERA5 than TPHiPr in the Karakoram?", "26 mm", "The ERA5")
+    result, _ = await run(one("causal_antecedent", aspects=(about,)), plain)
+    assert [s.text for s in result.outputs[0].evidence] == [finding.span.text]
+
+
+def long_paper(each: int) -> tuple[Aspect, ...]:
+    """Statements of every aspect in turn, each of 200 characters; a paper's introduction is its first third."""
+    text = "".join(f"{n:04d} {'snow fell ' * 19}end.\n" for n in range(6 * each))
+    size = len(text) // (6 * each)
+    kinds = (AspectCategory.BACKGROUND, AspectCategory.OBJECTIVE, AspectCategory.METHODS, AspectCategory.DATASET)
+    kinds += (AspectCategory.CHALLENGES, AspectCategory.FINDINGS)
+    spans = [
+        Span(document_id="doc-1", start=n * size, end=n * size + size - 1, text=text[n * size : (n + 1) * size - 1])
+        for n in range(6 * each)
+    ]
+    return tuple(
+        Aspect(paper_id="10.1/p", category=kinds[n // each], dataset_id="ds-1", span=s) for n, s in enumerate(spans)
+    )
+
+
+@pytest.mark.parametrize(("each", "calls"), [(10, 1), (30, 2), (60, 2)])
+async def test_every_kept_sentence_is_in_a_line_or_has_a_reason(each, calls):
+    kept = long_paper(each)
+    (item,) = items(aspects=kept)
+    ctx, chat = make_context(declining, key=item.key)
+    chat.capabilities = Capabilities(structured=True, context_tokens=131072)
+    result = await STAGE.process(item, ctx)
+    about_papers = [p.messages[-1][1] for p in chat.prompts if "What a paper" in p.messages[-1][1]]
+    numbers = [re.findall(r"^\[\d+\] \([a-z ]+\) (\d{4}) ", text, re.M) for text in about_papers]
+    shown = [n for part in numbers for n in part]
+    left = {r.record_id: r for r in result.rejections if r.code == "surplus"}
+    assert len(about_papers) == calls and shown == sorted(shown), "in the order of the paper, each once"
+    assert len(shown) + len(left) == len(kept) and set(left) < {a.id for a in kept} | {""}
+    assert bool(left) == (each == 60)
+    # Of a paper that is too long, results stay and the introduction goes.
+    lost = Counter(a.category.value for a in kept if a.id in left)
+    assert lost["findings"] <= lost["methods"] <= lost["background"]
 
 
 async def test_joint_with_quotes_finds_them_word_for_word():
     settings = {"generate": {**ALONE, "evidence": "quotes"}}
     good = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are gauges sparse?", "answer": "Access."}
     bad = {**good, "evidence": ["gauges are plenty above 5,000 m"]}
-    reply = {"p1": good, "p2": bad}
-    result, _ = await run(one("causal_antecedent", **settings), lambda p, n: declining(p, n) | reply, **settings)
+    result, _ = await run(one("causal_antecedent", **settings), replying(good, bad), **settings)
     assert [p.evidence[0].text for p in result.outputs] == ["gauges are sparse above 5,000 m"]
-    assert sorted(r.code for r in result.rejections) == ["declined"] * 3 + ["not_verbatim"]
+    assert codes(result) == {"unwritten": 3, "not_verbatim": 1}
 
 
 async def test_the_record_is_shown_field_by_field_without_people():
@@ -162,34 +251,61 @@ async def test_the_record_is_shown_field_by_field_without_people():
     item = one("definition")
     item = WorkItem(item.key, (dataset, *item.inputs[1:]), item.parameters)
     _, chat = await run(item, declining)
-    shown = chat.prompts[0].messages[-1][1]
+    shown = calls(chat)[0].messages[-1][1]
     assert "[1] Title: Daily precipitation over the Third Pole" in shown
     assert "Keywords: rain" in shown and "] Temporal resolution: 15 minutes" in shown
     assert not any(word in shown for word in ("BOB", "NSF", "文本"))
 
 
-async def test_calls_about_the_data_and_about_papers_are_apart():
-    _, chat = await run(one("verification", generate={"pairs_about_data": 2}), declining)
-    data, papers = ("\n".join(m for _, m in p.messages) for p in chat.prompts)
-    assert "about the data;" in data and "about what a paper did" not in data and "However, gauges" not in data
-    assert "about what a paper did" in papers and "about the data;" not in papers and "However, gauges" in papers
+async def test_one_call_shows_record_and_papers_and_is_told_the_name():
+    named = lambda p, n: {"name": "Third Pole precipitation"} if p.id == "generate/name" else declining(p, n)  # noqa: E731
+    _, chat = await run(one("verification", generate={"pairs_about_data": 2}), named)
+    (shown,) = (p.messages[-1][1] for p in calls(chat))
+    assert "2,400 rain gauges" in shown and "However, gauges" in shown
+    assert "call it: Third Pole precipitation" in shown
+    strange = lambda p, n: {"name": "Andes wind"} if p.id == "generate/name" else declining(p, n)  # noqa: E731
+    _, chat = await run(one("verification"), strange)
+    assert not any("call it" in p.messages[-1][1] for p in calls(chat)), "a name must stand in the record"
 
 
-@pytest.mark.parametrize(("tokens", "calls"), [(8192, range(3, 9)), (32768, [2]), (None, [2])])
-async def test_calls_fit_the_context_and_an_unknown_one_has_all_types(tokens, calls):
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("TPHiPr: a long precipitation dataset of the Third Pole", "TPHiPr"), ("CREMMA Medii Aevi", "CREMMA Medii Aevi")],
+)
+async def test_a_name_in_the_title_needs_no_call(title, name):
+    item = one("definition")
+    dataset = DATASET.model_copy(update={"title": title})
+    _, chat = await run(WorkItem(item.key, (dataset, *item.inputs[1:]), item.parameters), declining)
+    assert [p.id for p in chat.prompts] == ["generate/joint"] and f"call it: {name}" in chat.prompts[0].messages[-1][1]
+
+
+async def test_no_more_pairs_are_asked_for_than_the_lines_carry():
+    dataset = Dataset(id="ds-1", title="Arvel gauges", description="Water levels of four rivers.", keywords=("rivers",))
+    (item,) = items(aspects=())
+    item = WorkItem(item.key, (dataset,), item.parameters)
+    pair = {"evidence": [2], "question": "Which levels do the Arvel gauges hold?", "answer": "Levels of four rivers."}
+    result, chat = await run(item, replying(pair))
+    assert "at most 1 pairs" in chat.prompts[0].messages[-1][1]
+    assert [p.answer for p in result.outputs] == ["Levels of four rivers."]
+    assert Counter(r.code for r in result.rejections) == {"unchosen": 7}
+    result, _ = await run(item, declining)
+    assert Counter(r.code for r in result.rejections) == {"declined": 1, "unchosen": 7}
+
+
+@pytest.mark.parametrize(("tokens", "number"), [(4096, range(2, 9)), (32768, [1]), (None, [1])])
+async def test_calls_fit_the_context_and_an_unknown_one_has_all_types(tokens, number):
     (item,) = items()
     ctx, chat = make_context(declining, key=item.key)
     chat.capabilities = Capabilities(structured=True, context_tokens=tokens)
     await STAGE.process(item, ctx)
-    assert len(chat.prompts) in calls
-    for prompt, room in zip(chat.prompts, chat.rooms, strict=True):
+    assert len(calls(chat)) in number
+    for prompt, room in list(zip(chat.prompts, chat.rooms, strict=True))[1:]:
         assert sum(len(text) for _, text in prompt.messages) // 4 + room <= (tokens or 131072)
 
 
 async def test_a_call_whose_reply_is_cut_is_made_again_in_halves():
     def short_replies(prompt, number):
-        pairs = re.findall(r"^p\d+:", prompt.messages[-1][1], re.MULTILINE)
-        if len(pairs) > 20:
+        if prompt.id == "generate/joint" and len(types_of(prompt)) > 5:
             raise ReplyTruncatedError("the reply was cut")
         return declining(prompt, number)
 
@@ -197,14 +313,14 @@ async def test_a_call_whose_reply_is_cut_is_made_again_in_halves():
     ctx, chat = make_context(short_replies, key=item.key)
     chat.capabilities = Capabilities(structured=True, context_tokens=131072)
     result = await STAGE.process(item, ctx)
-    assert not result.failures and {r.code for r in result.rejections} == {"declined"}
-    assert len(result.rejections) == 18 * 5 and len(chat.prompts) == (1 + 2) + (1 + 2 + 4)
+    assert not result.failures and {r.code for r in result.rejections} == {"declined", "unchosen"}
+    assert len(result.rejections) == 18 * 5 and len(calls(chat)) == 1 + 2 + 4
 
 
 async def test_calls_about_one_dataset_begin_alike_up_to_the_types():
     prompts = []
     for item in items(generate={**PAPERS, "types_per_call": 8}):
-        prompts += (await run(item, declining))[1].prompts
+        prompts += calls((await run(item, declining))[1])
     texts = ["\n".join(m for _, m in p.messages) for p in prompts]
     same = texts[0][: next(i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1)]
     assert all(text in same for _, text in STATEMENTS) and "Snowfall is increased in winter" in same
@@ -216,7 +332,7 @@ async def test_what_answers_a_pair_says_what_it_is_about():
     (item, *_) = items(shared=shared, generate=PAPERS)
     of_paper, chat = await run(item, writing("Why are gauges sparse?", "Access.", "However, gauges", "Title:"))
     assert (of_paper.outputs[0].about, of_paper.outputs[0].dataset_ids) == ("paper", ("ds-1", "ds-2"))
-    assert "Wind of the Third Pole" in chat.prompts[0].messages[-1][1]
+    assert "Wind of the Third Pole" in calls(chat)[0].messages[-1][1]
     of_data, _ = await run(item, writing("How many gauges?", "2,400", "2,400 rain gauges"))
     assert (of_data.outputs[0].about, of_data.outputs[0].dataset_ids) == ("dataset", ("ds-1",))
     # The first user by id asks about the paper; the others about their own record only.
@@ -234,16 +350,17 @@ async def test_a_reply_of_another_shape_is_a_failure_that_the_next_run_retries()
 
 async def test_the_same_pair_written_twice_is_kept_once():
     pair = {"evidence": [2], "question": "Why are gauges sparse?", "answer": "Access."}
-    result, _ = await run(one("causal_antecedent"), lambda p, n: {f"p{i}": pair for i in range(1, 6)})
+    result, _ = await run(one("causal_antecedent"), replying(*[pair] * 5))
     assert len(result.outputs) == 1
     assert [r.code for r in result.rejections] == ["repeated"] * 4
 
 
 async def test_yes_and_no_are_asked_for_in_turn():
     _, chat = await run(one("verification"), declining)
-    text = chat.prompts[0].messages[-1][1]
-    assert abs(text.count("right answer is No") - text.count("right answer is Yes")) <= 1
-    assert text.count("the right answer is") == 5
+    (told,) = re.findall(r"right answers in this order: ([\w, ]+)\.", calls(chat)[0].messages[-1][1])
+    assert told in ("Yes, No, Yes, No, Yes", "No, Yes, No, Yes, No")
+    _, chat = await run(one("verification"), declining, language="de")
+    assert re.search(r"this order: (?:Ja, Nein|Nein, Ja)", calls(chat)[0].messages[-1][1])
 
 
 def test_single_pairs_ask_for_yes_as_often_as_for_no_over_a_run():
@@ -257,61 +374,17 @@ def test_single_pairs_ask_for_yes_as_often_as_for_no_over_a_run():
     assert all(440 < n < 560 for n in drawn.values()) and len(drawn) == 4
 
 
-async def test_evidence_strategy_ties_each_pair_to_another_span():
-    config = {"generate": {"strategy": "evidence"}}
-    result, chat = await run(
-        one("quantification", **config), lambda p, n: {"question": f"How many {n}?", "answer": f"{n} mm"}, **config
-    )
-    assert {p.strategy for p in result.outputs} == {"evidence"}
-    places = [(s.document_id, s.start) for p in result.outputs for s in p.evidence]
-    assert len(places) == len(set(places))
-    for made in result.outputs:
-        (span,) = made.evidence
-        assert SOURCES[span.document_id][span.start : span.end] == span.text
-        assert any(c.isdigit() for c in span.text)
-        assert span.text in next(m for p in chat.prompts for m in [p.messages[-1][1]] if span.text in m)
-
-
-async def test_evidence_strategy_says_no_evidence_when_nothing_suits():
-    config = {"generate": {"strategy": "evidence", "pairs_per_type": 40}}
-    result, _ = await run(
-        one("quantification", **config), lambda p, n: {"question": f"How many {n}?", "answer": f"{n} mm"}, **config
-    )
-    assert {r.code for r in result.rejections} == {"no_evidence"}
-    assert len(result.outputs) + len(result.rejections) == 40
-
-
-async def test_adaptive_writes_one_pair_for_each_type_the_model_picks():
-    def rule(prompt, n):
-        if prompt.id == "generate/types":
-            return {"types": ["quantification", "comparison"]}
-        cited = evidence(prompt.messages[-1][1], "a resolution of 3 km")
-        return {f"p{i}": {"evidence": cited, "question": f"What is it {i}?", "answer": "3 km"} for i in (1, 2)}
-
-    (item,) = items(aspects=(), generate={"types_without_paper": 2})
-    result, _ = await run(item, rule, generate={"types_without_paper": 2})
-    assert [p.question_type for p in result.outputs] == ["quantification", "comparison"]
-    assert {p.strategy for p in result.outputs} == {"adaptive+joint"}
-    fewer, chat = await run(item, lambda p, n: {"types": []} if p.id == "generate/types" else declining(p, n), generate={"types_without_paper": 2})  # fmt: skip
-    assert [r.code for r in fewer.rejections] == ["declined"] * 2 and len(chat.prompts) == 1
-
-
-async def test_adaptive_asks_for_no_choice_where_all_types_are_wanted():
-    settings = {"generate": {"types": ("definition", "quantification")}}
+async def test_types_of_a_dataset_without_papers_are_the_writers_choice():
+    settings = {"generate": {"types_without_paper": 3}}
+    pairs = [
+        {"type": t, "evidence": [2], "question": f"What is it {t}?", "answer": "3 km"}
+        for t in ("quantification", "comparison")
+    ]
     (item,) = items(aspects=(), **settings)
-    _, chat = await run(item, declining, **settings)
-    assert [p.id for p in chat.prompts] == ["generate/joint"]
-
-
-async def test_adaptive_asks_for_polarity_only_where_the_type_has_one():
-    def rule(prompt, n):
-        if prompt.id == "generate/types":
-            return {"types": ["quantification", "comparison"]}
-        return declining(prompt, n)
-
-    (item,) = items(aspects=(), generate={"types_without_paper": 2})
-    _, chat = await run(item, rule, generate={"types_without_paper": 2})
-    assert not any("right answer is" in p.messages[-1][1] for p in chat.prompts)
+    result, chat = await run(item, replying(*pairs), **settings)
+    assert [p.question_type for p in result.outputs] == ["quantification", "comparison"]
+    assert len(types_of(calls(chat)[0])) == 12 and "at most 2 pairs" in calls(chat)[0].messages[-1][1]
+    assert [r.code for r in result.rejections] == ["unchosen"]
 
 
 async def test_the_same_item_gives_the_same_prompts_each_time():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scirgen.core.records import Dataset, SectionClass
@@ -86,10 +88,13 @@ async def test_dataset_named_in_the_introduction_is_mentioned_only() -> None:
     assert (await judge("mention", RAIN, intro)).used
 
 
-@pytest.mark.parametrize("name", ["mention", "datafinder", "lexical", "auto"])
+@pytest.mark.parametrize("name", ["mention", "datafinder", "auto"])
 async def test_strategies_when_only_the_place_is_shared_then_not_used(name: str) -> None:
     text = [
-        "We used data of yaks on the Tibetan Plateau in the Third Pole region, collected from herders of the Third Pole."
+        (
+            "We used data of yaks on the Tibetan Plateau in the Third Pole region, collected "
+            "from herders of the Third Pole."
+        )
     ]
     said = await judge(name, RAIN, ("Data", METHOD, text))
     assert not said.used
@@ -105,7 +110,10 @@ async def test_mention_of_a_shared_programme_name_needs_the_rest_of_the_title() 
     sibling = ["HiWATER data of the large aperture scintillometer at Arou in 2014 were used for the fluxes."]
     assert not (await judge("mention", STATION, ("Data", METHOD, sibling))).used
     own = [
-        "From the HiWATER hydrometeorological observation network the eddy covariance system of Sidaoqiao in 2015 was used."
+        (
+            "From the HiWATER hydrometeorological observation network the eddy covariance "
+            "system of Sidaoqiao in 2015 was used."
+        )
     ]
     assert (await judge("mention", STATION, ("Data", METHOD, own))).used
 
@@ -136,13 +144,37 @@ async def test_datafinder_counts_below_experiments_not_in_pretraining() -> None:
     assert not (await judge("datafinder", RAIN, trained, references=(reference,))).used
 
 
-async def test_auto_when_named_by_the_user_and_described_then_used() -> None:
+@pytest.mark.parametrize("by", ["column", "related_doi", "related_identifier", "file_name"])
+async def test_auto_without_a_model_trusts_a_stated_relation_alone(by: str) -> None:
     text = ["We used daily precipitation records of rain gauges from 1979 to 2020, obtained as gridded data."]
     document, labels = make_paper([("Data", METHOD, text)])
-    ctx, _ = make_context(lambda prompt, n: "no", pack="small", stage="match")
-    judged = strategy("auto", ctx)
-    assert (await judged.judge(Pair(RAIN, document, labels, ("column",)), ctx)).used
-    assert not (await judged.judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
+    ctx = replace(make_context(stage="match")[0], chat_session=None)
+    for way, used in ((by, True), ("folder", False)):
+        assert (await strategy("auto", ctx).judge(Pair(RAIN, document, labels, (way,)), ctx)).used is used
+
+
+CREMMA = Dataset(id="c", title="CREMMA Medii Aevi", description="Transcribed pages of Latin manuscripts.")
+
+
+@pytest.mark.parametrize("title", ["CREMMA Medii Aevi", "CREMMA Medii Aevi: Latin manuscripts – a ground truth"])
+async def test_auto_when_the_paper_bears_the_datasets_title_then_used(title: str) -> None:
+    document, labels = make_paper([("Aims", METHOD, ["Pages were transcribed by three people."])])
+    ctx, _ = make_context(stage="match")
+    for named, used in ((title, True), ("CREMMA Medii: Latin manuscripts", False)):
+        paper = document.model_copy(update={"title": named})
+        assert (await strategy("auto", ctx).judge(Pair(CREMMA, paper, labels, ("folder",)), ctx)).used is used
+
+
+async def test_a_short_title_with_an_acronym_is_a_name_and_a_plain_one_is_not() -> None:
+    said = ("Corpus", METHOD, ["The model was trained on CREMMA Medii Aevi.", "Lake water quality was good."])
+    assert (await judge("mention", CREMMA, said)).used
+    assert not (await judge("mention", Dataset(id="q", title="Lake water quality"), said)).used
+
+
+async def test_datafinder_counts_sentences_and_not_names_within_one() -> None:
+    text = ["TPHiPr precipitation from 1979 on (TPHiPr version 2 of TPHiPr) was summed."]
+    reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
+    assert not (await judge("datafinder", RAIN, ("Experiments", METHOD, text), references=(reference,))).used
 
 
 def test_names_when_title_has_concept_acronym_then_it_is_no_name() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import Dataset, Document, Link, SectionClass, SectionLabel
+from scirgen.core.records import Criteria, Dataset, Document, Link, SectionClass, SectionLabel
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.match.stage import MatchStage
 from tests.support.papers import make_paper
@@ -55,12 +55,13 @@ def said(verdict: str, *evidence: str | int) -> dict[str, object]:
 
 
 async def test_a_use_is_a_link_with_the_sentences_cited_and_the_three_criteria() -> None:
-    result = await run(said("used", SENTENCE), by="related_doi")
+    result = await run(said("used", SENTENCE), by="text_search")
     [link] = result.outputs
     assert isinstance(link, Link) and link.used and link.strategy == "model"
     assert [s.text for s in link.evidence] == [SENTENCE]
     assert link.evidence[0].page == 1 and link.evidence[0].section is SectionClass.METHOD
-    assert "methodology yes, terminology yes, results yes" in link.explanation and link.found_by == "related_doi"
+    assert link.criteria == Criteria(methodology="yes", terminology="yes", results="yes")
+    assert link.found_by == "text_search"
     assert link.provenance and link.provenance.prompt and link.provenance.replies == ("reply-1",)
 
 
@@ -89,14 +90,36 @@ async def test_the_settings_say_what_unclear_means() -> None:
     assert [link.used for link in result.outputs if isinstance(link, Link)] == [True]
 
 
-async def test_process_when_small_model_says_yes_without_evidence_then_not_used() -> None:
-    document, labels = make_paper(
-        [("Data", SectionClass.METHOD, [PLACE, "Many images of satellites hang in the museum."])]
-    )
-    link = Link(dataset_id="ice", paper_id=document.paper_id, found_by="folder")
-    ctx, _ = make_context(lambda p, n: "yes", pack="small", stage="match", key=link.id, match={"strategy": "model"})
-    result = await MatchStage().process(WorkItem(link.id, (DATASET, document, link, *labels)), ctx)
-    assert [r.code for r in result.rejections] == ["not_used"]
+@pytest.mark.parametrize(
+    ("reply", "used"),
+    [(said("mentioned", SENTENCE), False), (said("unclear"), True), (said("used", CAMERA), True)],
+)
+async def test_a_stated_relation_counts_unless_the_text_contradicts_it(reply: dict[str, object], used: bool) -> None:
+    result = await run(reply, strategy="auto", by="related_identifier")
+    assert bool(result.outputs) is used
+
+
+NAMED = Dataset(id="snow", title="Snow depth on Norwegian fjords (SNOFJ): a gridded dataset")
+CERTAIN = "Snow depth was taken from the gridded SNOFJ dataset of the fjords."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "section", "calls"),
+    [
+        (CERTAIN, SectionClass.METHOD, 0),
+        (CERTAIN, SectionClass.CONCLUSION, 1),
+        ("Gridded snow depth on fjords, such as the dataset SNOFJ, is rare.", SectionClass.METHOD, 1),
+    ],
+)
+async def test_auto_asks_only_about_a_name_that_is_not_certain(
+    sentence: str, section: SectionClass, calls: int
+) -> None:
+    document, labels = make_paper([("Part", section, [sentence])])
+    link = Link(dataset_id="snow", paper_id=document.paper_id, found_by="folder")
+    reply = json.dumps({**said("mentioned", 1)})
+    ctx, model = make_context(lambda p, n: reply, stage="match", key=link.id)
+    result = await MatchStage().process(WorkItem(link.id, (NAMED, document, link, *labels)), ctx)
+    assert (len(model.prompts), bool(result.outputs)) == (calls, not calls)
 
 
 async def test_process_when_strategy_unknown_then_did_you_mean() -> None:

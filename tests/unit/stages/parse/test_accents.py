@@ -1,6 +1,6 @@
 import pytest
 
-from scirgen.stages.parse.pdf.page.accents import composed
+from scirgen.stages.parse.pdf.page.characters import composed
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ def test_caption_when_set_in_two_columns_then_one_caption_and_no_prose(tmp_path:
     )
     assert len(kinds(document, BlockKind.CAPTION)) == 1
     assert kinds(document, BlockKind.CAPTION)[0].endswith(
-        "together in the north of the valley, with the spread of the single stakes shown as bars and with the years of little snow set in grey, and the years of much snow in black."
+        "together in the north of the valley, with the spread of the single stakes shown as bars and with "
+        "the years of little snow set in grey, and the years of much snow in black."
     )
     assert not any("radar" in s or "bars" in s for s in sentences(document))
 

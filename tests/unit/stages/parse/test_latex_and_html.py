@@ -10,7 +10,8 @@ from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.sniff import sniff
 from scirgen.stages.parse.text import TextParser
 
-LATEX = r"""% a comment with \section{Nothing}
+LATEX = (
+    r"""% a comment with \section{Nothing}
 \documentclass{article}
 \title{Ice on \emph{small} lakes}
 \begin{document}
@@ -27,17 +28,21 @@ A second paragraph has $T < 0$ in it.
 \begin{itemize}\item 12 lakes \item two rivers\end{itemize}
 \begin{equation} y = a x + b \label{eq:one}\end{equation}
 \input{/etc/passwd}
-\begin{thebibliography}{9}\bibitem{Smith2020} Smith, J.: Lakes, 2020.\bibitem{Lee2021} Lee, K.: Ice, 2021.\end{thebibliography}
+\begin{thebibliography}{9}\bibitem{Smith2020} Smith, J.: Lakes, 2020."""
+    r"""\bibitem{Lee2021} Lee, K.: Ice, 2021.\end{thebibliography}
 \end{document}
 """
+)
 PROSE = "Lakes of the north freeze in November and their ice leaves in May, which has changed since records began. " * 4
-HTML = f"""<!DOCTYPE html><html lang="en"><head><title>x</title><meta name="citation_title" content="Ice on lakes"></head><body>
+HTML = f"""<!DOCTYPE html><html lang="en"><head><title>x</title><meta name="citation_title" content="Ice on lakes">\
+</head><body>
 <nav><ul><li>Home</li></ul></nav><script>alert("no")</script>
 <article><h1>Ice on lakes</h1><h2>Abstract</h2><p>{PROSE}</p><h2>1. Introduction</h2><p>{PROSE}</p><p>{PROSE}</p>
 <h3>1.1 Aims</h3><p>{PROSE}</p><figure><img src="a"><figcaption>Figure 1. Lakes.</figcaption></figure>
 <table><caption>Table 1. Sites</caption><tr><th>Site</th><th>n</th></tr><tr><td>A</td><td>3</td></tr></table>
 <h2>Methods</h2><p>{PROSE}</p><ul><li>one lake</li><li>two rivers</li></ul><p>{PROSE}</p><p>{PROSE}</p><p>{PROSE}</p>
-<h2>References</h2><ol><li>Smith, J. Lakes. 2020. doi:10.1/x</li></ol></article><footer><p>Cookies</p></footer></body></html>"""
+<h2>References</h2><ol><li>Smith, J. Lakes. 2020. doi:10.1/x</li></ol></article><footer><p>Cookies</p></footer></body>\
+</html>"""
 
 
 def _parsed(tmp_path: Path, name: str, text: str) -> ParsedPaper:

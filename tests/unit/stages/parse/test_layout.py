@@ -98,7 +98,12 @@ def test_hyphenated_words_when_broken_at_a_line_end_then_they_are_mended(tmp_pat
     path = tmp_path / "hyphen.pdf"
     document = pymupdf.open()
     page = document.new_page()
-    lines = ["The dissolved organic matter of the river was sampled at every sta-", "tion of the long-", "term network; one station had a long-term record of tempera-", "ture and of flow."]  # fmt: skip
+    lines = [
+        "The dissolved organic matter of the river was sampled at every sta-",
+        "tion of the long-",
+        "term network; one station had a long-term record of tempera-",
+        "ture and of flow.",
+    ]
     for i, line in enumerate(lines * 3):
         page.insert_text((72, 100 + 13 * i), line, fontsize=10)
     document.save(path)
@@ -116,7 +121,10 @@ def test_line_numbers_when_a_manuscript_has_them_then_they_are_not_text(tmp_path
             page.insert_text((40, 100 + 20 * i), str(number * 30 + i + 1), fontsize=7, fontname="helv")
             page.insert_text(
                 (72, 100 + 20 * i),
-                f"Line {'abcdefghijklmnopqrstuvwxyzäöüß'[i]} says that the snow lies deep and the river runs low in may.",
+                (
+                    f"Line {'abcdefghijklmnopqrstuvwxyzäöüß'[i]} says that the snow lies deep and "
+                    "the river runs low in may."
+                ),
                 fontname="tiro",
             )
     document.save(path)

@@ -40,7 +40,7 @@ def test_words_set_with_narrow_blanks_are_not_glued_together(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("codes", [("\x0c", "\x0d", "\x0e"), ("\x1c", "\x1d", "\x1e")])
 def test_codes_of_ligatures_beside_letters_are_read_as_their_letters(codes: tuple[str, str, str]) -> None:
-    from scirgen.stages.parse.pdf.page.ligatures import name_ligatures
+    from scirgen.stages.parse.pdf.page.characters import name_ligatures
 
     fi, fl, ffi = codes
     text = {"font": "F29", "text": f"the {fi}rst {fl}ow was e{ffi}cient and {fi}lled the speci{fi}c {fl}at basin " * 20}
@@ -55,7 +55,8 @@ def test_run_ins_of_one_type_in_two_blacks_are_all_headings(tmp_path: Path) -> N
 
     parts = {"size": 10.0, "flags": 2, "font": "Serif", "origin": (0.0, 100.0), "bbox": (0.0, 92.0, 50.0, 102.0)}
     lines = [
-        page_lines([{"lines": [{"spans": [parts | {"text": "Mutation", "color": colour}], "dir": (1.0, 0.0), "bbox": (0.0, 92.0, 50.0, 102.0)}]}], 1)[0]
+        page_lines([{"lines": [{"spans": [parts | {"text": "Mutation", "color": colour}], "dir": (1.0, 0.0),
+                                "bbox": (0.0, 92.0, 50.0, 102.0)}]}], 1)[0]
         for colour in (0, 0x231F20, 0xA02020)
     ]  # fmt: skip
     assert lines[0].style == lines[1].style != lines[2].style
@@ -104,7 +105,13 @@ def test_numbers_in_the_margin_beside_the_text_do_not_hide_its_first_line(tmp_pa
 
 
 def test_word_broken_at_a_syllable_or_inside_a_name_has_no_hyphen(tmp_path: Path) -> None:
-    lines = ("The package openBUGS was tried by a user who was inter-", "ested in the inter-", "annual change of open-", "BUGS, and annual means were taken of all the many role-", "based runs of it.")  # fmt: skip
+    lines = (
+        "The package openBUGS was tried by a user who was inter-",
+        "ested in the inter-",
+        "annual change of open-",
+        "BUGS, and annual means were taken of all the many role-",
+        "based runs of it.",
+    )
     with pymupdf.open() as pdf:
         page = pdf.new_page()
         for row, line in enumerate(lines):

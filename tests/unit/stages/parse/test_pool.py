@@ -28,7 +28,8 @@ PARSERS = textwrap.dedent(
     class Good:
         def parse(self, path, options):
             print("noise on standard output")
-            return ParsedPaper(parser="good", title=str(os.getpid()), blocks=(ParsedBlock(kind=BlockKind.PARAGRAPH, text="x"),))
+            return ParsedPaper(parser="good", title=str(os.getpid()), blocks=(ParsedBlock(kind=BlockKind.PARAGRAPH, \
+text="x"),))
 
     class Hangs:
         def parse(self, path, options):
@@ -120,7 +121,8 @@ def test_worker_when_the_parent_is_killed_then_it_dies_too(tmp_path: Path) -> No
         pool = ParserPool(size=1, memory_mb=256)
         plugin = lambda n: Provided("parser", n, f"odd_parsers:{n}")
         pool.parse_blocking(plugin("Good"), Path("x"), ParserOptions())
-        threading.Thread(target=pool.parse_blocking, args=(plugin("Hangs"), Path("x"), ParserOptions(timeout_s=60))).start()
+        threading.Thread(target=pool.parse_blocking, args=(plugin("Hangs"), Path("x"), \
+ParserOptions(timeout_s=60))).start()
         print(pool.pids()[0], flush=True)
         time.sleep(600)  # whoever leaves Python ends its threads, and with them the workers
         """

@@ -49,7 +49,8 @@ GREATER: Corners = ((0.08, 0.61), (0.08, 0.56), (0.69, 0.32), (0.08, 0.08), (0.0
         ([(PLUS, True), (bar(-0.15), True)], "±"),
         ([(GREATER, True)], ">"),
         ([(CURVED_RING, False), (SMALLER_RING, False)], "°"),
-        ([(tuple((x, y - 0.4) for x, y in CURVED_RING), False), (tuple((x, y - 0.4) for x, y in SMALLER_RING), False)], ""),
+        ([(tuple((x, y - 0.4) for x, y in CURVED_RING), False), (tuple((x, y - 0.4) for x, y in SMALLER_RING), False)],
+         ""),
         ([(WAVE, False), (tuple((x, y + 0.15) for x, y in WAVE), False)], "≈"),
         ([(WAVE, False)], "∼"),
         ([(tuple((x, 0.25 + 0.2 * (y - 0.25)) for x, y in WAVE), False)], "−"),  # with round ends
@@ -62,17 +63,20 @@ def test_a_glyphs_outlines_show_its_sign(outlines: list[tuple[Corners, bool]], s
     assert sign_of(outlines) == sign
 
 
-# Two fonts in the format of Type1C, drawn for this test with fontTools: one has a bar that it calls "C0", one has a "two" and a "three".
+# Two fonts in the format of Type1C, drawn for this test with fontTools: one has a bar that it calls "C0", one has a
+# "two" and a "three".
 BAR = base64.b64decode(
     "AQAEAQABAQEFQWR2WAABAQET+BwC7/eO+VD3wAW9D4vWEsARAAIBAQMHQzBBZHZYAAAAAYcAAgEBBBH47A747O/3jhX47L387AYO"
 )
 DIGITS = base64.b64decode(
-    "AQAEAQABAQEFQWR2WAABAQES+BsCi4v3wPlQBbkPi+MSvREAAQEBBUFkdlgAAAEAEwEAAwEBBBIg+OwO+OyLFvfA+VAG+8BZBQ747IsW98D5UAb7wFkFDg=="
+    "AQAEAQABAQEFQWR2WAABAQES+BsCi4v3wPlQBbkPi+MSvREAAQEBBUFkdlgAAAEAEwEAAwEBBBIg+OwO+OyLF"
+    "vfA+VAG+8BZBQ747IsW98D5UAb7wFkFDg=="
 )
 
 
 def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str = "") -> str:
-    """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``; ``more`` stands there too."""
+    """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``; ``more`` stands there
+    too."""
     from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
     with pymupdf.open() as document:

@@ -1,4 +1,5 @@
-"""A JATS article with a short front is an article, although it has a <body>; a page of HTML with an <article> is none."""
+"""A JATS article with a short front is an article, although it has a <body>; a page of HTML with an <article> is
+none."""
 
 from __future__ import annotations
 

@@ -114,10 +114,13 @@ async def test_parser_when_unknown_then_the_near_name_is_suggested(tmp_path: Pat
 
 
 TEI = """<?xml version="1.0"?><TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt>
-<title coords="1,50,60,400,20">Snow in a basin</title></titleStmt></fileDesc><profileDesc><abstract><p coords="1,50,90,400,40">It snows.</p></abstract></profileDesc>
-</teiHeader><text xml:lang="en"><body><div><head n="1" coords="1,50,200,80,10">Introduction</head><p coords="1,50,220,400,30;2,50,50,400,30">Snow falls
+<title coords="1,50,60,400,20">Snow in a basin</title></titleStmt></fileDesc><profileDesc><abstract>\
+<p coords="1,50,90,400,40">It snows.</p></abstract></profileDesc>
+</teiHeader><text xml:lang="en"><body><div><head n="1" coords="1,50,200,80,10">Introduction</head>\
+<p coords="1,50,220,400,30;2,50,50,400,30">Snow falls
 <ref>(Liu et al., 2018)</ref> here.</p></div><div><head n="2.1">Data</head><p>We used it.</p></div></body>
-<back><div type="references"><listBibl><biblStruct><note type="raw_reference">Liu, A.: Snow, 2018.</note></biblStruct></listBibl></div></back></text></TEI>"""
+<back><div type="references"><listBibl><biblStruct><note type="raw_reference">Liu, A.: Snow, 2018.</note></biblStruct>\
+</listBibl></div></back></text></TEI>"""
 
 
 @pytest.fixture
@@ -206,10 +209,14 @@ async def test_a_real_grobid_reads_a_real_paper() -> None:
     assert made.title and len(made.blocks) > 20
 
 
-JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS" "JATS.dtd"><article xml:lang="es"><front><article-meta><title-group>
-<article-title>Nieve &ndash; y r&iacute;os</article-title></title-group><abstract><title>Resumen</title><p>Nieva mucho.</p></abstract></article-meta></front>
-<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí.</p><sec><title>Área</title><p>Los Andes.</p></sec></sec></body>
-<back><ref-list><title>Referencias</title><ref><mixed-citation>Liu 2018.</mixed-citation></ref></ref-list></back></article>"""
+JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS" "JATS.dtd"><article xml:lang="es"><front><article-meta>\
+<title-group>
+<article-title>Nieve &ndash; y r&iacute;os</article-title></title-group><abstract><title>Resumen</title><p>Nieva mucho.\
+</p></abstract></article-meta></front>
+<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí.</p><sec><title>Área</title><p>Los Andes.</p></sec>\
+</sec></body>
+<back><ref-list><title>Referencias</title><ref><mixed-citation>Liu 2018.</mixed-citation></ref></ref-list></back>\
+</article>"""
 
 
 async def test_jats_when_parsed_then_headings_have_their_levels_and_paths(tmp_path: Path) -> None:
@@ -221,7 +228,10 @@ async def test_jats_when_parsed_then_headings_have_their_levels_and_paths(tmp_pa
     assert area.heading_path == ("Introducción", "Área")
 
 
-BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><article><front/><body><p>&b;</p></body></article>'
+BOMB = (
+    '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><article>'
+    "<front/><body><p>&b;</p></body></article>"
+)
 FILE = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><article><front/><body><p>&x;</p></body></article>'
 
 

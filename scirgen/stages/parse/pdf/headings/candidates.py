@@ -30,7 +30,8 @@ class Outline:
     entries: tuple[tuple[int, str, int], ...] = ()
 
     def below(self, title: str) -> Outline:
-        """The outline without an entry for the whole paper above all others; a section may have the paper's name, too."""
+        """The outline without an entry for the whole paper above all others; a section may have the paper's name,
+        too."""
         top = [entry for entry in self.entries if entry[0] == 1]
         whole = len(top) == 1 < len(self.entries) and fuzz.ratio(plain(top[0][1]), plain(title)) >= 88
         return Outline(tuple(entry for entry in self.entries if entry[0] > 1)) if whole else self
@@ -60,7 +61,7 @@ class Candidate:
 
     @property
     def run_in(self) -> bool:
-        """Whether the paragraph continues in the same line."""
+        """Tells whether the paragraph continues in the same line."""
         return self.length > 0
 
     @cached_property
@@ -91,13 +92,13 @@ def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: in
 
 
 def _goes_on(group: Group) -> bool:
-    """Whether a group fills its lines like running text, or ends like a sentence."""
+    """Tells whether a group fills its lines like running text, or ends like a sentence."""
     full = group.lines[0].x1 - group.lines[0].x0 > 0.85 * (group.x1 - group.x0)
     return group.share < 0.95 and (full or group.text[-1:] in ".。;；:：")
 
 
 def _is_bold(group: Group, body: Style) -> bool:
-    """Whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
+    """Tells whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
     words = [run for line in group.lines for run in line.runs if re.search(r"[^\W\d_]{2}", run.text)]
     return not body.bold and all(run.style.bold for run in words)
 
@@ -139,7 +140,8 @@ def _lead(index: int, group: Group, body: Style) -> Candidate | None:
 
 
 def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
-    """The text of a line up to a change of type, and whether the type changes; numbers and marks may be in another type."""
+    """The text of a line up to a change of type, and whether the type changes; numbers and marks may be in another
+    type."""
     position, text = 0, ""
     for run in runs:
         piece, own = run.text, run.style  # type: ignore[attr-defined]

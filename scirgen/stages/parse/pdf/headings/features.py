@@ -25,7 +25,8 @@ _KINDS = (
 )  # fmt: skip
 _NAMES = ("main", "back", "references", "abstract", "other_abstract", "keywords")
 _STEMS = re.compile(
-    r"introdu|background|method|material|result|discus|conclu|data\b|dataset|experiment|model|analys|study (?:area|site)|related|limitation|evaluation"
+    r"introdu|background|method|material|result|discus|conclu|data\b|dataset|experiment|model|analys"
+    r"|study (?:area|site)|related|limitation|evaluation"
     r"|future|theor|overview|summary|acknowledg|availab|contribut|interest|funding|appendi|supplement|einleitung|ergebnis|diskussion|fazit|metod|resultad"
     r"|discusi|antecedent|引言|方法|结果|讨论|结论|分析|模型|实验|数据|研究"
 )
@@ -100,7 +101,8 @@ def rows(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> li
 def context_rows(
     found: Sequence[Candidate], first: Sequence[Sequence[float]], scores: Sequence[float]
 ) -> list[list[float]]:
-    """The rows with `CONTEXT_NAMES` added: the first pass's scores of candidates of the same type and of the neighbours."""
+    """The rows with `CONTEXT_NAMES` added: the first pass's scores of candidates of the same type and of the
+    neighbours."""
     by_key: dict[StyleKey, list[float]] = defaultdict(list)
     by_scheme: dict[str, list[float]] = defaultdict(list)
     by_size: dict[float, float] = defaultdict(float)
@@ -269,7 +271,7 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
 
 
 def _followed(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Whether prose follows: for a run-in, in the same paragraph; otherwise within the next two groups."""
+    """Tells whether prose follows: for a run-in, in the same paragraph; otherwise within the next two groups."""
     if c.run_in:
         return len(c.group.text) - c.length > 60
     following = next((g for g in groups[c.index + 1 : c.index + 3] if g.kind is not BlockKind.CAPTION), None)

@@ -73,7 +73,8 @@ def _scheme_levels(accepted: Sequence[Candidate]) -> dict[str, int]:
 
 
 def _ranks(accepted: Sequence[Candidate], votes: dict[StyleKey, Counter[int]]) -> dict[StyleKey, int]:
-    """Level of each type: what its numbered headings say, 1 where the usual main headings are set in it, else by prominence."""
+    """Level of each type: what its numbered headings say, 1 where the usual main headings are set in it, else by
+    prominence."""
     by_key: dict[StyleKey, list[Candidate]] = defaultdict(list)
     for c in accepted:
         by_key[c.key].append(c)

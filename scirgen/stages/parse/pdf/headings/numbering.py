@@ -1,4 +1,7 @@
-"""The numbers of headings: 2.1, IV., A., b., B2, II-A1., Appendix C, 三、, 第二章, and whether they follow one another."""
+"""Reads the numbers of headings: 2.1, IV., A., b., B2, II-A1., Appendix C, 三、, 第二章.
+
+It also tells whether they follow one another.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +48,13 @@ class Number:
 
     @property
     def depth(self) -> int:
-        """How many parts it has: 2 for "2.1"."""
+        """The number of its parts: 2 for "2.1"."""
         return len(self.values)
 
 
 def number_of(text: str) -> list[Number]:
-    """The numbers with which a text may begin: two if a letter may be Roman ("I.", "V.", "X."), none if it has no number."""
+    """The numbers with which a text may begin: two if a letter may be Roman ("I.", "V.", "X."), none if it has no
+    number."""
     appendix = _APPENDIX.match(text)
     if appendix:
         label = appendix.group("label") or "A"
@@ -70,7 +74,8 @@ def number_of(text: str) -> list[Number]:
 
 
 def in_sequence(numbers: Sequence[Sequence[Number]]) -> list[Number | None]:
-    """For each text in order of reading, the number that continues an earlier one (2 after 1, 2.1 after 2), else None."""
+    """For each text in order of reading, the number that continues an earlier one (2 after 1, 2.1 after 2), else
+    None."""
     seen: dict[str, set[tuple[int, ...]]] = {}
     chosen: list[Number | None] = []
     for options in numbers:

@@ -1,7 +1,8 @@
-"""Accepts headings that the classifier is unsure of because they stand in a series: one type, one scheme of numbers, or one form.
+"""Accepts headings that the classifier is unsure of because they stand in a series: one type, one scheme of numbers,
+or one form.
 
-The classifier has seen few papers with headings in the body's own size ("II. METHODS" in small capitals, "B. Sampling" in italics,
-"Sampling. We took ..." in bold).
+The classifier has seen few papers with headings in the body's own size ("II. METHODS" in small capitals,
+"B. Sampling" in italics, "Sampling. We took ..." in bold).
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
-    """Beginnings of long paragraphs in one type: at least three with letters or numbers like 4.1, or that many bold ones.
+    """Beginnings of long paragraphs in one type: at least three with letters or numbers like 4.1, or that many bold
+    ones.
 
     A bold one ends in a stop, or the text behind it begins as a sentence.
     """
@@ -114,7 +116,8 @@ def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
 
 
 def _accept(titles: Sequence[Candidate], above_prose: int, threshold: float) -> None:
-    """Accept titles of which at least three, and half, stand above prose; a figure may stand between the others and their prose."""
+    """Accept titles of which at least three, and half, stand above prose; a figure may stand between the others and
+    their prose."""
     if above_prose >= max(3, 0.5 * len(titles)):
         for c in titles:
             c.score = max(c.score, threshold)
@@ -135,7 +138,8 @@ def _accept_alike(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
 
 
 def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
-    """Accept the lines of a type that the paper uses for nothing but short lines above prose, such as a medium weight."""
+    """Accept the lines of a type that the paper uses for nothing but short lines above prose, such as a medium
+    weight."""
     printed: Counter[Style] = Counter()
     for group in groups:
         for line in group.lines:
@@ -169,7 +173,8 @@ def _accept_slanted(found: Sequence[Candidate], groups: Sequence[Group], body: S
 
 
 def _is_line_between(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Whether a brief line stands alone between a finished paragraph, or a heading, and a paragraph in the same column."""
+    """Tells whether a brief line stands alone between a finished paragraph, or a heading, and a paragraph in the same
+    column."""
     before, after = groups[c.index - 1] if c.index else None, groups[c.index + 1 : c.index + 2]
     group = c.group
     short = len(group.lines) == 1 and group.lines[0].x1 - group.lines[0].x0 < 0.7 * (group.x1 - group.x0)
@@ -182,7 +187,8 @@ def _is_line_between(c: Candidate, groups: Sequence[Group]) -> bool:
 
 
 def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], threshold: float) -> None:
-    """Accept lines in any type whose number goes on below an accepted heading: "3.1.2. Recycling" below "3.1. Catalysts"."""
+    """Accept lines in any type whose number goes on below an accepted heading: "3.1.2. Recycling" below "3.1.
+    Catalysts"."""
     known = {c.number.values for c in found if c.number and c.number.scheme == "arabic" and c.score >= threshold}
     for c in found:
         if c.number is None or c.number.scheme != "arabic" or c.number.depth < 2 or c.run_in:
@@ -195,7 +201,8 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
 
 
 def _is_numbered_run_in(c: Candidate, body: Style) -> bool:
-    """Whether a paragraph or item begins like "1) Experiments and results: From ...", slanted or bold up to the colon."""
+    """Tells whether a paragraph or item begins like "1) Experiments and results: From ...", slanted or bold up to the
+    colon."""
     set_off = c.style.italic != body.italic or c.style.bold != body.bold
     # "1. New data:" opens an item of a list, "4.1. Sampling:" a section.
     numbered = any(n.scheme in ("paren", "lower") or (n.scheme == "arabic" and n.depth > 1) for n in c.numbers[:1])
@@ -205,7 +212,7 @@ def _is_numbered_run_in(c: Candidate, body: Style) -> bool:
 
 
 def _opens_references(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Whether a line that says "References" stands above entries, in whatever type it is set."""
+    """Tells whether a line that says "References" stands above entries, in whatever type it is set."""
     following = groups[c.index + 1 : c.index + 4]
     entries = sum(bool(_ENTRY.match(g.text) and _YEAR.search(g.text)) for g in following)
     return c.name == "references" and not c.run_in and entries >= min(2, len(following)) > 0
@@ -223,7 +230,9 @@ def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
 
 
 def _set_apart(c: Candidate, body: Style) -> bool:
-    """Whether a line differs from the body in type, in capitals or by being centred, has words, and does not end as a sentence."""
+    """Tells whether a line differs from the body in type, in capitals or by being centred, has words, and does not end
+    as a
+    sentence."""
     group = c.group
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
     centred = left > 2.5 * body.size and abs(left - right) < 1.2 * body.size

@@ -18,7 +18,8 @@ Tree = tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees as arrays: the feature, threshold, left and right child of each inner node; a negative child ~i is leaf i."""
+    """Trees as arrays: the feature, threshold, left and right child of each inner node; a negative child ~i is leaf
+    i."""
 
     trees: tuple[Tree, ...]
 

@@ -49,7 +49,8 @@ def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> 
 
 
 def _zones(lines: Sequence[Line], height: float) -> dict[int, str]:
-    """Where the lines at the edges stand: in the margin of the page, or, with wide margins, in its first or last row."""
+    """Where the lines at the edges stand: in the margin of the page, or, with wide margins, in its first or last
+    row."""
     if not lines:
         return {}
     first, last = min(line.middle for line in lines), max(line.middle for line in lines)
@@ -70,7 +71,8 @@ def _zones(lines: Sequence[Line], height: float) -> dict[int, str]:
 
 
 def _without_heads(pages: list[list[Line]], row: int) -> list[list[Line]]:
-    """The pages without running heads that name the section: they stand in the row of the page numbers or repeated texts.
+    """The pages without running heads that name the section: they stand in the row of the page numbers or repeated
+    texts.
 
     If a line in this row stands close above another, the text begins there, beside numbers in the margin.
     """

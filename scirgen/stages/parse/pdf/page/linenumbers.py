@@ -118,7 +118,7 @@ def _columns(numbers: Sequence[_Number]) -> Iterator[tuple[int, list[_Number]]]:
 
 
 def _spread(column: Sequence[_Number]) -> bool:
-    """Whether the distances are those of lines of text and not of the rows of a small table."""
+    """Tells whether the distances are those of lines of text and not of the rows of a small table."""
     return column[-1].y - column[0].y > 12 * column[0].height
 
 
@@ -127,7 +127,7 @@ def _overlap(a: _Strip, b: _Strip) -> bool:
 
 
 def _beside_text(strip: _Strip, lines: Sequence[Sequence[dict[str, Any]]], many: bool) -> bool:
-    """Whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
+    """Tells whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
 
     With more than ``many`` numbers, the other side may hold anything, such as notes in a margin.
     """
@@ -185,7 +185,8 @@ def _line(line: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any] | No
 
 
 def _unglued(span: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any]:
-    """A span that begins or ends with a number in a strip, without the number; its box is estimated from the text's length."""
+    """A span that begins or ends with a number in a strip, without the number; its box is estimated from the text's
+    length."""
     x0, y0, x1, y1 = span["bbox"]
     text = span["text"]
     for pattern, at_start in zip(_GLUED, (True, False), strict=True):

@@ -1,4 +1,5 @@
-"""Lines of a PDF page with their typography, made from PyMuPDF's spans. See the other modules for what the lines mean."""
+"""Lines of a PDF page with their typography, made from PyMuPDF's spans. See the other modules for what the lines
+mean."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from scirgen.core.records import Box
-from scirgen.stages.parse.pdf.page.accents import begins_with_accent, composed, ends_in_accent
+from scirgen.stages.parse.pdf.page.characters import begins_with_accent, composed, ends_in_accent
 
 LIGATURES: Final = str.maketrans({
     "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u2010": "-",
@@ -33,7 +34,13 @@ _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _BLACKEST: Final = 0x30  # printers' black in a PDF's colours is #231f20
 _SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
 _SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
-_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d))\s*$")
+_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|\b[A-Z]{2,}s|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d)|\d\.\d+\.\d+)\s*$")
+"""Text behind which a raised number cites: a word, the plural of an acronym, a sign, a year, or a program's version."""
+_MARK = re.compile(r"[\s\d,;–—−-]+")
+_SEVERAL_CITED = re.compile(r"\s*\d{1,3}(?:\s*[,;–—−-]\s*\d{1,3})*\s*[,;]?\s*")
+_WORD_END = re.compile(r"[^\W\d_]{2}\s*$")
+_SOFT_HYPHEN = re.compile(r"\u00ad+(?=[^\s\u00ad])")
+"""A soft hyphen inside a line: no word is broken there."""
 
 
 class Style(NamedTuple):
@@ -199,7 +206,8 @@ def with_scripts_inside(lines: list[Line]) -> list[Line]:
 
 
 def _holds(line: Line, piece: Line) -> bool:
-    """Whether a piece is an index or exponent within a line: smaller, between its ends, and overlapping it in height."""
+    """Tells whether a piece is an index or exponent within a line: smaller, between its ends, and overlapping it in
+    height."""
     if piece.size > 0.8 * line.size or len(line.text) < 20 or line.page != piece.page:
         return False
     overlap = min(line.y1, piece.y1) - max(line.y0, piece.y0)
@@ -215,8 +223,8 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
     full = max((s["size"] for s in spans if s["text"].strip()), default=0.0)
     base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
     runs: list[Run] = []
-    for span in spans:
-        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", span["text"].translate(LIGATURES)))
+    for span in _whole_marks(spans, base, full):
+        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", _SOFT_HYPHEN.sub("", span["text"].translate(LIGATURES))))
         if not text:
             continue
         raised = _raised(span, base, full)
@@ -226,7 +234,7 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         waits = ends_in_accent(text)  # its letter may begin the next span
         text = composed(text.rstrip()[:-1]) + text.rstrip()[-1] if waits else composed(text)
         before = runs[-1].text if runs else ""
-        if raised and _CITATION.match(text) and _CITED.search(before):
+        if raised and _is_citation(text, before):
             continue
         if raised and runs and _is_exponent(text, span["size"], runs[-1]):
             text = f"^{text}"
@@ -244,13 +252,44 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
     return Line(page, box, runs, block) if runs else None
 
 
+def _whole_marks(spans: Sequence[dict[str, Any]], base: dict[str, Any], full: float) -> list[dict[str, Any]]:
+    """The spans, with the pieces of one raised mark joined: publishers set "18", "–" and "21" of a citation apart."""
+    joined: list[dict[str, Any]] = []
+    for span in spans:
+        last = joined[-1] if joined else None
+        if last is not None and _is_one_mark(last, span) and _raised(last, base, full) and _raised(span, base, full):
+            box = (*last["bbox"][:2], *span["bbox"][2:])
+            joined[-1] = {**last, "text": last["text"] + span["text"], "bbox": box}
+        else:
+            joined.append(span)
+    return joined
+
+
+def _is_one_mark(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    """Tells that two spans of numbers, commas and dashes touch on one base line, so that they are one mark."""
+    near = abs(right["bbox"][0] - left["bbox"][2]) < 0.5 * left["size"] and left["origin"][1] == right["origin"][1]
+    return near and all(_MARK.fullmatch(span["text"]) for span in (left, right))
+
+
+def _is_citation(text: str, before: str) -> bool:
+    """Tells a raised citation from an exponent: numbers without a minus behind a word or sign; several numbers, or one
+    of two digits, also behind a short word or an acronym."""
+    if not _CITATION.match(text) or text.lstrip()[:1] in "–—−-":
+        return False
+    several = _SEVERAL_CITED.fullmatch(text) and len(re.findall(r"\d", text)) >= 2
+    return bool(_CITED.search(before) or (several and _WORD_END.search(before)))
+
+
 def _is_exponent(text: str, size: float, base: Run) -> bool:
-    """Whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it is an index."""
+    """Tells whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it
+    is an
+    index."""
     return base.text[-1:].isdigit() and size < 0.9 * base.style.size and bool(_EXPONENT.match(text))
 
 
 def _drop_unknown(runs: Sequence[Run]) -> None:
-    """Leave out signs that the PDF does not name, but keep a mark for one before a digit: it may be a minus or a point."""
+    """Leave out signs that the PDF does not name, but keep a mark for one before a digit: it may be a minus or a
+    point."""
     for index, run in enumerate(runs):
         if "\ufffd" not in run.text:
             continue
@@ -266,7 +305,8 @@ def _drop_unknown(runs: Sequence[Run]) -> None:
 
 
 def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:
-    """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before it."""
+    """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before
+    it."""
     style = _style(span)
     if not _SUBSETTED.fullmatch(text.strip()) or is_math(style.font):
         return style
@@ -299,7 +339,7 @@ def _made_style(font: str, size: float, bold: bool, italic: bool, colour: int) -
 
 @lru_cache(maxsize=1024)
 def is_math(font: str) -> bool:
-    """Whether a font is one for formulas, by its name."""
+    """Tells whether a font is one for formulas, by its name."""
     return bool(_MATH.search(font))
 
 
@@ -329,7 +369,9 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
 
 
 def _is_line_number(number: Line, text: Line) -> bool:
-    """Whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text beside it."""
+    """Tells whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text
+    beside
+    it."""
     digits = "".join(r.text for r in number.runs).strip()
     a, b = number.runs[0].style, text.runs[0].style
     return digits.isdigit() and len(digits) <= 4 and (a.size < 0.85 * b.size or a.font != b.font)
@@ -345,6 +387,6 @@ def join(left: Line, right: Line, glue: str = " ") -> Line:
 
 
 def same_row(a: Line, b: Line) -> bool:
-    """Whether two pieces stand in the same row: they overlap by half of the lower one."""
+    """Tells whether two pieces stand in the same row: they overlap by half of the lower one."""
     overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
     return overlap > 0.5 * min(a.y1 - a.y0, b.y1 - b.y0)

@@ -1,7 +1,8 @@
 """Reading order of a page: a recursive cut into columns and bands by the white space between lines.
 
-Lines are grouped into horizontal strips; consecutive strips that leave the same vertical gutter free form a band of columns,
-which is read column by column. It is an XY-cut (Nagy & Seth 1984) that prefers columns to rows where both are possible.
+Lines are grouped into horizontal strips; consecutive strips that leave the same vertical gutter free form a band of
+columns, which is read column by column. It is an XY-cut (Nagy & Seth 1984) that prefers columns to rows where both are
+possible.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scirgen.stages.parse.pdf.page.lines import Line
 _MIN_GUTTER = 7.0
 _MIN_SIDE = 0.12
 _MIN_LINES = 3
+_BOX_GUTTER = 12.0
 
 Interval = tuple[float, float]
 
@@ -140,7 +142,8 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
 
 
 def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> bool:
-    """Whether the band's first line is the short last line of a paragraph that crosses the gutter right above it."""
+    """Tells whether the band's first line is the short last line of a paragraph that crosses the gutter right above
+    it."""
     first, above = strips[start], strips[start - 1] if start else []
     if len(first) != 1 or first[0].x1 > gutter[0] or not any(b.x0 < gutter[0] and b.x1 > gutter[1] for b in above):
         return False
@@ -152,7 +155,8 @@ def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> b
 def _without_next_columns(
     strips: list[list[Line]], start: int, end: int, gutter: Interval, known: Interval | None
 ) -> int:
-    """The end of a band beside the paper's own gutter (keywords beside the abstract), before strips in the paper's own columns."""
+    """The end of a band beside the paper's own gutter (keywords beside the abstract), before strips in the paper's own
+    columns."""
     if known is None or gutter[0] < (known[0] + known[1]) / 2 < gutter[1]:
         return end
     crossing = [any(a.x0 < known[0] and a.x1 > known[1] for a in strip) for strip in strips[start:end]]
@@ -191,13 +195,16 @@ def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
 
 
 def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Interval | None) -> Interval | None:
-    """The widest free interval that has a text column on either side; at the paper's own gutter, one text column is enough."""
+    """The widest free interval that has a text column on either side; at the paper's own gutter, one text column is
+    enough."""
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
         if a <= page[0] or b >= page[1]:
             continue
         left = [line for line in lines if line.x1 <= a + 0.5]
         right = [line for line in lines if line.x0 >= b - 0.5]
         if len(lines) >= 2 * _MIN_LINES and all(_is_column(side, page[1] - page[0]) for side in (left, right)):
+            return (a, b)
+        if b - a >= _BOX_GUTTER and _is_box(left, right):
             return (a, b)
         if known and left and right and a < (known[0] + known[1]) / 2 < b:
             width = min(known[0] - page[0], page[1] - known[1])
@@ -206,8 +213,20 @@ def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Inte
     return None
 
 
+def _is_box(left: list[Line], right: list[Line]) -> bool:
+    """Tells that the right lines are a box beside prose: few words in smaller type, such as referees beside an
+    abstract."""
+    prose = [line for line in left if len(line.text) > 20]
+    said = sum(len(line.text) for line in left)
+    if min(len(right), len(prose) - _MIN_LINES) < _MIN_LINES or sum(len(line.text) for line in prose) < 0.7 * said:
+        return False
+    small = median(line.size for line in right) < median(line.size for line in prose) - 0.4
+    beside = "".join(line.text for line in right)
+    return small and len(beside) < 0.35 * said and sum(c.isalpha() for c in beside) > 0.5 * len(beside)
+
+
 def _is_prose(lines: list[Line], width: float) -> bool:
-    """Whether most characters are in lines that fill a column of this width, as in paragraphs and not in tables.
+    """Tells whether most characters are in lines that fill a column of this width, as in paragraphs and not in tables.
 
     Characters are counted because displayed equations are many short lines with few characters.
     """

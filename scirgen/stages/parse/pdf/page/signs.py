@@ -1,6 +1,7 @@
 """Reads mathematical signs by the shape of their glyphs where a font gives them other characters.
 
-Some publishers' fonts hold a minus under the code of "2", of "{" or of a control character, and say nothing of what it is.
+Some publishers' fonts hold a minus under the code of "2", of "{" or of a control character, and say nothing of what it
+is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _LEAST_SHARE: Final = 0.2
 _LETTERS: Final = 8
 _BROKEN: Final = (RuntimeError, ValueError, IndexError, TypeError, pymupdf.mupdf.FzErrorBase)
 _RIGHT: Final = {
-    "−": "-‐‑‒–—―−_¯˗\u00ad─⁻₋", "=": "=═⁼", "+": "+⁺₊", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽", "≥": "≥⩾",
+    "−": "-‐‑‒–—―−_¯˗\u00ad─⁻₋", "=": "=═⁼", "+": "+⁺₊", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽",
+    "≥": "≥⩾",
     "(": "(", ")": ")", "°": "°º˚", "≈": "≈≅≃", "∼": "~∼˜",
 }  # fmt: skip
 _SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
@@ -53,7 +55,8 @@ def misread_signs(document: Any) -> Signs:
 
 
 def _of_font(document: Any, xref: int) -> dict[int, str]:
-    """What the font's glyphs show, by the character that PyMuPDF gives: mostly that character, or else another sign."""
+    """Reads what the font's glyphs show, by the character that PyMuPDF gives: mostly that character, or else another
+    sign."""
     try:
         buffer = document.extract_font(xref)[3]
         if not 0 < len(buffer) <= _LARGEST_FONT:
@@ -214,7 +217,8 @@ def _is_bar(shape: Sequence[Point], box: tuple[float, float, float, float]) -> b
 
 
 def _cross(shape: Sequence[Point], box: tuple[float, float, float, float]) -> str:
-    """Twelve corners around a centre: a plus where its sides are level or upright, a multiplication sign where none is."""
+    """Twelve corners around a centre: a plus where its sides are level or upright, a multiplication sign where none
+    is."""
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
     if len(shape) != 12 or not 0.8 < width / max(height, 0.01) < 1.25 or width < 0.3:

@@ -22,7 +22,7 @@ _FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
 
 def is_unreadable(document: Any, texts: Iterable[str]) -> bool:
-    """Whether a PDF's text is garbage.
+    """Tells whether a PDF's text is garbage.
 
     Args:
         document: the open PDF; a few pages are read again to count glyphs without a Unicode value.
@@ -39,13 +39,13 @@ def is_unreadable(document: Any, texts: Iterable[str]) -> bool:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
+    """Tells whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
     letters = sum(c.isalpha() for c in text)
     return len(_RIGHT_TO_LEFT.findall(text)) > _MAX_RIGHT_TO_LEFT * max(1, letters)
 
 
 def _like_words(text: str) -> bool:
-    """Whether most letters are small ones and most words have a vowel."""
+    """Tells whether most letters are small ones and most words have a vowel."""
     words = _WORD.findall(text)
     letters = "".join(words)
     small = sum(c.islower() for c in letters) >= 0.6 * len(letters)

@@ -1,0 +1,88 @@
+"""Retrieval and question-answering benchmarks of releases, comparisons, published sets, training."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scirgen import Plugin, Provided, __version__
+
+if TYPE_CHECKING:
+    from scirgen_bench.api import abenchmark_qa, benchmark_qa, benchmark_retrieval
+    from scirgen_bench.retriever import Ranking
+
+__all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "benchmark_qa", "benchmark_retrieval"]
+
+ROOT = Path(__file__).parent
+PLUGIN = Plugin(
+    "scirgen-bench",
+    __version__,
+    (
+        Provided(
+            "command",
+            "benchmark",
+            "scirgen_bench.cli.benchmark:benchmark",
+            "Measure retrievers and models on a release.",
+        ),
+        Provided(
+            "command",
+            "leaderboard",
+            "scirgen_bench.cli.leaderboard:leaderboard",
+            "Compare benchmark results in a Markdown and an HTML table.",
+        ),
+        Provided(
+            "command",
+            "analyze",
+            "scirgen_bench.cli.analyze:analyze",
+            "Compare question sets: types, Bloom levels, papers, words.",
+        ),
+        Provided("command", "import", "scirgen_bench.cli.import_:import_", "Import a published dataset as a release."),
+        Provided(
+            "command",
+            "retriever",
+            "scirgen_bench.cli.retriever:retriever",
+            "Train an embedding model for retrieval on a release.",
+        ),
+        Provided(
+            "command",
+            "tagger",
+            "scirgen_bench.cli.tagger:tagger",
+            "Train a fast local tagger of Bloom levels or question types.",
+        ),
+        Provided("kind", "retriever", "scirgen_bench.retriever:CONTRACT"),
+        Provided("retriever", "bm25", "scirgen_bench.lexical:bm25", "BM25 as in Lucene", "benchmark"),
+        Provided("retriever", "tfidf", "scirgen_bench.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),
+        Provided("retriever", "st", "scirgen_bench.dense:dense", "an embedding model", "dense"),
+        Provided("retriever", "hybrid", "scirgen_bench.dense:hybrid", "BM25 and an embedding model, fused", "dense"),
+        Provided("retriever", "knn", "scirgen_bench.knn:knn", "datasets of the nearest training queries", "benchmark"),
+        Provided("retriever", "run", "scirgen_bench.runfile:run_file", "a TREC run file, replayed", "benchmark"),
+        Provided("retriever", "rerank", "scirgen_bench.dense:rerank", "a cross-encoder over BM25", "dense"),
+        Provided(
+            "release_format",
+            "triples",
+            "scirgen_bench.triples:TriplesFormat",
+            "queries, gold and hard negatives",
+            "benchmark",
+        ),
+        Provided("gate", "type_opinion", "scirgen_bench.type_opinion:TypeOpinionGate"),
+        Provided("settings", "type_opinion", "scirgen_bench.settings:ClassifierConfig"),
+        Provided(
+            "step", "tag_locally", "scirgen_bench.tag_locally:STEP", "levels by a local classifier, in place of tag"
+        ),
+        Provided("stage", "tag_locally", "scirgen_bench.tag_locally:LocalTagStage"),
+        Provided("settings", "tag_locally", "scirgen_bench.settings:ClassifierConfig"),
+        Provided(
+            "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
+        ),
+        Provided("resources", "scirgen-bench", "scirgen_bench:ROOT"),
+    ),
+)
+
+
+def __getattr__(name: str) -> object:
+    # Imported lazily, so that a run which measures nothing imports nothing of this wing.
+    if name in __all__:
+        module = "scirgen_bench.retriever" if name == "Ranking" else "scirgen_bench.api"
+        return getattr(import_module(module), name)
+    raise AttributeError(f"module 'scirgen_bench' has no attribute {name!r}")

@@ -1,0 +1,102 @@
+"""Finds and reads the files of published datasets by the names that their authors gave them; errors name the place."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scirgen.core.errors import InputError
+from scirgen.core.files.jsonl import open_text, read_json, read_objects
+
+HINT = "docs/recipes.md lists the files of each dataset and where its authors publish them."
+
+_LARGEST = 4 * 2**30
+
+
+def find(src: Path, *names: str) -> Path | None:
+    """Find the first of the named files in a folder or its folder ``data``, gzipped or not."""
+    for folder in (src, src / "data"):
+        for name in names:
+            for path in (folder / name, folder / f"{name}.gz"):
+                if path.is_file():
+                    return path
+    return None
+
+
+def needed(src: Path, *names: str) -> Path:
+    """Find a file that must exist.
+
+    Raises:
+        InputError: it does not.
+    """
+    path = find(src, *names)
+    if path is None:
+        raise InputError(f"{src} has no {' or '.join(names)}", hint=HINT)
+    return path
+
+
+def rows(path: Path, *keys: str) -> Iterator[Mapping[str, Any]]:
+    """Read the objects of a JSON Lines file.
+
+    Raises:
+        InputError: the file is damaged, or an object lacks a key; the message names file and line.
+    """
+    for number, row in read_objects(path, hint=HINT):
+        if missing := [key for key in keys if row.get(key) is None]:
+            raise InputError(f"{path}:{number}: without {', '.join(missing)}", hint=HINT)
+        yield row
+
+
+def table(path: Path, delimiter: str) -> Iterator[list[str]]:
+    """Read the rows of a table after its head line.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    with open_text(path, hint=HINT) as lines:
+        try:
+            cells = csv.reader(lines, delimiter=delimiter)
+            next(cells, None)
+            yield from cells
+        except csv.Error as error:
+            raise InputError(f"{path} is damaged: {error}", hint=HINT) from error
+
+
+def whole(path: Path) -> dict[str, Any]:
+    """Read a JSON file that holds one object.
+
+    Raises:
+        InputError: it does not.
+    """
+    value = read_json(path, hint=HINT, most=_LARGEST)
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: expected an object, found {type(value).__name__}", hint=HINT)
+    return value
+
+
+@contextmanager
+def damaged(place: str) -> Iterator[None]:
+    """Turn what Python raises on a file of another shape into an error that names the place.
+
+    Raises:
+        InputError: the block read a key, a type or a length that is not there.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{place}: {error}", hint=HINT) from error
+
+
+def number(value: object, place: str) -> int:
+    """Convert a value of a file to a whole number.
+
+    Raises:
+        InputError: it is not a whole number.
+    """
+    try:
+        return int(str(value))
+    except ValueError:
+        raise InputError(f"{place}: {value!r} must be a whole number", hint=HINT) from None

@@ -1,0 +1,1 @@
+"""Variants of stages for models under 1.5B parameters (the prompt pack `small`)."""

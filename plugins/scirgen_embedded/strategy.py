@@ -1,0 +1,98 @@
+"""The strategy ``evidence`` for small models: a rule chooses verbatim evidence that suits the type, and the model
+writes one pair about it, in two plain-text calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import ClassVar, get_args
+
+from scirgen.core.errors import ReplyInvalidError
+from scirgen.core.records import Span
+from scirgen.core.taxonomy import QuestionType
+from scirgen.stages.base import StageContext
+from scirgen.stages.generate.passages import choose_evidence, fitness, further_evidence
+from scirgen.stages.generate.strategy import About, Discard, Draft, Passage, Task, Wish
+from scirgen_embedded.writer.writer import SmallWriter, holds_answer
+
+
+class EvidenceStrategy:
+    """One pair per wish, with the spans from which it was made."""
+
+    name: ClassVar[str] = "evidence"
+    version: ClassVar[int] = 10
+    prompts: ClassVar[tuple[str, ...]] = ("question", "answer", "types")
+    writes_together: ClassVar[bool] = False
+
+    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
+        """One draft or discard for each wish; the calls of a task run concurrently."""
+        wishes, unmet = await _typed(task, ctx)
+        work = []
+        used: list[Span] = []
+        for kind, about in product(task.kinds, (None, *get_args(About))):
+            mine = [w for w in wishes if w.kind is not None and w.kind.id == kind.id and w.about == about]
+            if not mine:
+                continue
+            seed = ctx.seed(kind.id, task.round)
+            passages = tuple(p for p in task.passages if about is None or p.about == about)
+            # The writer takes the answer from the sentence, so the sentence must hold one.
+            texts = [p.text for p in passages]
+            opposites = ctx.taxonomies.wording.of(ctx.config.language).opposites
+            passages = tuple(p for p in passages if holds_answer(p.text, kind, texts, opposites))
+            chosen = choose_evidence(passages, kind, len(mine), seed, used)
+            if len(chosen) < len(mine):
+                # With little material, the types of a dataset without papers may share a sentence.
+                chosen += choose_evidence(passages, kind, len(mine) - len(chosen), seed, [p.span for p in chosen])
+            used += [p.span for p in chosen]
+            spare = further_evidence(passages, kind, seed, used) if kind.polar else []
+            for number, wish in enumerate(mine):
+                first = chosen[number] if number < len(chosen) else None
+                # Each wish begins with passages of its own; the others are tried only if none of these works.
+                own = spare[number :: len(mine)]
+                work.append(_one(task, wish, first, number, ctx, [*own, *(p for p in spare if p not in own)]))
+        return [*await asyncio.gather(*work), *unmet]
+
+
+async def _one(
+    task: Task, wish: Wish, first: Passage | None, number: int, ctx: StageContext, further: Sequence[Passage]
+) -> Draft | Discard:
+    if first is None:
+        return Discard(wish.kind, "no_evidence", "no further passage suits this type of question")
+    return await SmallWriter(task, wish, [first], number, ctx, further).write()
+
+
+async def _typed(task: Task, ctx: StageContext) -> tuple[tuple[Wish, ...], list[Discard]]:
+    """The wishes, those without a type with one that the model chooses; and those for which no type is left."""
+    free = [w for w in task.wishes if w.kind is None]
+    offered = [k for k in task.kinds if any(fitness(p, k) > 0 for p in task.passages)]
+    count = min(len(free), len(offered))
+    chosen = await _choose(task, offered, count, ctx) if count else []
+    typed = [w for w in task.wishes if w.kind is not None]
+    typed += [_fitted(wish, kind) for wish, kind in zip(free, chosen, strict=False)]
+    none_left = Discard(None, "no_evidence", "the metadata holds no evidence for a further type")
+    return tuple(typed), [none_left] * (len(free) - len(chosen))
+
+
+async def _choose(task: Task, offered: Sequence[QuestionType], count: int, ctx: StageContext) -> list[QuestionType]:
+    left = list(offered)
+    picked: list[QuestionType] = []
+    for step in range(count):
+        if len(left) <= count - step:
+            return [*picked, *left]
+        prompt = ctx.prompt("types").render(metadata=task.dataset.text, kinds=left)
+        try:
+            reply = await ctx.chat.choose(prompt, [k.name for k in left], seed=ctx.seed("types", step))
+            kind = next(k for k in left if k.name == reply.text)
+        except ReplyInvalidError:
+            kind = max(left, key=lambda k: sum(fitness(p, k) for p in task.passages))
+        picked.append(kind)
+        left.remove(kind)
+    return picked
+
+
+def _fitted(wish: Wish, kind: QuestionType) -> Wish:
+    polarity = wish.polarity if kind.polar else None
+    return replace(wish, kind=kind, bloom=wish.bloom or next(iter(kind.levels), None), polarity=polarity)

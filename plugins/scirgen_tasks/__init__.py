@@ -1,0 +1,49 @@
+"""Retrieval tasks beside the questions: datasets for a need, papers for a facet, papers for a need of many parts."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from scirgen import Plugin, Provided, __version__
+
+if TYPE_CHECKING:
+    from scirgen_tasks.recipes.base import QueryRecipe, paper_materials
+
+__all__ = ["PLUGIN", "QueryRecipe", "paper_materials"]
+
+PLUGIN = Plugin(
+    "scirgen-tasks",
+    __version__,
+    (
+        Provided("settings", "query", "scirgen_tasks.settings:QueryConfig"),
+        Provided("stage", "query", "scirgen_tasks.recipes.stage:QueryStage"),
+        Provided("step", "query", "scirgen_tasks.recipes.stage:STEP", "retrieval queries from papers"),
+        Provided("release_part", "query", "scirgen_tasks.run_tasks:QueryPart", "tasks and their abstracts"),
+        Provided("kind", "query_recipe", "scirgen_tasks.recipes.base:CONTRACT"),
+        Provided("command", "generate --recipes", "scirgen_tasks.options:RECIPES"),
+        Provided("command", "estimate --recipes", "scirgen_tasks.options:RECIPES"),
+        Provided(
+            "query_recipe",
+            "recommend",
+            "scirgen_tasks.recipes.recommend:RecommendRecipe",
+            "datasets for a need (DataFinder)",
+        ),
+        Provided(
+            "query_recipe", "facets", "scirgen_tasks.recipes.facets:FacetsRecipe", "papers similar in a facet (CSFCube)"
+        ),
+        Provided(
+            "query_recipe",
+            "aspects",
+            "scirgen_tasks.recipes.aspects:AspectsRecipe",
+            "papers for a need of many parts (DORIS-MAE)",
+        ),
+        Provided("resources", "scirgen-tasks", "scirgen_tasks.options:ROOT"),
+    ),
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(import_module("scirgen_tasks.recipes.base"), name)
+    raise AttributeError(f"module 'scirgen_tasks' has no attribute {name!r}")

@@ -1,0 +1,46 @@
+"""The settings section ``query``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from scirgen.core.config import Config, Section
+
+
+class QueryConfig(Section):
+    """Retrieval queries beside the questions; see docs/recipes.md."""
+
+    recipes: tuple[str, ...] = Field(
+        default=(), description="names of recipes: recommend, facets, aspects or a plugin's; empty: none"
+    )
+    composite: bool = Field(
+        default=True, description="aspects: also make a need from two or three papers that share a dataset"
+    )
+    attempts: int = Field(default=2, ge=1, description="aspects: largest number of drafts until one passes the checks")
+    words: tuple[int, int] = Field(
+        default=(95, 226), description="aspects: smallest and largest number of words of a need"
+    )
+    sub_query_aspects: int = Field(default=2, ge=1, description="aspects: number of aspects that a sub-query joins")
+    require_review: bool = Field(
+        default=True,
+        description="aspects: grade only needs that a person has kept",
+        json_schema_extra={"fingerprint": False},
+    )
+    abstracts: Literal["open", "all"] = Field(
+        default="open",
+        description="include only abstracts whose licence permits redistribution, or all (for your own use)",
+        json_schema_extra={"fingerprint": False},
+    )
+    # Not fingerprinted: the hash of the grades is fingerprinted instead.
+    judgements: tuple[str, ...] = Field(
+        default=(),
+        description="folders of `scirgen benchmark pool --task` whose grades become the tasks' qrels",
+        json_schema_extra={"fingerprint": False},
+    )
+
+
+def settings(config: Config) -> QueryConfig:
+    """The section ``query`` of the settings."""
+    return config.part("query", QueryConfig)

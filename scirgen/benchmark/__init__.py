@@ -1,1 +1,0 @@
-"""Retrieval and question-answering benchmarks, from a release only."""

@@ -1,0 +1,185 @@
+"""The source ``papers``: a folder of papers and nothing else. Each paper becomes a record, made from its front matter.
+
+The record's own paper is its only candidate, found by ``own``, which needs no judging. With
+``collect.datasets_from_papers``, datasets that the papers cite by DOI become records too, as DataCite describes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from scirgen.core.errors import InputError, PaperError, SourceError
+from scirgen.core.files.yamlfile import validate
+from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.records import OWN, BlockKind, Dataset, Frozen, Paper, Rejection
+from scirgen.core.registry import load_registry
+from scirgen.core.text.doi import find_dois
+from scirgen.core.text.language import detect_language
+from scirgen.core.text.sentences import sentence_spans
+from scirgen.stages.collect.catalogues import datacite
+from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
+from scirgen.stages.collect.licences import normalise_licence
+from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
+from scirgen.stages.collect.web.http import Http, open_http
+from scirgen.stages.collect.web.json_api import as_dict
+from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper
+from scirgen.stages.parse.frontmatter import front_matter
+from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.stage import read_paper
+
+_PAGE = 25
+_NAMES_DATA = re.compile(r"(?i)\b(?:data|datasets?|database|archived?|repositor(?:y|ies)|deposited|available)\b")
+
+
+class PapersOptions(Frozen):
+    """``collect.options`` of this source."""
+
+    base_url: str = "https://api.datacite.org"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A file with what was read from it, or the error of the file."""
+
+    file: PaperFile
+    parsed: ParsedPaper | None
+    error: PaperError | None = None
+
+
+class PapersSource:
+    """Records made from papers, in the order of the files' names.
+
+    Raises:
+        InputError: the folder holds no paper.
+        ResourceError: an option is unknown or wrong.
+    """
+
+    name = "papers"
+
+    def __init__(self, setup: SourceSetup) -> None:
+        given = setup.input or setup.papers
+        if given is None:
+            raise InputError("no papers are given", hint="Pass a folder of papers: scirgen generate FOLDER.")
+        self._setup = setup
+        self._options = validate(dict(setup.options), PapersOptions, "collect.options")
+        self._folder = PaperFolder(given if given.is_dir() else given.parent, scan_up_to=0)
+        self._files = [f for f in self._folder.files if given.is_dir() or f.path == given]
+        self._of: dict[str, list[Candidate]] = {}
+        self._http: Http | None = None
+        if not self._files:
+            raise InputError(
+                f"no papers in {given}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+            )
+
+    def revision(self, cursor: str | None) -> str:
+        """A hash of the listing of files and of the parser's version."""
+        return digest(self._folder.revision, LAYOUT_VERSION, self._setup.parse.model_dump(mode="json"))
+
+    def count(self) -> int:
+        """The number of files."""
+        return len(self._files)
+
+    async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
+        """A record for each paper, and for each dataset that a paper cites, if they are asked for."""
+        start = int(cursor) if cursor and cursor.isdecimal() else 0
+        config = self._setup.parse
+        pool = ParserPool(config.workers, config.memory_mb)
+        cited: set[str] = set()
+        try:
+            for number, file in enumerate(self._files[start:], start + 1):
+                read = await self._read(file, pool)
+                yield self._record(read)
+                if self._setup.datasets_from_papers and read.parsed is not None:
+                    for dataset in self._cited(read, cited):
+                        yield dataset
+                if number % _PAGE == 0 and number < len(self._files):
+                    yield Cursor(str(number))
+        finally:
+            pool.close()
+
+    def papers(self, dataset: Dataset) -> list[Candidate]:
+        """The paper that the record was made from, or the papers that cite the dataset."""
+        return self._of.get(dataset.id, [])
+
+    def fetch(self, paper: Paper) -> Fetched:
+        """The file at its place."""
+        return self._folder.fetch(paper)
+
+    async def _read(self, file: PaperFile, pool: ParserPool) -> _Read:
+        try:
+            return _Read(file, await read_paper(file.path, self._setup.parse, load_registry(), pool))
+        except PaperError as error:
+            if error.retryable:
+                raise
+            return _Read(file, None, error)
+
+    def _record(self, read: _Read) -> Dataset | Rejection:
+        """The record of a paper, or the reason why it cannot be read."""
+        file = read.file
+        if read.parsed is None:
+            assert read.error is not None
+            return Rejection.of(
+                "collect", read.error.error_code, f"{file.name}: {read.error.in_full}", ("Paper", file.name)
+            )
+        front = front_matter(read.parsed)
+        doi = file.doi or front.doi
+        title = file.title or front.title or file.path.stem
+        licence = file.licence if file.licence != "unknown" else normalise_licence(front.licence)
+        paper = file.paper().model_copy(
+            update={"id": doi or f"file:{file.name}", "doi": doi, "title": title, "authors": front.authors,
+                    "year": file.year or front.year, "licence": licence}
+        )  # fmt: skip
+        identity = doi or f"paper-{file_sha256(file.path)[:16]}"
+        self._of[identity] = [Candidate(paper, OWN)]
+        return Dataset(
+            id=identity,
+            title=title,
+            description=front.abstract,
+            doi=doi,
+            url=f"https://doi.org/{doi}" if doi else None,
+            authors=front.authors,
+            keywords=front.keywords,
+            licence=licence,
+            language=read.parsed.language or detect_language(front.abstract or title),
+            year=paper.year,
+        )
+
+    def _cited(self, read: _Read, cited: set[str]) -> list[Dataset | Rejection]:
+        """Records of the datasets whose DOI stands in a sentence about data, with that sentence."""
+        assert read.parsed is not None
+        own = self._record(read)
+        paper = self._of[own.id][0].paper if isinstance(own, Dataset) else None
+        found: list[Dataset | Rejection] = []
+        for block in read.parsed.blocks:
+            if block.kind is BlockKind.REFERENCE or not _NAMES_DATA.search(block.text):
+                continue
+            for start, end in sentence_spans(block.text):
+                sentence = block.text[start:end]
+                for doi in find_dois(sentence) if _NAMES_DATA.search(sentence) else ():
+                    if paper is None or doi == paper.doi:
+                        continue
+                    if doi in cited:
+                        self._of.get(doi, []).append(Candidate(paper, "doi_in_text"))
+                        continue
+                    cited.add(doi)
+                    record = self._looked_up(doi)
+                    if isinstance(record, Dataset):
+                        self._of[record.id] = [Candidate(paper, "doi_in_text")]
+                        named = ("Named in", f"{paper.title}: {sentence}")
+                        record = record.model_copy(update={"fields": (*record.fields, named)})
+                    found += [record] if record is not None else []
+        return found
+
+    def _looked_up(self, doi: str) -> Dataset | Rejection | None:
+        """DataCite's record of a dataset; None if DataCite does not know the DOI, or it is no dataset's."""
+        self._http = self._http or open_http(self._setup, service=self._options.base_url)
+        try:
+            reply = as_dict(as_dict(self._http.json(f"{self._options.base_url}/dois/{doi}")).get("data"))
+        except SourceError as error:
+            if error.error_code == "http_404":
+                return None
+            return Rejection.of("collect", "not_looked_up", f"{doi}: {error.message}", ("Dataset", doi))
+        kind = as_dict(as_dict(reply.get("attributes")).get("types")).get("resourceTypeGeneral")
+        return datacite.dataset_of(reply) if kind == "Dataset" else None

@@ -1,0 +1,66 @@
+"""Opens files of others in a process of their own, which is killed when it takes too long or the run ends.
+
+A hostile file can neither hang nor crash the run. `probe` is the program that runs there.
+"""
+
+from __future__ import annotations
+
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from scirgen.core.runtime import is_stopping, stopped
+from scirgen.stages.collect.files import probe
+
+_SLICE_S = 0.5
+
+
+class ChildError(Exception):
+    """The process printed nothing for too long, or ended before it was done."""
+
+
+def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes]:
+    """The lines that ``probe JOB FILE...`` prints, as they come.
+
+    Args:
+        job: ``text`` or ``parquet``.
+        files: the files to open.
+        quiet_s: longest time between two lines.
+
+    Raises:
+        ChildError: the process was too slow or crashed.
+        RunStoppingError: the run ends.
+    """
+    command = [sys.executable, "-I", str(Path(probe.__file__)), job, *(str(f.resolve()) for f in files)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0) as process,
+        selectors.DefaultSelector() as poll,
+    ):
+        assert process.stdout is not None
+        poll.register(process.stdout, selectors.EVENT_READ)
+        pending: list[bytes] = []
+        deadline = time.monotonic() + quiet_s
+        try:
+            while True:
+                if is_stopping():
+                    raise stopped()
+                if time.monotonic() > deadline:
+                    raise ChildError(f"opening it took longer than {quiet_s:g} s")
+                if not poll.select(_SLICE_S):
+                    continue
+                chunk = process.stdout.read(1 << 20)
+                if not chunk:
+                    break
+                *lines, rest = chunk.split(b"\n")
+                for line in lines:
+                    yield b"".join((*pending, line))
+                    pending.clear()
+                    deadline = time.monotonic() + quiet_s
+                pending.append(rest)
+        finally:
+            process.kill()
+    if process.returncode != 0:
+        raise ChildError("it crashes the process that opens it, or needs more than 1 GB of memory")

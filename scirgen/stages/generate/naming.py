@@ -1,0 +1,66 @@
+"""A short name for a dataset, for prompts and questions: from its title, or the model's, checked against the record."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
+from scirgen.core.records import Dataset
+from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.core.text.words import telling_words
+from scirgen.stages.base import StageContext
+
+_TITLE_NAME = r"[A-Z][\w-]*[A-Z][\w-]*"
+_IN_TITLE = (
+    re.compile(
+        rf"^({_TITLE_NAME})\s?[:：]\s?(?=[a-z])"
+    ),  # "HiWATER: Dataset of ..." names a programme of many datasets
+    re.compile(rf"\b({_TITLE_NAME})\s(?:\w+\s)?(?:data|datasets?|database|survey|products?)\b"),
+    re.compile(rf"[（(]({_TITLE_NAME})(?:[,;，][^()（）]*)?[)）](?=$| (?:for|of|over|in|across)\b)"),
+)
+_WHOLE_TITLE_WORDS = 5
+_MOST_WORDS = 8
+_MOST_CHARACTERS = 60
+
+
+class NameReply(BaseModel):
+    """A name, or none."""
+
+    model_config = ConfigDict(extra="ignore")
+    name: str = Field(description="two to six words; empty if there is no clear one")
+
+
+def short_name(title: str) -> str | None:
+    """The short name in a title: "TPMFD" of "TPMFD: near-surface ..."; None if it has none."""
+    found = (pattern.search(title) for pattern in _IN_TITLE)
+    return next((m.group(1) for m in found if m), None)
+
+
+async def name_of(dataset: Dataset, ctx: StageContext) -> str:
+    """The name by which questions call a dataset; "" if there is none.
+
+    A name in the title, or a title of at most five words, needs no call. A model's name has only words of the record.
+
+    Raises:
+        ModelError: transport and access errors.
+    """
+    title = " ".join(dataset.title.split())
+    name = short_name(title) or (title if len(title.split()) <= _WHOLE_TITLE_WORDS else "")
+    if name:
+        return name
+    prompt = ctx.prompt("name").render(title=title, start=dataset.description)
+    try:
+        reply = await ctx.chat.ask(prompt, NameReply, seed=ctx.seed("name", dataset.id))
+    except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError):
+        return ""
+    return checked_name(reply.value.name, dataset)
+
+
+def checked_name(name: str, dataset: Dataset) -> str:
+    """A model's name without the quotation marks around it; "" if it is too long or has words that the record lacks."""
+    name = " ".join(name.split()).strip("\"'“”.")
+    short = 0 < len(name.split()) <= _MOST_WORDS and len(name) <= _MOST_CHARACTERS
+    known = telling_words(f"{dataset.title} {dataset.text}")
+    return name if short and telling_words(name) <= known and not talks_to_machine(name) else ""

@@ -1,0 +1,144 @@
+"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, blanks that MuPDF leaves
+out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Any, Final
+
+_MARKS: Final = {
+    "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˚": "\u030a",
+    "˝": "\u030b", "¸": "\u0327", "˘": "\u0306", "¯": "\u0304",
+}  # fmt: skip
+_ACCENT: Final = re.compile(
+    rf"(?P<before>\w?)(?P<gap> ?)(?P<mark>[{''.join(_MARKS)}])(?P<space> ?)(?P<after>[^\W\d_]?)"
+)
+_HAS: Final = re.compile(rf"[{''.join(_MARKS)}]")
+_VOWELS: Final = frozenset("aeiouyıAEIOUY")
+_DOTLESS: Final = {"ı": "i", "ȷ": "j"}
+_SHORT_WORD: Final = re.compile(
+    r"(?:^|\W)(?:de|del|el|la|los|las|un|una|y|e|o|u|a|al|en|et|le|les|des|du|au|à|da|do|das|dos|os|as)$", re.I
+)
+
+
+def composed(text: str) -> str:
+    """The text in Unicode normal form C, with accents that are before or after their letters put on them."""
+    if _HAS.search(text):
+        text = _ACCENT.sub(_compose, text)
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+def ends_in_accent(text: str) -> bool:
+    """Tells whether the last printed character is an accent without its letter."""
+    return text.rstrip()[-1:] in _MARKS and bool(text.strip())
+
+
+def begins_with_accent(text: str) -> bool:
+    """Tells whether the first printed character is an accent without its letter."""
+    return text.lstrip()[:1] in _MARKS and bool(text.strip())
+
+
+def _compose(match: re.Match[str]) -> str:
+    before, gap, mark, space, after = match.group("before", "gap", "mark", "space", "after")
+    if gap and space:
+        return match.group()
+    left = _joined(before, mark) if before and not gap else ""
+    right = _joined(after, mark) if after and not (space and left) else ""
+    if right and left:
+        # The accent could belong to either letter: it goes to a vowel before a consonant ("Rodr´ıguez" but "Jose´s").
+        right = "" if before in _VOWELS and after not in _VOWELS and mark not in "ˇ˜" else right
+    if right:
+        return before + _kept(match, before, gap, after) + right
+    return left + gap + space + after if left else match.group()
+
+
+def _kept(match: re.Match[str], before: str, gap: str, after: str) -> str:
+    """A blank before an accent: many fonts have one before a raised accent inside a word in capitals."""
+    inside = gap and before.isupper() and after in _VOWELS
+    return "" if inside and not _SHORT_WORD.search(match.string[: match.start("gap")]) else gap
+
+
+def _joined(letter: str, mark: str) -> str:
+    made = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + _MARKS[mark])
+    return made if len(made) == 1 and letter.isalpha() else ""
+
+
+_LEAST: Final = 5
+_LEAST_WORDS: Final = 50
+_WORD: Final = re.compile(r"[a-z]{4}")
+_OLD: Final = dict(zip(range(0x0B, 0x10), ("ff", "fi", "fl", "ffi", "ffl"), strict=True))
+_CORK: Final = dict(zip(range(0x1B, 0x20), ("ff", "fi", "fl", "ffi", "ffl"), strict=True)) | dict(
+    zip(range(0x10, 0x17), ("“", "”", "„", "«", "»", "–", "—"), strict=True)
+)
+_BESIDE_LETTERS: Final = {
+    "old": re.compile(r"[\x0b\x0c\x0e\x0f][a-z]|[a-z][\x0b\x0c\x0e\x0f]"),
+    "cork": re.compile(r"[\x1b-\x1f][a-z]|[a-z][\x1b-\x1f]"),
+}
+
+
+def name_ligatures(spans: Iterable[dict[str, Any]]) -> None:
+    """Replace the codes of ligatures in the text of spans whose fonts are ones of words and have them beside letters.
+
+    TeX's old encoding has them at 11 to 15, the Cork encoding at 27 to 31; a document's fonts mostly share one
+    encoding.
+    """
+    known = [span for span in spans if span["text"]]
+    beside: dict[str, Counter[str]] = {name: Counter() for name in _BESIDE_LETTERS}
+    words: Counter[str] = Counter()
+    for span in known:
+        words[span["font"]] += len(_WORD.findall(span["text"]))
+        for name, pattern in _BESIDE_LETTERS.items():
+            beside[name][span["font"]] += len(pattern.findall(span["text"]))
+    for name, table in (("old", _OLD), ("cork", _CORK)):
+        fonts = {font for font, count in beside[name].items() if count and words[font] >= _LEAST_WORDS}
+        if sum(beside[name][font] for font in fonts) >= _LEAST:
+            for span in known:
+                if span["font"] in fonts:
+                    span["text"] = span["text"].translate(table)
+            return
+
+
+_GLUED: Final = re.compile(r"(?<![\w/.@:-])[A-Za-zÀ-ÿ]{25,}(?![\w/@:]|\.\w)")
+_LEAST_BLANK, _MOST_WITHIN, _LEAST_GAPS = 0.1, 0.03, 3
+"""Parts of the type's size: the least gap between words, and the most usual one within words; and the least number of
+gaps."""
+
+
+def has_glued_words(text: str) -> bool:
+    """Tells whether a word is so long that it may be several."""
+    return _GLUED.search(text) is not None
+
+
+def with_blanks(blocks: Sequence[dict[str, Any]]) -> None:
+    """Give each span of ``page.get_text("rawdict")["blocks"]`` its text, with a blank at each gap that is as wide as
+    one."""
+    for line in (line for block in blocks for line in block.get("lines", ())):
+        level = abs(line["dir"][1]) < 0.1
+        last: dict[str, Any] | None = None
+        for span in line["spans"]:
+            characters = span["chars"]
+            text = _text(characters, span["size"] if level else 0.0)
+            if last and characters and level and _apart(last, characters[0], span["size"]):
+                text = f" {text}"
+            last = characters[-1] if characters else last
+            span["text"] = text
+
+
+def _text(characters: Sequence[dict[str, Any]], size: float) -> str:
+    pairs = list(pairwise(characters))
+    if size <= 0 or len(pairs) < _LEAST_GAPS or median(_gap(a, b) for a, b in pairs) > _MOST_WITHIN * size:
+        return "".join(c["c"] for c in characters)
+    return "".join([characters[0]["c"], *(f" {b['c']}" if _apart(a, b, size) else b["c"] for a, b in pairs)])
+
+
+def _gap(a: dict[str, Any], b: dict[str, Any]) -> float:
+    return float(b["origin"][0] - a["bbox"][2])
+
+
+def _apart(a: dict[str, Any], b: dict[str, Any], size: float) -> bool:
+    return _gap(a, b) >= _LEAST_BLANK * size and " " not in (a["c"], b["c"])

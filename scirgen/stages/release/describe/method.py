@@ -1,0 +1,119 @@
+"""Says in sentences how a run made its release, from its rows and counts alone, for the card and the datasheet."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from scirgen.release_files.release import ReleaseInfo, ReleaseRow
+
+
+class Method:
+    """Counts over the rows of a run's release."""
+
+    def __init__(self) -> None:
+        self._rows = self._by_rules = self._tagged = self._unsure = 0
+        self._decided: Counter[str] = Counter()
+        self._measured: Counter[str] = Counter()
+        self._thresholds: defaultdict[str, set[float]] = defaultdict(set)
+
+    def see(self, row: ReleaseRow) -> None:
+        """Count a row."""
+        self._rows += 1
+        self._by_rules += row.model is None
+        self._tagged += row.bloom is not None
+        self._unsure += row.unsure
+        for score in row.scores:
+            (self._measured if score.passed is None else self._decided)[score.name] += 1
+            if score.passed is not None and score.threshold is not None:
+                self._thresholds[score.name].add(score.threshold)
+
+    def writers(self) -> str:
+        """Say who wrote the questions and answers."""
+        if not self._by_rules:
+            return "A language model wrote the questions and answers; they are synthetic."
+        if self._by_rules == self._rows:
+            return "Rules wrote the questions and answers; they are synthetic."
+        return (
+            f"Rules wrote {self._by_rules:,} of the {self._rows:,} questions with their answers, a language "
+            "model the others; "
+            "they are synthetic."
+        )
+
+    def filter(self) -> str:
+        """Say which scores decided which rows were kept."""
+        if not self._decided:
+            return (
+                "No score decided which rows were kept; the checks listed under 'What was left out' did." + self._open()
+            )
+        named = ", ".join(f"{name} ({self._of(name, n)})" for name, n in sorted(self._decided.items()))
+        more = f" Measured without deciding: {', '.join(sorted(self._measured))}." if self._measured else ""
+        return f"Scores that decided which rows were kept: {named}.{more}{self._open()}"
+
+    def _open(self) -> str:
+        if not self._unsure:
+            return ""
+        return f" Of {self._unsure:,} rows the scores were not sure, and no judge decided (`unsure`)."
+
+    def judge(self, info: ReleaseInfo) -> str:
+        """Say which model judged, what it has to do with the writer, and whether people tested it; "" without a
+        judge."""
+        judges = {made.model for made in info.made if made.stage == "filter" and made.prompt.startswith(f"{_JUDGE} ")}
+        writers = {made.model for made in info.made if made.stage == "generate"}
+        if not judges:
+            return ""
+        said = f"Judged by {', '.join(sorted(judges))}"
+        if judges & writers:
+            said = "Judged by the model that wrote them"
+        elif {_family(m) for m in judges} & {_family(m) for m in writers}:
+            said += ", of the writer's family"
+        tested = any(_JUDGE in judge for note in info.labels for judge in note.judges)
+        return f"{said}; {'tested' if tested else 'not tested'} against people."
+
+    def _of(self, name: str, rows: int) -> str:
+        limits = ", ".join(f"{value:g}" for value in sorted(self._thresholds[name]))
+        return f"{rows:,} rows" + (f", threshold {limits}" if limits else "")
+
+    def sentences(self, info: ReleaseInfo) -> Iterator[str]:
+        """Say what was read, who wrote, what decided and what was tagged."""
+        papers, aspects = info.counts.get("papers", 0), info.counts.get("aspects", 0)
+        if aspects:
+            yield (
+                f"The material is the datasets' metadata and {aspects:,} statements quoted from {papers:,} "
+                "papers, of six kinds "
+                "(ScIRGen, section 2.1)."
+            )
+        else:
+            yield "The material is the datasets' metadata; no statement of a paper was used."
+        if not self._rows:
+            return
+        yield f"{self.writers()} Question types are those of Graesser that ScIRGen adapts."
+        yield self.filter()
+        if judged := self.judge(info):
+            yield judged
+        if self._tagged:
+            yield f"{self._tagged:,} of {self._rows:,} questions have a level of revised Bloom."
+
+
+_JUDGE = "llm_judge"
+
+
+def _family(model: str) -> str:
+    """The letters with which a model's name begins, which its versions and sizes share: "qwen" of
+    "openai:Qwen/Qwen3-8B"."""
+    name = model.partition(":")[2].partition("@")[0].rpartition("/")[2]
+    found = re.match(r"[a-z]+", name.lower())
+    return found.group() if found else name
+
+
+def cited(info: ReleaseInfo) -> list[str]:
+    """List the papers to cite: that of imported data, or of the method that the run followed; then those of the
+    tasks."""
+    own = info.citation or _SCIRGEN
+    return list(dict.fromkeys((own, *(task.follows for task in info.tasks.values() if task.follows))))
+
+
+_SCIRGEN = (
+    "ScIRGen: Synthesize Realistic and Large-Scale RAG Dataset for Scientific Research. KDD 2025. arXiv:2506.11117."
+)

@@ -1,0 +1,136 @@
+"""Papers without records: what counts as papers alone, and the records that they become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from scirgen.api import find_domain
+from scirgen.cli.main import cli
+from scirgen.core.config import Config
+from scirgen.core.errors import InputError
+from scirgen.core.records import QAPair
+from scirgen.core.registry import load_registry
+from scirgen.release_files.release import Release
+from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.pages import CollectedPage, pages
+from scirgen.testing.server import FakeServer
+from scirgen.testing.web import Answer, LoopbackServer
+from tests.support.small_runs import run_small
+
+ICE = """# Lake ice of the north
+
+## Abstract
+
+Lake ice in the north has become thinner since the winter of 1988 because autumns are warmer than they were before.
+
+## Methods
+
+Ice thickness was measured with a steel rule at 24 holes along the shore of the lake every week from 1988 to 2019.
+The holes were drilled 50 metres apart because the current under the ice changes near the mouth of the river.
+
+## Results
+
+Mean ice thickness fell from 62 centimetres in the first decade to 41 centimetres in the last decade of the record.
+
+## Data availability
+
+The measured thickness data are available at https://doi.org/10.5072/ice.7 in the archive of the lake station.
+"""
+
+
+def folder(root: Path, **files: str) -> Path:
+    root.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (root / name.replace("_", ".")).write_text(text, encoding="utf-8")
+    return root
+
+
+async def collected(tmp_path: Path, **settings: Any) -> list[CollectedPage]:
+    config = Config.model_validate(settings)
+    source = open_source(config, load_registry(), find_domain("geo"), tmp_path / "run")
+    return [page async for page in pages(source, config.collect)]
+
+
+async def test_a_paper_alone_becomes_a_record_of_its_front_matter(tmp_path: Path) -> None:
+    [page] = await collected(tmp_path, input=str(folder(tmp_path / "in", ice_md=ICE)))
+    [item] = page.items
+    assert item.dataset.title == "Lake ice of the north" and item.dataset.description.startswith("Lake ice in the")
+    assert item.dataset.source == "papers" and item.dataset.id == item.papers[0].id  # without a DOI: the file's hash
+    assert [link.found_by for link in item.links] == ["own"]
+
+
+async def test_papers_without_an_input_do_not_read_the_sample(tmp_path: Path) -> None:
+    [page] = await collected(tmp_path, papers=str(folder(tmp_path / "in", ice_md=ICE)))
+    assert [i.dataset.title for i in page.items] == ["Lake ice of the north"]
+
+
+async def test_a_table_beside_papers_describes_them(tmp_path: Path) -> None:
+    table = "file,doi,licence,year\nice.pdf.md,10.5072/own,cc-by-4.0,2020\n"
+    root = folder(tmp_path / "in", ice_pdf_md=ICE, x_pdf="%PDF-1.4 broken", papers_csv=table)
+    [page] = await collected(tmp_path, input=str(root))
+    [item] = page.items
+    assert (item.dataset.id, item.dataset.licence, item.dataset.year) == ("10.5072/own", "cc-by-4.0", 2020)
+    assert [r.reason.split(":")[0] for r in page.rejections] == ["x.pdf"]
+
+
+async def test_records_with_papers_beside_them_stay_records(tmp_path: Path) -> None:
+    root = folder(tmp_path / "in", records_csv="id,title\nlake1,Ice thickness of a lake\n", lake1_pdf="%PDF-1.4")
+    [page] = await collected(tmp_path, input=str(root))
+    [item] = page.items
+    assert item.dataset.id == "lake1" and [link.found_by for link in item.links] == ["file_name"]
+
+
+async def test_a_folder_with_neither_is_an_error_that_names_both(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        await collected(tmp_path, input=str(folder(tmp_path / "in", notes_docx="x")))
+    assert "neither records nor papers" in caught.value.message
+    assert "*.csv" in caught.value.hint and "PDF" in caught.value.hint
+
+
+async def test_a_dataset_that_a_paper_cites_becomes_a_record_if_asked(tmp_path: Path) -> None:
+    root = folder(tmp_path / "in", ice_md=ICE)
+    types = {"resourceTypeGeneral": "Dataset"}
+    found = {"data": {"id": "10.5072/ice.7", "attributes": {"doi": "10.5072/ICE.7", "types": types,
+             "titles": [{"title": "Ice thickness of the lake"}]}}}  # fmt: skip
+    with LoopbackServer({"/dois/10.5072/ice.7": lambda _: Answer(found)}) as server:
+        collect = {
+            "datasets_from_papers": True,
+            "options": {"base_url": server.url},
+            "http": {"allow_private_addresses": True, "retries": 0},
+        }
+        [page] = await collected(tmp_path, input=str(root), collect=collect)
+    dataset = page.items[1].dataset
+    assert dataset.id == "10.5072/ice.7" and [i.links[0].found_by for i in page.items] == ["own", "doi_in_text"]
+    assert dict(dataset.fields)["Named in"].startswith("Lake ice of the north: The measured thickness data")
+
+
+async def test_a_doi_that_datacite_does_not_know_is_no_record(tmp_path: Path) -> None:
+    root = folder(tmp_path / "in", ice_md=ICE)
+    with LoopbackServer({}) as server:
+        collect = {
+            "datasets_from_papers": True,
+            "options": {"base_url": server.url},
+            "http": {"allow_private_addresses": True, "retries": 0},
+        }
+        [page] = await collected(tmp_path, input=str(root), collect=collect)
+    assert len(page.items) == 1 and not page.rejections
+
+
+def test_path_and_input_together_are_an_error(tmp_path: Path) -> None:
+    found = CliRunner().invoke(cli, ["generate", str(tmp_path), "--input", str(tmp_path)])
+    assert found.exit_code == 2 and "name two inputs" in found.output
+
+
+async def test_rows_of_papers_alone_are_about_papers_and_split_by_paper(tmp_path: Path) -> None:
+    root = folder(tmp_path / "in", ice_md=ICE, snow_md=ICE.replace("ice", "snow").replace("Ice", "Snow"))
+    async with FakeServer() as server:
+        run = await run_small(server, root, tmp_path / "run")
+    rows: list[QAPair] = list(run.rows())
+    assert {r.about for r in rows} == {"paper", "dataset"} and len({r.dataset_id for r in rows}) == 2
+    assert run.funnel()["match"]["outputs"] == 2
+    released = list(Release(run.release).rows())
+    assert len({(r.dataset_id, r.split) for r in released}) == 2

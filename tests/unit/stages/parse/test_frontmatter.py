@@ -1,0 +1,82 @@
+"""Front matter: authors, DOI, year and licence as a paper prints or states them."""
+
+from __future__ import annotations
+
+from defusedxml import ElementTree
+
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.frontmatter import front_matter
+from scirgen.stages.parse.xml.jats import parse_jats
+
+
+def paper(*blocks: tuple[BlockKind, str], **given: object) -> ParsedPaper:
+    return ParsedPaper(parser="x", blocks=tuple(ParsedBlock(kind=k, text=t) for k, t in blocks), **given)
+
+
+TITLE = (BlockKind.TITLE, "Lake ice of the north")
+ABSTRACT = (BlockKind.PARAGRAPH, "Ice cover shrinks (Berg et al., 1999; doi 10.1/of-another).")
+
+
+def test_the_papers_own_doi_is_the_one_in_its_head() -> None:
+    found = front_matter(paper((BlockKind.OTHER, "Article https://doi.org/10.1234/ICE.5"), TITLE, ABSTRACT))
+    assert found.doi == "10.1234/ice.5"
+
+
+def test_a_doi_in_running_text_is_another_papers() -> None:
+    assert front_matter(paper(TITLE, ABSTRACT)).doi is None
+
+
+def test_authors_stand_below_the_title_without_their_marks() -> None:
+    line = "Ana de Souza DIAS1, Jens Terhaar 1,2 & Barbara MuhlingID3* and Kim Lee 1Institute of Ice, Oslo"
+    found = front_matter(paper(TITLE, (BlockKind.OTHER, line)))
+    assert found.authors == ("Ana de Souza DIAS", "Jens Terhaar", "Barbara Muhling", "Kim Lee")
+
+
+def test_a_mark_that_is_glued_to_a_name_is_no_part_of_it() -> None:
+    line = "Elizabeth Tilleya,∗, Hope Chilungab, Lars Schöbitza aETH Zurich, Department of Ice"
+    assert front_matter(paper(TITLE, (BlockKind.OTHER, line))).authors == (
+        "Elizabeth Tilley", "Hope Chilunga", "Lars Schöbitz",
+    )  # fmt: skip
+
+
+def test_a_line_that_is_not_a_list_of_names_gives_no_authors() -> None:
+    line = "Received: 8 October 2021 Accepted: 18 July 2022 Check for updates 1,2 , Jens Terhaar"
+    found = front_matter(paper(TITLE, (BlockKind.OTHER, line)))
+    assert found.authors == () and found.year == 2022
+
+
+def test_a_year_in_a_title_or_text_is_not_the_year_of_the_paper() -> None:
+    found = front_matter(paper((BlockKind.TITLE, "Ice until 2080"), (BlockKind.PARAGRAPH, "Since 1970 ice shrinks.")))
+    assert found.year is None
+
+
+def test_the_licence_is_the_one_that_the_paper_names() -> None:
+    note = (BlockKind.FOOTNOTE, "© 2021 The Authors. Published under http://creativecommons.org/licenses/by-nc/4.0/.")
+    found = front_matter(paper(TITLE, ABSTRACT, note))
+    assert (found.licence, found.year) == ("creativecommons.org/licenses/by-nc/4.0", 2021)
+
+
+def test_a_paper_without_abstract_begins_with_its_first_paragraphs() -> None:
+    first = "The lake freezes in November and thaws in May. " * 20
+    found = front_matter(paper(TITLE, (BlockKind.PARAGRAPH, first)))
+    assert found.abstract.startswith("The lake freezes") and len(found.abstract) <= 1500
+
+
+JATS = """<article><front><article-meta>
+<article-id pub-id-type="doi">10.1234/ICE.5</article-id>
+<title-group><article-title>Lake ice</article-title></title-group>
+<contrib-group><contrib contrib-type="author"><name><surname>Berg</surname><given-names>Ida</given-names></name>\
+</contrib>
+<contrib contrib-type="editor"><name><surname>Lund</surname><given-names>Per</given-names></name></contrib>\
+</contrib-group>
+<pub-date><year>2021</year></pub-date>
+<permissions><license xmlns:xlink="http://www.w3.org/1999/xlink"
+ xlink:href="https://creativecommons.org/licenses/by/4.0/"/></permissions>
+<abstract><p>Ice shrinks.</p></abstract></article-meta></front></article>"""
+
+
+def test_jats_states_its_front_matter() -> None:
+    found = front_matter(parse_jats(ElementTree.fromstring(JATS)))
+    assert (found.title, found.authors, found.doi, found.year) == ("Lake ice", ("Ida Berg",), "10.1234/ice.5", 2021)
+    assert found.licence == "https://creativecommons.org/licenses/by/4.0/"

@@ -1,0 +1,33 @@
+"""What the card says of the judge."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from scirgen.release_files.release import MadeRow
+from scirgen.stages.release.describe.method import Method
+
+WRITER = MadeRow(stage="generate", model="openai:Qwen/Qwen3-8B rev 1", prompt="generate/joint@1#a")
+
+
+@pytest.mark.parametrize(
+    ("judge", "tested", "said"),
+    [
+        (WRITER.model, (), "Judged by the model that wrote them; not tested against people."),
+        (
+            "openai:Qwen/Qwen3-32B",
+            (),
+            "Judged by openai:Qwen/Qwen3-32B, of the writer's family; not tested against people.",
+        ),
+        ("openai:mistral-large", ("llm_judge",), "Judged by openai:mistral-large; tested against people."),
+    ],
+)
+def test_the_card_says_who_judged_and_whether_people_tested_it(judge: str, tested: tuple[str, ...], said: str) -> None:
+    made = (WRITER, MadeRow(stage="filter", model=judge, prompt="llm_judge #0123"))
+    assert Method().judge(SimpleNamespace(made=made, labels=(SimpleNamespace(judges=tested),))) == said
+
+
+def test_the_card_is_silent_without_a_judge() -> None:
+    assert Method().judge(SimpleNamespace(made=(WRITER,), labels=())) == ""
