@@ -1,4 +1,5 @@
-"""What `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with the plainest rules."""
+"""What `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with the plainest
+rules."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ _STOP = re.compile(
 )
 _NUMBERED = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-Z][^.]{2,80}$")
 _NAMES = re.compile(
-    r"^(?:abstract|introduction|background|materials? and methods|methods?|results|discussion|results and discussion|conclusions?"
-    r"|acknowledge?ments?|references|introdução|materiais e métodos|resultados|discussão|resultados e discussão|conclusão"
+    r"^(?:abstract|introduction|background|materials? and methods|methods?|results|discussion"
+    r"|results and discussion|conclusions?"
+    r"|acknowledge?ments?|references|introdução|materiais e métodos|resultados|discussão|resultados e discussão"
+    r"|conclusão"
     r"|introducción|metodología|discusión|conclusi[oó]n(?:es)?|referencias)$",
     re.I,
 )

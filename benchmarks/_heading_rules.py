@@ -1,6 +1,7 @@
 """Headings by rules instead of the classifier: what `benchmarks.parsing --rules` sets beside it.
 
-The rules are those that the classifier replaced, on its features: usual names, the PDF's outline, numbers that go on, and types that only
+The rules are those that the classifier replaced, on its features: usual names, the PDF's outline, numbers that go on,
+and types that only
 headings are set in. Lines, reading order, front matter, series and levels are the same for both.
 """
 

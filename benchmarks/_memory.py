@@ -10,7 +10,8 @@ from pathlib import Path
 def peak_mb() -> float:
     """Peak resident memory in MB since this program was started.
 
-    Read from /proc where there is one: ``ru_maxrss`` survives exec, so that a child of a large process starts with its parent's peak.
+    Read from /proc where there is one: ``ru_maxrss`` survives exec, so that a child of a large process starts with its
+    parent's peak.
     """
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.is_file() else None

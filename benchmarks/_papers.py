@@ -1,4 +1,5 @@
-"""The ground truth of papers for `benchmarks.parsing`: headings, abstract and body text from JATS, LaTeX or Markdown."""
+"""The ground truth of papers for `benchmarks.parsing`: headings, abstract and body text from JATS, LaTeX or
+Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""bespokelabs-curator as a row of `benchmarks.throughput`: run by the interpreter that has it (``--peer curator=PYTHON``).
+"""bespokelabs-curator as a row of `benchmarks.throughput`.
+
+Run by the interpreter that has it (``--peer curator=PYTHON``):
 
 PYTHON -m benchmarks._peer_curator URL REQUESTS CONCURRENCY OUT
 """
@@ -16,7 +18,8 @@ from benchmarks.throughput import plain_prompt
 
 
 class _Rough:
-    """Stands for tiktoken's encoding where its file cannot be fetched: four characters a token, which costs the peer nothing."""
+    """Stands for tiktoken's encoding where its file cannot be fetched: four characters a token, which costs the peer
+    nothing."""
 
     def encode(self, text: str, **_: object) -> range:
         return range(len(text) // 4)
@@ -33,7 +36,8 @@ def _without_a_network() -> None:
 
 
 def main() -> None:
-    """Ask for all rows, write the replies, print [CPU s, start-up CPU s, peak MB, rows] as `benchmarks.throughput` does."""
+    """Ask for all rows, write the replies, print [CPU s, start-up CPU s, peak MB, rows] as `benchmarks.throughput`
+    does."""
     url, requests, concurrency, out = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
     os.environ |= {
         "OPENAI_API_KEY": "none",
@@ -46,7 +50,8 @@ def main() -> None:
     from datasets import Dataset
 
     class Writer(curator.LLM):
-        # Without a response format: its check that a model can do one asks for something that this server does not know.
+        # Without a response format: its check that a model can do one asks for something that this server does not
+        # know.
         def prompt(self, input: dict[str, str]) -> str:
             return input["prompt"]
 

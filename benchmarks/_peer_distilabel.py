@@ -22,7 +22,8 @@ def _cpu_s() -> float:
 
 
 def main() -> None:
-    """Ask for all rows, write the replies, print [CPU s, start-up CPU s, peak MB, rows] as `benchmarks.throughput` does."""
+    """Ask for all rows, write the replies, print [CPU s, start-up CPU s, peak MB, rows] as `benchmarks.throughput`
+    does."""
     url, requests, concurrency, out = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
     os.environ |= {"HF_HUB_OFFLINE": "1"}
     from distilabel.models import OpenAILLM

@@ -1,4 +1,5 @@
-"""scirgen's row of `benchmarks.throughput`: the real runner over synthetic datasets, one model call an item of generate."""
+"""scirgen's row of `benchmarks.throughput`: the real runner over synthetic datasets, one model call an item of
+generate."""
 
 from __future__ import annotations
 
@@ -86,18 +87,13 @@ class Ask(Stage):
             record=[dataset.text],
             papers=(),
             tasks=[
-                {
-                    "kind": kind,
-                    "samples": (),
-                    "wishes": [
-                        {"number": n + 1, "about": "dataset", "bloom": None, "polarity": None, "position": n}
-                        for n in range(3)
-                    ],
-                }
+                {"kind": kind, "sample": None, "count": 3, "level": "", "polarities": [], "positions": []},
             ],
             levels=(),
             quotes=True,
             language="English",
+            most=3,
+            name="",
         )
         answer = await ctx.chat.ask(prompt, Pairs, seed=ctx.seed(kind.id))
         made, origin = [], ctx.provenance(prompt, [answer.reply_key])

@@ -1,4 +1,5 @@
-"""How well the local tagger meets the published Bloom labels of ScIRGen-Geo: trained on its train, measured on its dev questions.
+"""The local tagger against the published Bloom labels of ScIRGen-Geo: trained on its train, measured on its dev
+questions.
 
 python -m benchmarks.bloom [--target level|question_type] --json FILE
 """
@@ -13,9 +14,9 @@ import time
 from pathlib import Path
 
 from benchmarks import REALDATA
-from scirgen.commands.tagger import evaluate, fit, read_labels
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen_bench.tagger import evaluate, fit, read_labels
 
 
 def split_labels(records: Path, folder: Path) -> tuple[Path, Path]:

@@ -2,9 +2,10 @@
 
     python -m benchmarks.catalogue [--records 10000,100000] [--json FILE]
 
-Each walk runs in a process of its own, through the code that a run uses (`pages`), with every page dropped once it was counted.
-``local`` reads one JSON Lines file, ``local+papers`` the same with ten papers that no record names; ``datacite`` reads a DataCite service on loopback, made by the parent process, 100
-records a page; ``datacite again`` the same from the cache of replies.
+Each walk runs in a process of its own, through the code that a run uses (`pages`), with every page dropped once it was
+counted. ``local`` reads one JSON Lines file, ``local+papers`` the same with ten papers that no record names;
+``datacite`` reads a DataCite service on loopback, made by the parent process, 100 records a page; ``datacite again``
+the same from the cache of replies.
 """
 
 from __future__ import annotations

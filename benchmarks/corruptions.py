@@ -24,7 +24,8 @@ _YES_NO = re.compile(r"^(yes|no)\b", re.I)
 
 @dataclass(frozen=True)
 class Item:
-    """One answer to be judged. ``kind`` is "faithful" or one of `KINDS`; ``of`` is the index of the faithful original."""
+    """One answer to be judged. ``kind`` is "faithful" or one of `KINDS`; ``of`` is the index of the faithful
+    original."""
 
     entry: int
     pair: Pair

@@ -2,13 +2,15 @@
 
     python -m benchmarks.extraction --model URI [--papers 12] [--json FILE]
 
-No paper of ``shared/data`` has released aspects, so that the released statements stand for the paper: those of one paper under
-"Introduction" (background, objective), "Methods" (methods, dataset, challenges) and "Results" (findings), each heading followed by the
-statements of a paper about another subject, paragraph by paragraph in an order of the seed. A system is to keep the former for the paper's dataset, and not
-the latter. What cannot be measured so is precision within a paper: the sentences that the release left out are not known.
+No paper of ``shared/data`` has released aspects, so that the released statements stand for the paper: those of one
+paper under "Introduction" (background, objective), "Methods" (methods, dataset, challenges) and "Results" (findings),
+each heading followed by the statements of a paper about another subject, paragraph by paragraph in an order of the
+seed. A system is to keep the former for the paper's dataset, and not the latter. What cannot be measured so is
+precision within a paper: the sentences that the release left out are not known.
 
     recall       share of the paper's released sentences that are extracted; that are kept after verify
-    same kind    of the kept ones, those kept under the kind of statement under which they were released (or one of several)
+    same kind    of the kept ones, those kept under the kind of statement under which they were released (or one of
+                 several)
     foreign      share of the other paper's sentences that are kept all the same
 """
 
@@ -45,7 +47,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.text.words import telling_words
 from scirgen.llm.open import open_sessions
-from scirgen.stages.base import StageContext, WorkItem
+from scirgen.stages.base import StageContext, WorkItem, suited
 from scirgen.stages.collect.source import SourceSetup
 from scirgen.stages.extract.sections import section_sentences
 from scirgen.stages.extract.stage import ExtractStage
@@ -64,7 +66,10 @@ Released = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Case:
-    """A document made of released statements. ``own`` and ``foreign`` map a paragraph's start to the kind it was released under."""
+    """A document made of released statements.
+
+    ``own`` and ``foreign`` map a paragraph's start to the kind it was released under.
+    """
 
     dataset: Dataset
     document: Document
@@ -111,27 +116,43 @@ def _case(dataset: Dataset, paper: Released, other: Released, id: str, rng: rand
         begin = len(text)
         blocks.append(Block(kind=BlockKind.HEADING, start=begin, end=begin + len(heading)))
         text += heading + "\n\n"
-        mixed = [(k, " ".join(t.split()), to) for source, to in ((paper, own), (other, foreign)) for k in kinds for t in source.get(k, ())]  # fmt: skip
+        mixed = [
+            (k, " ".join(t.split()), to)
+            for source, to in ((paper, own), (other, foreign))
+            for k in kinds
+            for t in source.get(k, ())
+        ]
         rng.shuffle(mixed)
         for kind, paragraph, to in mixed:
             to[len(text)] = _KINDS[kind]
             blocks.append(Block(kind=BlockKind.PARAGRAPH, start=len(text), end=len(text) + len(paragraph)))
             text += paragraph + "\n\n"
-        labels.append(SectionLabel(document_id=id, paper_id=id, start=begin, end=len(text), heading=heading, label=label, decided_by="rule"))  # fmt: skip
+        labels.append(
+            SectionLabel(
+                document_id=id,
+                paper_id=id,
+                start=begin,
+                end=len(text),
+                heading=heading,
+                label=label,
+                decided_by="rule",
+            )
+        )
     return Case(dataset, Document(id=id, paper_id=id, text=text, blocks=tuple(blocks)), tuple(labels), own, foreign)
 
 
 async def measure_case(case: Case, ctx: StageContext) -> Counter[str]:
-    """Counts of one case: sentences, extracted, kept, kept under the released kind, and the same of the foreign paper."""
+    """Counts of one case: sentences, extracted, kept, kept under the released kind, and the same of the foreign
+    paper."""
     extracted: list[Aspect] = []
     for label in case.labels:
         key = f"{case.document.paper_id}|{label.label.value}"
         item = WorkItem(key, (case.document, label, case.dataset), {"section": label.label.value})
-        result = await ExtractStage().process(item, ctx.at("extract", key, "benchmark"))
+        result = await suited(ExtractStage(), ctx).process(item, ctx.at("extract", key, "benchmark"))
         extracted += [a for a in result.outputs if isinstance(a, Aspect)]
     link = Link(dataset_id=case.dataset.id, paper_id=case.document.paper_id, found_by="benchmark", used=True)
     item = WorkItem(link.id, (case.dataset, link, case.document, *extracted))
-    verified = await VerifyStage().process(item, ctx.at("verify", link.id, "benchmark"))
+    verified = await suited(VerifyStage(), ctx).process(item, ctx.at("verify", link.id, "benchmark"))
     kept = [a for a in verified.outputs if isinstance(a, Aspect)]
     count: Counter[str] = Counter()
     for sentence in section_sentences(case.document, case.labels):
@@ -139,8 +160,7 @@ async def measure_case(case: Case, ctx: StageContext) -> Counter[str]:
         assert block is not None
         whose = "own" if block.start in case.own else "foreign"
         kind = case.own.get(block.start) or case.foreign[block.start]
-        # A sentence is kept, too, as the one without which the next cannot be understood.
-        kinds = {a.category for a in kept if sentence.start in (a.span.start, *(c.start for c in a.context))}
+        kinds = {a.category for a in kept if sentence.start == a.span.start}
         count[f"{whose} sentences"] += 1
         count[f"{whose} extracted"] += any(a.span.start == sentence.start for a in extracted)
         count[f"{whose} kept"] += bool(kinds)
@@ -170,10 +190,12 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
     total = sum(counts, Counter[str]())
     own, foreign = total["own sentences"], total["foreign sentences"]
     return {
-        "model": arguments.model.partition("@")[0], "papers": len(drawn), "sentences": own, "foreign_sentences": foreign,
+        "model": arguments.model.partition("@")[0], "papers": len(drawn),
+        "sentences": own, "foreign_sentences": foreign,
         "recall_extract": round(total["own extracted"] / own, 3), "recall_verify": round(total["own kept"] / own, 3),
         "same_kind": round(total["own same kind"] / max(1, total["own kept"]), 3),
-        "foreign_extracted": round(total["foreign extracted"] / foreign, 3), "foreign_kept": round(total["foreign kept"] / foreign, 3),
+        "foreign_extracted": round(total["foreign extracted"] / foreign, 3),
+        "foreign_kept": round(total["foreign kept"] / foreign, 3),
         "calls": usage["calls"], "prompt_tokens": usage["prompt_tokens"], "reply_tokens": usage["completion_tokens"],
         "seconds": round(time.perf_counter() - began, 1), "by_paper": [dict(sorted(c.items())) for c in counts],
     }  # fmt: skip

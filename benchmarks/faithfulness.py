@@ -100,7 +100,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.labels:
         write_labels(arguments.labels, chosen, items, base_values)
     return {
-        "model": str(model.identity), "split": arguments.split, "datasets": len({i.entry for i in items}), "counts": counts,
+        "model": str(model.identity), "split": arguments.split,
+        "datasets": len({i.entry for i in items}), "counts": counts,
         "configuration": {k: shown[k] for k in ("window", "form")},
         "auc": shown["auc"], "pairwise": shown["pairwise"], "kept": kept(items, base_values), "ablation": rows,
     }  # fmt: skip
@@ -132,7 +133,8 @@ def _pair(item: Item) -> QAPair:
 
 
 def judge(items: Sequence[Item], values: Sequence[float | None]) -> dict[str, Any]:
-    """AUC of all faithful answers against each kind of corruption, and how often an answer scores above its own corruption."""
+    """AUC of all faithful answers against each kind of corruption, and how often an answer scores above its own
+    corruption."""
     return _judge(items, values, range(len(items)))
 
 

@@ -1,8 +1,12 @@
-"""What the filter's default rejects of ScIRGen-Geo's released pairs, written out so that a person can judge the rejections.
+"""What the filter's default rejects of ScIRGen-Geo's released pairs, written out so that a person can judge the
+rejections.
 
-Draws pairs of a split at random. They have no spans, as in a foreign set of pairs. With ``--passages`` those that share most with question and answer
-stand in for the evidence; then ``--scored`` says how many pairs pass through the scores, too. Answers swapped within dataset and type are
-judged in the same way. ``--read`` writes pairs rejected for want of support and as many kept ones, in mixed order, without the verdicts.
+Draws pairs of a split at random. They have no spans, as in a foreign set of pairs. With ``--passages`` those that
+share most with question and answer
+stand in for the evidence; then ``--scored`` says how many pairs pass through the scores, too. Answers swapped within
+dataset and type are
+judged in the same way. ``--read`` writes pairs rejected for want of support and as many kept ones, in mixed order,
+without the verdicts.
 """
 
 from __future__ import annotations
@@ -16,15 +20,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faithfulness_pairs import opened
+from benchmarks.ablation import scoring
 from benchmarks.geo_pairs import Entry, Pair, entries
+from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, QAPair, Span
-from scirgen.qa.qafiles import type_key
+from scirgen.release_files.qafiles import type_key
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.deciding import deciding, reason_against, score_all
-from scirgen.stages.filter.faithfulness.contrast import type_of
+from scirgen.stages.filter.deciding import failing, score_all, sentence
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.stages.filter.stage import select_gates
 
@@ -70,12 +74,15 @@ def _shown(row: dict[str, Any], entry: Entry) -> str:
 
 
 async def run(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Verdicts on the pairs that were drawn, and on the same questions with the answer to another one of the dataset and type."""
+    """Verdicts on the pairs that were drawn, and on the same questions with the answer to another one of the dataset
+    and type."""
     chosen = (e for e in entries(arguments.split) if arguments.half in (None, _half(e)))
     drawn = [(entry, pair) for entry in chosen for pair in entry.pairs]
     random.Random(arguments.seed).shuffle(drawn)
     found, swapped = [], []
-    async with opened("bundled:smollm2-135m", ":memory:", writer=False) as ctx:
+    model = "bundled:smollm2-135m"
+    config = Config(models=ModelsConfig(generator=model))
+    async with scoring(model, config, ":memory:") as ctx:
         for n, (entry, pair) in enumerate(drawn[arguments.skip :][: arguments.pairs]):
             score = not arguments.passages or n < arguments.scored
             others = _others(entry, pair) if n < arguments.swapped else []
@@ -128,11 +135,10 @@ async def judged(entry: Entry, pair: Pair, ctx: StageContext, *, score: bool, pa
     if error:
         raise error
     shown = {**row, "scores": {s.name: None if s.abstained else s.value for s in scored.scores}}
-    reason = reason_against(scored, type_of(scored, ctx), ctx.config)
-    if not reason:
+    against = failing(scored)
+    if against is None:
         return {**shown, "by": "kept"}
-    by = next(s.name for s in deciding(scored, type_of(scored, ctx)) if not s.passed)
-    return {**shown, "by": by, "reason": reason}
+    return {**shown, "by": against.name, "reason": sentence(against, ctx.registry)}
 
 
 if __name__ == "__main__":

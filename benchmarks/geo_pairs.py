@@ -49,7 +49,8 @@ def realdata() -> Path:
 
 
 def entries(split: str) -> Iterator[Entry]:
-    """The datasets of a split that have questions and papers' aspects, in an order that says nothing (by hash of id)."""
+    """The datasets of a split that have questions and papers' aspects, in an order that says nothing (by hash of
+    id)."""
     with gzip.open(realdata() / "geo" / "records.jsonl.gz", "rt", encoding="utf-8") as file:
         records = [r for r in map(json.loads, file) if r["split"] == split and r["query"] and r["extract_pdfs_data"]]
     for record in sorted(records, key=lambda r: digest("benchmark", r["id"])):

@@ -1,7 +1,9 @@
 """Trains the heading classifier and measures it on papers that it did not see: ``python -m benchmarks.headings``.
 
-Training material: papers whose licence allows it (Creative Commons Attribution, CC0, Apache 2.0). Each candidate of a paper is a
-row of features, its label whether its text is a heading of the paper's source. Two passes of boosted trees (LightGBM): the second
+Training material: papers whose licence allows it (Creative Commons Attribution, CC0, Apache 2.0). Each candidate of a
+paper is a
+row of features, its label whether its text is a heading of the paper's source. Two passes of boosted trees (LightGBM):
+the second
 one is trained on what the first says of papers left out of its training.
 
     python -m benchmarks.headings --data ../shared/data/papers ../shared/data/papers2 --write
@@ -71,7 +73,8 @@ def main() -> None:
     given = arguments.parse_args()
     material = collected(given.data)
     print(
-        f"{len(material)} papers, {sum(len(m.labels) for m in material)} candidates, {sum(m.labels.count(1) for m in material)} headings"
+        f"{len(material)} papers, {sum(len(m.labels) for m in material)} candidates, "
+        f"{sum(m.labels.count(1) for m in material)} headings"
     )
     data = trained(material)
     if given.write:
@@ -108,7 +111,8 @@ def paper_material(truth: Truth, pdf: Path) -> Material:
 def labelled(truth: Truth, found: Sequence[Candidate]) -> list[int]:
     """For each candidate, whether its text is a heading of the truth.
 
-    Where more candidates have a heading's text than the truth has headings of it, the more prominent ones are it and the
+    Where more candidates have a heading's text than the truth has headings of it, the more prominent ones are it and
+    the
     others are unknown (running titles, entries of a table of contents).
     """
     asked = Counter(normal(text) for _, text in truth.headings if text not in truth.missing)

@@ -1,6 +1,8 @@
-"""Labelled answers that the bundled scorer's ensemble is fitted and measured on: by hand (`data/hand_pairs.jsonl`) and of a strong writer.
+"""Labelled answers that the coefficients of the bundled scorer are fitted and measured on: by hand, and of a strong
+writer.
 
-The strong writer's are `pairs/` of `$SCIRGEN_REALDATA`; swaps within dataset and type and drawn digits are made of them each time.
+The strong writer's are `pairs/` and `desk/` of `$SCIRGEN_REALDATA`; swaps within dataset and type and drawn digits
+are made of them each time.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from scirgen.core.records import QAPair, Span
 HAND = Path(__file__).parent / "data" / "hand_pairs.jsonl"
 MADE_OF = 100
 SAMPLED = {"swap": 3, "number": 2}
-"""Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits, which keeps the measuring short."""
+"""Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits,
+which keeps the measuring short."""
 
 TRUE = ("written", "close", "loose", "right")
 HELD = ("held", "held2")
@@ -31,7 +34,7 @@ class Row:
 
     Attributes:
         pair: with its evidence as spans.
-        part: "strong", "hand" (fitted on), or one of `HELD`.
+        part: "strong", "desk", "hand" (fitted on), or one of `HELD`.
         fold: what is left out together: a dataset, or a piece of evidence.
         made: one of `TRUE`, or how the answer was made false.
         context: what the dataset's texts say; for pairs by hand the evidence of all questions about the same source.
@@ -52,7 +55,7 @@ class Row:
 def rows() -> list[Row]:
     """All labelled answers; those of the strong writer where the real data are."""
     folder = REALDATA / "pairs"
-    found = [*by_hand(HAND), *(by_strong_writer(folder) if folder.is_dir() else ())]
+    found = [*by_hand(HAND), *(by_strong_writer(folder) if folder.is_dir() else ()), *desk(REALDATA / "desk")]
     # An answer that was made twice counts once.
     return list({(r.pair.question, r.pair.answer, r.made): r for r in found}.values())
 
@@ -77,7 +80,8 @@ def _source(one: dict[str, Any]) -> str:
 
 
 def _swapped(one: dict[str, Any], every: list[dict[str, Any]]) -> str | None:
-    """The answer in the evidence's words to the next question about another piece of the same paper; None for records and invented findings."""
+    """The answer in the evidence's words to the next question about another piece of the same paper; None for records
+    and invented findings."""
     if one["source"].startswith(("own", "records")) or "close" not in one["answers"]:
         return None
     same = [o for o in every if (o["source"], o["part"]) == (one["source"], one["part"]) and "close" in o["answers"]]
@@ -120,14 +124,17 @@ def by_strong_writer(folder: Path) -> Iterator[Row]:
         yield Row(pair, "strong", one["dataset"], made, stood[one["id"]])
 
 
-def rivals(answers: list[Row]) -> Iterator[tuple[Row, str]]:
-    """The answers of the strong writer to whose questions a second answer was written from the evidence alone, each with it."""
-    folder = REALDATA / "pairs"
-    if folder.is_dir():
-        second = {one["of"]: one["answer"] for one in _lines(folder / "rivals-dev.jsonl")}
-        for row in answers:
-            if row.part == "strong" and row.pair.id.removesuffix("-f") in second:
-                yield row, second[row.pair.id.removesuffix("-f")]
+def desk(folder: Path) -> Iterator[Row]:
+    """Yield a strong writer's candidates; true where two of three readers found the answer supported."""
+    path = folder / "rows.jsonl"
+    every = list(_lines(path)) if path.is_file() else []
+    said: dict[str, dict[str, None]] = {}
+    for one in every:
+        said.setdefault(one["dataset"], {}).update(dict.fromkeys(one["evidence"]))
+    for one in every:
+        made = "written" if one["verdicts"]["supported"].count("yes") > 1 else "unsupported"
+        pair = _pair(one, one["id"], one["question_type"], one["answer"], one["dataset"])
+        yield Row(pair, "desk", one["dataset"], made, "\n".join(said[one["dataset"]]))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
     python -m benchmarks.merge [--datasets 850,3400,13600] [--parts 1,4] [--json FILE]
 
-Runs are made with the stand-in stages of `benchmarks.scale` (18 pairs a dataset, each with a span of evidence and a question of its own, one
-in fifty asked of two datasets), then merged by the command's own code, without the report. Each merge runs in a process of its own.
+Runs are made with the stand-in stages of `benchmarks.scale` (18 pairs a dataset, each with a span of evidence and a
+question of its own, one in fifty asked of two datasets), then merged by the command's own code, without the
+report. Each merge runs in a process of its own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
-"""How well papers are parsed and their sections labelled, against the papers' sources: ``python -m benchmarks.parsing``.
+"""How well papers are parsed and their sections labelled, against the papers' sources: ``python -m
+benchmarks.parsing``.
 
-Headings: an extracted heading is right if its normalised text is at least 90 % similar to a heading of the truth (rapidfuzz ratio), in
-any order. Headings in ``missing`` and the labels of abstracts are not counted. Back matter named in the truth counts as right if it is
+Headings: an extracted heading is right if its normalised text is at least 90 % similar to a heading of the truth
+(rapidfuzz ratio), in
+any order. Headings in ``missing`` and the labels of abstracts are not counted. Back matter named in the truth counts
+as right if it is
 found, and not as an error if it is not. Body coverage: share of the truth's word 5-grams (letters only, not across a
-citation, a reference, a formula or an inline program of the source) that are found in the parsed prose. Sections: the class of each truth heading, compared with the usual name of the outermost
-heading, or else the publisher's own ``sec-type``. Headings with neither are not scored; headings that were not found count as wrong. Pages
+citation, a reference, a formula or an inline program of the source) that are found in the parsed prose. Sections: the
+class of each truth heading, compared with the usual name of the outermost
+heading, or else the publisher's own ``sec-type``. Headings with neither are not scored; headings that were not found
+count as wrong. Pages
 per second: CPU time of one process on one core.
 """
 
@@ -37,8 +42,7 @@ from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.pdf.headings.trees import Classifier
 from scirgen.stages.parse.pdf.parser import PyMuPDFParser
-from scirgen.stages.section.rules import HeadingRules
-from scirgen.stages.section.runs import heading_runs
+from scirgen.stages.section.rules import HeadingRules, heading_runs
 from scirgen.stages.section.stage import fallback, label_by_rules
 
 Scores = dict[str, float | int | None]
@@ -51,7 +55,8 @@ _GOLD = (
     ("conclusion", r"^(?:conclu|considera..es finais|implications and future|summary and conclusion)"),
     (
         "none",
-        r"^(?:acknowledg|appendix|reference|conflict|author contrib|funding|data avail|supp|publisher|generative ai|footnote|agrad)",
+        r"^(?:acknowledg|appendix|reference|conflict|author contrib|funding|data avail|supp|publisher"
+        r"|generative ai|footnote|agrad)",
     ),
 )
 
@@ -91,7 +96,8 @@ def main() -> None:
 
 
 def scirgen_extract(model: Callable[[str], Classifier] | None = None) -> Callable[[Path], Extract]:
-    """scirgen's PDF parser and section rules, in this process, as the worker runs them; ``model``: the classifier by paper."""
+    """scirgen's PDF parser and section rules, in this process, as the worker runs them; ``model``: the classifier by
+    paper."""
     rules = HeadingRules(Taxonomies(Resources()).sections.sections)
     shipped = PyMuPDFParser()
 
@@ -201,7 +207,8 @@ def _headings(truth: Truth, got: Extract) -> tuple[Scores, list[tuple[int, int]]
 
 
 def gold_label(truth: Truth, index: int) -> str | None:
-    """The class of a truth heading: its own or its ancestors' ``sec-type``, else the outermost usual name; None: not scored."""
+    """The class of a truth heading: its own or its ancestors' ``sec-type``, else the outermost usual name; None: not
+    scored."""
     path = [truth.headings[index]]
     for level, text in reversed(truth.headings[:index]):
         if level < path[0][0]:
@@ -268,11 +275,13 @@ def _mean(values: Sequence[float | int | None]) -> float | None:
     return round(sum(known) / len(known), 4) if known else None
 
 
-_COLUMNS = ("heading_recall", "heading_precision", "level_agreement", "order_agreement", "abstract_f1", "body_coverage", "section_accuracy", "pages_per_s")  # fmt: skip
+_COLUMNS = ("heading_recall", "heading_precision", "level_agreement", "order_agreement", "abstract_f1",
+"body_coverage", "section_accuracy", "pages_per_s")  # fmt: skip
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """Two tables, one row a paper and the whole: with the shipped classifier, and each paper with one that did not see it."""
+    """Two tables, one row a paper and the whole: with the shipped classifier, and each paper with one that did not see
+    it."""
     parts = [_table(result, dict(result["baselines"]))]
     left_out = dict(result["left_out"])
     if left_out:
@@ -289,7 +298,8 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 _BESIDE = (
-    "Rules beside the classifier, each paper by a classifier trained without it. Only what calls a line a heading differs; the rules are\n"
+    "Rules beside the classifier, each paper by a classifier trained without it. Only what calls a line a "
+    "heading differs; the rules are\n"
     "those that the classifier replaced, and they were written with all of these papers at hand:"
 )
 
@@ -328,9 +338,12 @@ def _cell(column: str, value: object) -> str:
 
 
 _CAVEAT = (
-    "Quote only the second table, in which the classifier was trained without the paper. The rules around the classifier (lines, order, front\n"
-    "matter, series of numbers, levels) were written with all of these papers at hand, so papers of other styles may score lower. The rules that\n"
-    "the classifier replaced found 0.712 of the headings of the 23 papers of `papers2` at a precision of 0.900 when they first saw them."
+    "Quote only the second table, in which the classifier was trained without the paper. The rules around the "
+    "classifier (lines, order, front\n"
+    "matter, series of numbers, levels) were written with all of these papers at hand, so papers of other styles "
+    "may score lower. The rules that\n"
+    "the classifier replaced found 0.712 of the headings of the 23 papers of `papers2` at a precision of 0.900 "
+    "when they first saw them."
 )
 
 
@@ -340,7 +353,8 @@ def _page(table: str, papers: int) -> str:
     return (
         "# Parsing and sections\n\n"
         f"{papers} real papers with known structure. This command made the tables:\n\n"
-        "    python -m benchmarks.parsing --data ../shared/data/papers ../shared/data/papers2 --rules --no-baselines --markdown docs/benchmarks/parsing.md\n\n"
+        "    python -m benchmarks.parsing --data ../shared/data/papers ../shared/data/papers2 --rules "
+        "--no-baselines --markdown docs/benchmarks/parsing.md\n\n"
         f"on 2 cores, CPU only; Python {platform.python_version()}, PyMuPDF {pymupdf.__version__}.\n\n"
         f"{__doc__.split(chr(10), 1)[1].strip()}\n\n{_CAVEAT}\n\n{table}\n"
     )

@@ -1,9 +1,10 @@
-"""What can be counted of a run's questions: levels, polarity, declines, tokens, evidence, and whether they name what they are about.
+"""Counts of a run's questions: levels, polarity, declines, tokens, evidence, and whether they name what they are about.
 
     python -m benchmarks.questions RUN [--json FILE]
 
-Reads any run's folder. A question names its region, product or dataset when it holds a name that its dataset's record or its
-paper's title has: counted by capital letters, so that it is a lower bound for texts in English and means nothing in Chinese.
+Reads any run's folder. A question names its region, product or dataset when it holds a name that its dataset's record
+or its paper's title has: counted by capital letters, so that it is a lower bound for texts in English and means nothing
+in Chinese.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from scirgen.claims.conformance import polarity
 from scirgen.core.records import Document, QAPair
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.views.opening import open_view
-from scirgen.pipeline.views.view import StoreView
-from scirgen.qa.conformance import polarity
+from scirgen.pipeline.views.view import StoreView, open_view
 
 _NAME = re.compile(
     r"(?<![.?!:] )(?<!^)\b(?:[A-Z][a-z]+(?:[ -][A-Z][a-z]+)*|[A-Z]{2,}[\w-]*|[A-Z][A-Za-z]*[A-Z][\w-]*)\b"
@@ -63,7 +63,10 @@ def measure(view: StoreView) -> dict[str, object]:
         "yes_and_no": {"yes": said["yes"], "no": said["no"]},
         "level_as_asked": [sum(a == b for a, b in fits), len(fits)],
         "levels_given_by_type": _levels(pairs),
-        "evidence_spans_verbatim": [sum(sources.get(s.document_id, "")[s.start : s.end] == s.text for s in spans), len(spans)],
+        "evidence_spans_verbatim": [
+            sum(sources.get(s.document_id, "")[s.start : s.end] == s.text for s in spans),
+            len(spans),
+        ],
         "evidence_spans_a_pair": round(len(spans) / len(pairs), 2) if pairs else None,
         "evidence_ends_cut": sum(_cut(s.text, sources.get(s.document_id, ""), s.end) for s in spans),
         "naming_what_they_are_about": [sum(bool(_named(p, known)) for p in pairs), len(pairs)],

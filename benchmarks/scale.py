@@ -1,10 +1,11 @@
-"""Store and runner at scale, on synthetic records: results a second, memory against run size, time to run a finished run again.
+"""Store and runner at scale, on synthetic records: results a second, memory against run size, time to run a finished
+run again.
 
     python -m benchmarks.scale [--datasets 100,3400,20000] [--kb 0] [--json FILE]
 
 Every stage is a stand-in that produces small records at once, so that it measures scirgen's own work: fingerprints,
-store, views. ``--kb`` makes each pair so much larger, by words that compress as text does. 18 generate items a dataset, one pair each: 3,400 datasets are the 61,200 pairs of ScIRGen-Geo. Each size runs
-in a process of its own.
+store, views. ``--kb`` makes each pair so much larger, by words that compress as text does. 18 generate items a dataset,
+one pair each: 3,400 datasets are the 61,200 pairs of ScIRGen-Geo. Each size runs in a process of its own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""How CPU stages scale over Ray workers, and what Ray costs beside the local engine on the same work.
+"""The scaling of CPU stages over Ray workers, and the cost of Ray beside the local engine on the same work.
 
     python -m benchmarks.scaling --papers FOLDER [--copies 4] [--workers 1,2] [--repeats 3] [--json FILE]
 
-Two kinds of work through the real runner and store: parsing and sectioning of every PDF of the folder (each ``--copies`` times, as
-papers of their own), and 2,000 items that do nothing, which shows what an engine itself takes for an item. Each row runs in a
-process of its own, ``--repeats`` times, of which the quickest counts. The local engine parses in as many worker processes as Ray has actors; an actor parses in one.
+Two kinds of work through the real runner and store: parsing and sectioning of every PDF of the folder (each
+``--copies`` times, as papers of their own), and 2,000 items that do nothing, which shows what an engine itself takes
+for an item. Each row runs in a process of its own, ``--repeats`` times, of which the quickest counts. The local engine
+parses in as many worker processes as Ray has actors; an actor parses in one.
 """
 
 from __future__ import annotations
@@ -185,7 +186,8 @@ def main() -> None:
 
 def _in_process(arguments: argparse.Namespace, work: str, engine: str, workers: int) -> dict[str, float]:
     command = [
-        sys.executable, "-m", "benchmarks.scaling", "--papers", str(arguments.papers), "--copies", str(arguments.copies),
+        sys.executable, "-m", "benchmarks.scaling",
+        "--papers", str(arguments.papers), "--copies", str(arguments.copies),
         "--one", work, engine, str(workers),
     ]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,5 @@
-"""SePer as published on the inputs of its authors' notebook (github.com/sepermetric/seper, example.ipynb), beside their figures.
+"""SePer as published on the inputs of its authors' notebook (github.com/sepermetric/seper, example.ipynb), beside
+their figures.
 
 Theirs: Llama-2-7b-chat, deberta-v2-xlarge-mnli. Ours: any scorer that also writes, and an entailment model.
 """
@@ -25,7 +26,8 @@ PRINTED: Final = {"both": (0.9611, 0.4393), "the first": (0.6926, 0.4393), "the 
 
 _YES, _DOT = -0.011683372780680656, -0.22827866673469543
 _LONG: Final = (
-    _YES, _DOT, -1.8856996297836304, -1.0728830375228426e-06, -1.9192511899746023e-05, -3.814689989667386e-06, -0.4233023524284363,
+    _YES, _DOT, -1.8856996297836304, -1.0728830375228426e-06, -1.9192511899746023e-05, -3.814689989667386e-06,
+    -0.4233023524284363,
     -0.9172983169555664, -0.06922823935747147, -0.00011383838864276186, -0.0002047805901383981, -1.2040065485052764e-05,
     -4.0531076592742465e-06, -5.364274329622276e-05, -3.814689989667386e-06, -0.024501953274011612,
 )  # fmt: skip
@@ -42,7 +44,9 @@ async def measured(model: str, entailment: str, samples: int) -> dict[str, dict[
     """Scorer -> context -> SePer with and without it."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
     config = Config.model_validate({
-        "models": {"generator": model}, "filter": {"faithfulness": ["semantic"], "window": "full", "entailment": entailment, "semantic_samples": samples},
+        "models": {"generator": model}, "filter": {
+            "faithfulness": ["semantic"], "window": "full", "entailment": entailment, "semantic_samples": samples,
+        },
     })  # fmt: skip
     pair = QAPair(id="notebook", dataset_id="notebook", question=QUESTION, answer=ANSWER, question_type="verification")
     async with opened(config, Resources(), load_registry()) as ctx:
@@ -66,7 +70,8 @@ def main() -> None:
     arguments = parser.parse_args()
     shares = printed_weights()
     print(
-        f"printed responses: weights {min(shares):.4f} to {max(shares):.4f}; of the nine short ones {sum(shares[:9]):.4f}"
+        f"printed responses: weights {min(shares):.4f} to {max(shares):.4f}; "
+        f"of the nine short ones {sum(shares[:9]):.4f}"
     )
     found = asyncio.run(measured(arguments.model, arguments.entailment, arguments.samples))
     print(

@@ -1,8 +1,9 @@
-"""How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published procedure.
+"""How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published
+procedure.
 
-``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only. ``floor`` is
-one forward pass over the unique tokens and nothing else. ``contrast`` scores the same pairs with their alternatives, by the shared-prefix
-engine. Ratios are of pairs a second in the same run.
+``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only.
+``floor`` is
+one forward pass over the unique tokens and nothing else. Ratios are of pairs a second in the same run.
 """
 
 from __future__ import annotations
@@ -17,20 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.geo_pairs import Entry, entries, realdata
-from scirgen.core.config import Config
-from scirgen.core.errors import ModelError
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import QAPair, Span
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.qa.qafiles import type_key
-from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Faithfulness, Material
-from scirgen.stages.filter.faithfulness.contrast import ContrastScorer
-from scirgen.stages.filter.faithfulness.shift import ShiftScorer
+from benchmarks.geo_pairs import Entry, entries
+from scirgen.llm.base import ScoreReply, ScoreRequest
 
 Values = list[tuple[float, ...]]
 
@@ -39,9 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seper", description=__doc__)
     parser.add_argument("--model", default="bundled:smollm2-135m", help="bundled:smollm2-135m or hf:ID_OR_DIR")
     parser.add_argument("--vllm-model", help="ID or folder for the vLLM engines (default: --model without its scheme)")
-    parser.add_argument(
-        "--engines", default="floor,naive,naive_tail,ours,contrast,published", help="also: vllm, vllm_cache"
-    )
+    parser.add_argument("--engines", default="floor,naive,naive_tail,ours,published", help="also: vllm, vllm_cache")
     parser.add_argument("--pairs", type=int, default=54)
     parser.add_argument("--context-tokens", type=int, default=1500)
     parser.add_argument(
@@ -56,13 +43,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="", help="float32, bfloat16; default: the backend's own")
     parser.add_argument("--json", type=Path, help="write {'rows': [...]} here")
     parser.add_argument("--merge", type=Path, help="a JSON of an earlier run whose rows are kept")
-    parser.add_argument(
-        "--count", action="store_true", help="only count tokens on the labelled pairs, evidence as context"
-    )
     arguments = parser.parse_args()
-    if arguments.count:
-        asyncio.run(count_tokens(arguments.model))
-        return
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     result = asyncio.run(measure(arguments))
     if arguments.merge:
@@ -73,7 +54,8 @@ def main() -> None:
 
 
 def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of two runs of the same pairs, an engine's first one; ratios the later run could not give are to the earlier one's."""
+    """Rows of two runs of the same pairs, an engine's first one; ratios the later run could not give are to the
+    earlier one's."""
     known = {row["engine"]: row["seconds"] for row in earlier}
     for row in rows:
         if row["ratio_to_naive"] is None and "naive" in known:
@@ -127,88 +109,14 @@ def chosen_entry(tokenizer: Any, context_tokens: int, pairs: int) -> Entry:
     return Entry(first.id, first.title, first.context, (first.pairs + tuple(more))[:pairs])
 
 
-class Recording:
-    """A scorer that notes what it is asked, and computes nothing."""
-
-    identity = ModelIdentity("none", "none")
-    capabilities = Capabilities(logprobs=True)
-
-    def __init__(self) -> None:
-        self.asked: list[ScoreRequest] = []
-
-    async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
-        self.asked += requests
-        return [ModelError("not computed")] * len(requests)
-
-
-async def asked_by(scorer: Faithfulness, pairs: Sequence[tuple[QAPair, Material]], window: str) -> list[ScoreRequest]:
-    """The requests of a faithfulness scorer for pairs, each with its material."""
-    config = Config.model_validate({"filter": {"window": window}})
-    resources, recording = Resources(), Recording()
-    ctx = StageContext(
-        config, resources, PromptLibrary(resources), Taxonomies(resources), load_registry(), Path(), None, recording, stage="filter", key="b",
-    )  # fmt: skip
-    for pair, material in pairs:
-        await scorer.score([pair], material, ctx)
-    return list(dict.fromkeys(recording.asked))
-
-
-async def encoded_for(
-    scorer: Faithfulness, pairs: Sequence[tuple[QAPair, Material]], scoring: Any, window: str = "full"
-) -> list[Any]:
-    encoded = [scoring._encode(r) for r in await asked_by(scorer, pairs, window)]
-    return [(e.ids, e.first) for e in dict.fromkeys(encoded)]
-
-
-def chosen_pairs(loaded: Any, arguments: argparse.Namespace) -> list[tuple[QAPair, Material]]:
-    """The benchmark's pairs with their one context."""
-    entry = chosen_entry(loaded.tokenizer, arguments.context_tokens, arguments.pairs)
-    ids = loaded.tokenizer(entry.context, add_special_tokens=False)["input_ids"][: arguments.context_tokens]
-    material = Material(None, (), loaded.tokenizer.decode(ids))
-    return [(made_pair(p.question, p.answer, p.kind), material) for p in entry.pairs[: arguments.pairs]]
-
-
-def made_pair(question: str, answer: str, kind: str, evidence: Sequence[str] = ()) -> QAPair:
-    """A pair with quotes of no document as its evidence."""
-    spans = tuple(Span(document_id="", start=0, end=len(text), text=text) for text in evidence)
-    id = QAPair.make_id("benchmark", kind, question, answer)
-    return QAPair(
-        id=id, dataset_id="benchmark", question=question, answer=answer, question_type=type_key(kind), evidence=spans
-    )
-
-
-async def count_tokens(name: str) -> None:
-    """Tokens a pair that shift, contrast and both together read on the labelled pairs of $SCIRGEN_REALDATA/pairs, evidence as context."""
-    from scirgen.llm.local.bundled import bundled_file
-    from scirgen.llm.local.loading import load_causal_lm
-    from scirgen.llm.local.transformers_scoring import TransformersScoring
-    from scirgen.llm.tokens.token_trie import TokenTrie
-
-    scheme, _, model = name.partition(":")
-    scoring = TransformersScoring.of(load_causal_lm(str(bundled_file()) if scheme == "bundled" else model, {}))
-    rows = [json.loads(line) for line in (realdata() / "pairs" / "strong-dev.jsonl").open(encoding="utf-8")]
-    contexts = json.loads((realdata() / "pairs" / "contexts.json").read_text(encoding="utf-8"))
-    pairs = [
-        (made_pair(r["question"], r["answer"], r["question_type"], r["evidence"]), Material(None, (), str(contexts[r["context_id"]])))
-        for r in rows
-    ]  # fmt: skip
-    shift = await encoded_for(ShiftScorer(), pairs, scoring, "evidence")
-    contrast = await encoded_for(ContrastScorer(), pairs, scoring, "evidence")
-    print("| requests | unique tokens a pair | tokens a pair, nothing shared | to the shift |\n|---|---|---|---|")
-    base = TokenTrie(shift).unique_tokens
-    for label, found in (("shift", shift), ("contrast (with the shift's)", list(dict.fromkeys([*shift, *contrast])))):
-        unique, total = TokenTrie(found).unique_tokens, sum(len(ids) for ids, _ in found)
-        print(f"| {label} | {unique / len(pairs):.0f} | {total / len(pairs):.0f} | {unique / base:.2f} |")
-
-
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from scirgen.llm.local.bundled import bundled_file
     from scirgen.llm.local.loading import load_causal_lm
     from scirgen.llm.local.shared_prefix import SharedPrefixEngine
     from scirgen.llm.local.transformers_scoring import TransformersScoring
     from scirgen.llm.tokens.token_trie import TokenTrie
+    from scirgen_embedded.model import bundled_file
 
     torch.set_num_threads(arguments.threads)
     scheme, _, name = arguments.model.partition(":")
@@ -223,12 +131,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     encoded = [scoring._encode(r) for r in requests]
     sequences = [(e.ids, e.first) for e in encoded]
     unique = TokenTrie(sequences).unique_tokens
-    contrast = (
-        await encoded_for(ContrastScorer(), chosen_pairs(loaded, arguments), scoring)
-        if "contrast" in arguments.engines
-        else []
-    )
-    tokens = {"floor": unique, "ours": unique, "contrast": TokenTrie(contrast).unique_tokens if contrast else 0}
+    tokens = {"floor": unique, "ours": unique}
     total = sum(len(ids) for ids, _ in sequences)
     print(f"{pairs} pairs; {total} tokens, {unique} of them unique; longest {max(len(i) for i, _ in sequences)}")
     plain = SharedPrefixEngine(loaded.model, 2**30)
@@ -262,9 +165,6 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 elif engine == "ours":
                     values[engine] = scoring.engine.logprobs(sequences)
                     scale = 1.0
-                elif engine == "contrast":
-                    scoring.engine.logprobs(contrast)
-                    scale = 1.0
                 elif engine == "published":
                     published(loaded, [requests[i] for i in picked[:4]])
                     scale = pairs / 2
@@ -275,7 +175,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     if vllm is not None:
         await vllm.close()
     return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {arguments.threads} threads, {arguments.clock} clock, {loaded.device}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {arguments.threads} threads, "
+        f"{arguments.clock} clock, {loaded.device}",
         "tokens": {"total": total, "unique": unique, "context": arguments.context_tokens, "pairs": pairs},
         "rows": list(rows_of(times, values, picked, pairs, str(loaded.identity), tokens)),
     }
@@ -324,7 +225,8 @@ def naive(model: Any, sequences: Sequence[Any]) -> Values:
 
 
 def floor(model: Any, sequences: Sequence[Any], unique: int, width: int) -> None:
-    """A forward pass over as many tokens as are unique, in rows as long as the context, without any logits to speak of."""
+    """A forward pass over as many tokens as are unique, in rows as long as the context, without any logits to speak
+    of."""
     import torch
 
     ids = list(sequences[0][0])
@@ -388,7 +290,8 @@ class VLLM:
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
     """A Markdown table."""
     print(
-        "\n| engine | tokens a pair | pairs/s | x naive | time / floor | largest difference to naive |\n|---|---|---|---|---|---|"
+        "\n| engine | tokens a pair | pairs/s | x naive | time / floor | largest difference to naive |"
+        "\n|---|---|---|---|---|---|"
     )
     for row in rows:
         shown = [

@@ -1,10 +1,11 @@
-"""What an accepted pair costs, stage by stage: processor time of our own, model calls, tokens and bytes in the store.
+"""The cost of an accepted pair, stage by stage: processor time of our own, model calls, tokens and bytes in the store.
 
     python -m benchmarks.stage_cost --input RECORDS --papers PAPERS [--limit 40] [--json FILE]
 
-The real stages over real records and papers, one item at a time, with stand-in replies in this process, so that an item's seconds are
-our own work and nothing else: processor time, and the clock's for parsing, which has a process of its own. Tokens are counted from characters (`scirgen.commands.estimate.rehearsal`). How many candidates stand-in replies
-get accepted differs from any real model's: read the columns an item rather than those a pair.
+The real stages over real records and papers, one item at a time, with a fake model in this process, so that an item's
+seconds are our own work and nothing else: processor time, and the clock's for parsing, which has a process of its own.
+Tokens are counted from characters (`scirgen.testing.models`). A real model gets another share of its candidates
+accepted: read the columns an item rather than those a pair.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 
 from benchmarks._memory import peak_mb
 from scirgen.api import build_stages, resolve_config
-from scirgen.commands.estimate.rehearsal import AT, Call, CallLog, StandInChat, StandInScoring
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
@@ -36,6 +36,7 @@ from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 from scirgen.stages.collect.open import open_source
+from scirgen.testing.models import STAGE, Call, FakeChat, FakeScores
 
 
 class OneAtATime(LocalEngine):
@@ -49,7 +50,7 @@ class OneAtATime(LocalEngine):
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
         """In turn."""
         async with self.turn:
-            AT.set((stage.name, item.key))
+            STAGE.set(stage.name)
             # Parsing is done in a process of its own: its time is the clock's. All else is processor time of this one.
             clock = time.perf_counter if stage.name == "parse" else time.process_time
             began = clock()
@@ -62,20 +63,24 @@ class OneAtATime(LocalEngine):
 async def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, object]:
     """One run; rows by stage and the whole."""
     flags = {
-        "input": str(arguments.input), "papers": str(arguments.papers), "collect.limit": arguments.limit,
-        "parse.workers": 1, "limits.datasets_in_flight": 1,
-    }  # fmt: skip
+        "input": str(arguments.input),
+        "papers": str(arguments.papers),
+        "collect.limit": arguments.limit,
+        "parse.workers": 1,
+        "limits.datasets_in_flight": 1,
+    }
     loaded, domain = resolve_config(domain=arguments.domain, flags=flags)
-    config, registry, log, engine = loaded.config, load_registry(), CallLog(), OneAtATime()
+    config, registry, engine = loaded.config, load_registry(), OneAtATime()
+    calls: list[Call] = []
     resources = Resources(domain)
     prompts = PromptLibrary(resources)
     identity = ModelIdentity("stand-in", "stand-in")
     with Store(folder / "run.db") as store:
         replies = ReplyCache(store.writer)
         chat = CachedChatSession(
-            StandInChat(identity, Capabilities(structured=True), "usual", log), prompts=prompts, cache=replies
+            FakeChat(identity, Capabilities(structured=True), "generator", calls), prompts=prompts, cache=replies
         )
-        score = CachedScoreSession(StandInScoring(identity, Capabilities(logprobs=True), log), cache=replies)
+        score = CachedScoreSession(FakeScores(identity, Capabilities(logprobs=True), "scorer", calls), cache=replies)
         ctx = StageContext(config, resources, prompts, Taxonomies(resources), registry, folder, chat, score)
         source = open_source(config, registry, domain, folder)
         began, cpu = time.perf_counter(), time.process_time()
@@ -88,26 +93,37 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, obje
             )
         )
         (kept,) = store.db.execute("SELECT SUM(LENGTH(request)+LENGTH(reply)) FROM replies").fetchone()
-    rows = [_row(step.stage, engine, log.calls, sizes) for step in PLAN if engine.items[step.stage]]
+    rows = [_row(step.stage, engine, calls, sizes) for step in PLAN if engine.items[step.stage]]
     size = (folder / "run.db").stat().st_size
     return {
-        "rows": rows, "datasets": arguments.limit, "accepted": accepted, "wall_s": round(wall, 1), "cpu_s": round(cpu, 1),
-        "in_stages_s": round(sum(engine.seconds.values()), 1), "items": sum(engine.items.values()), "replies_kb": round(kept / 1e3),
-        "store_kb": round(size / 1e3), "peak_mb": round(peak_mb()),
-    }  # fmt: skip
+        "rows": rows,
+        "datasets": arguments.limit,
+        "accepted": accepted,
+        "wall_s": round(wall, 1),
+        "cpu_s": round(cpu, 1),
+        "in_stages_s": round(sum(engine.seconds.values()), 1),
+        "items": sum(engine.items.values()),
+        "replies_kb": round(kept / 1e3),
+        "store_kb": round(size / 1e3),
+        "peak_mb": round(peak_mb()),
+    }
 
 
 def _row(stage: str, engine: OneAtATime, calls: list[Call], sizes: dict[str, int]) -> dict[str, object]:
     items = engine.items[stage]
-    chat = [c for c in calls if (c.stage, c.kind) == (stage, "chat")]
-    scored = [c for c in calls if (c.stage, c.kind) == (stage, "score")]
+    chat = [c for c in calls if (c.stage, c.role) == (stage, "generator")]
+    scored = [c for c in calls if (c.stage, c.role) == (stage, "scorer")]
     return {
-        "stage": stage, "items": items, "ms_per_item": round(1e3 * engine.seconds[stage] / items, 1),
-        "calls": len(chat), "prompt_tokens": sum(c.prompt_tokens for c in chat),
-        "reply_tokens": sum(c.completion_tokens for c in chat), "scores": len(scored),
-        "scored_tokens": sum(c.prompt_tokens + c.completion_tokens for c in scored),
+        "stage": stage,
+        "items": items,
+        "ms_per_item": round(1e3 * engine.seconds[stage] / items, 1),
+        "calls": len(chat),
+        "prompt_tokens": sum(c.prompt_tokens for c in chat),
+        "reply_tokens": sum(c.reply_tokens for c in chat),
+        "scores": len(scored),
+        "scored_tokens": sum(c.prompt_tokens + c.reply_tokens for c in scored),
         "store_kb": round(sizes.get(stage, 0) / 1e3),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

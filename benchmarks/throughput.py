@@ -1,16 +1,18 @@
-"""How much of a model server's speed a client lets through: scirgen's whole stack beside two bare loops, in the same run.
+"""The share of a model server's speed that a client lets through: scirgen's whole stack beside two bare loops, in the
+same run.
 
-    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--rounds 5] [--faults | --kill] [--peer curator=PYTHON]
-        [--json FILE]
+    python -m benchmarks.throughput [--concurrency 64,128] [--requests 2000] [--rounds 5] [--faults | --kill]
+        [--peer curator=PYTHON] [--json FILE]
 
-A fake server on loopback answers each request after 100 ms. A request is a prompt of 4 kB; a reply is three question-answer pairs,
-parsed and written. Each row runs in a process of its own; its time begins before the interpreter starts. "bare aiohttp" and
-"openai SDK" post, parse and append to a JSONL file. "scirgen" is the real runner, store, prompt (generate/joint), session,
-reply cache, validation, and the gates that need no model. Each client first runs once uncounted, so that its modules are compiled, as those of an
-installed package are. With ``--rounds``, all rows are measured that often, in turn, and the table has medians. With ``--faults`` the server answers 10 % of attempts with 429 (Retry-After 0.2 s),
-5 % with 500 and 5 % with malformed replies, and the rows must still be complete. With ``--kill`` scirgen's process gets SIGKILL when half of the requests are
-answered and is started again; the server tells how many answers it had to give twice: those in flight when the
-process died, and no stored one.
+A fake server on loopback answers each request after 100 ms. A request is a prompt of 4 kB; a reply is three
+question-answer pairs, parsed and written. Each row runs in a process of its own; its time begins before the interpreter
+starts. "bare aiohttp" and "openai SDK" post, parse and append to a JSONL file. "scirgen" is the real runner, store,
+prompt (generate/joint), session, reply cache, validation, and the gates that need no model. Each client first runs once
+uncounted, so that its modules are compiled, as those of an installed package are. With ``--rounds``, all rows are
+measured that often, in turn, and the table has medians. With ``--faults`` the server answers 10 % of attempts with 429
+(Retry-After 0.2 s), 5 % with 500 and 5 % with malformed replies, and the rows must still be complete. With ``--kill``
+scirgen's process gets SIGKILL when half of the requests are answered and is started again; the server tells how many
+answers it had to give twice: those in flight when the process died, and no stored one.
 """
 
 from __future__ import annotations
@@ -38,7 +40,11 @@ from benchmarks._memory import peak_mb
 LATENCY_S = 0.1
 START_CPU: dict[str, float] = {}
 PER_DATASET = 16
-WORDS = ["snow", "depth", "station", "glacier", "lake", "runoff", "albedo", "moisture", "canopy", "soil", "permafrost", "basin", "gauge", "plateau", "sensor", "retrieval", "wind", "humidity", "radiation", "monsoon", "vegetation", "river", "sediment", "carbon", "ozone", "aerosol", "cloud"]  # fmt: skip
+WORDS = [
+    "snow", "depth", "station", "glacier", "lake", "runoff", "albedo", "moisture", "canopy", "soil", "permafrost",
+    "basin", "gauge", "plateau", "sensor", "retrieval", "wind", "humidity", "radiation", "monsoon", "vegetation",
+    "river", "sediment", "carbon", "ozone", "aerosol", "cloud",
+]  # fmt: skip
 FIGURES = ("wall_over_ideal", "first_request_s", "cpu_ms_per_request", "start_up_cpu_s", "peak_mb")
 FAULTS = {"429": 0.10, "500": 0.05, "truncated_reply": 0.05}
 
@@ -50,7 +56,8 @@ def material(number: int) -> str:
     while sum(map(len, lines)) < 3000:
         a, b, c, d = rng.sample(WORDS, 4)
         lines.append(
-            f"The {a} {b} was measured at {rng.randint(2, 90)} stations and compared with {c} {d} in {rng.randint(1960, 2020)}. "
+            f"The {a} {b} was measured at {rng.randint(2, 90)} stations "
+            f"and compared with {c} {d} in {rng.randint(1960, 2020)}. "
         )
     return "".join(lines)
 
@@ -231,8 +238,8 @@ def measure(
 def measure_kill(concurrency: int, requests: int) -> dict[str, object]:
     """scirgen killed at half and run to its end.
 
-    ``sent_again``: answers that the server gave a second time; ``stored_sent_again``: those beyond the ones that had left the
-    server and were not in the store when the process died.
+    ``sent_again``: answers that the server gave a second time; ``stored_sent_again``: those beyond the ones that had
+    left the server and were not in the store when the process died.
     """
     with _served(faulty=False) as (url, _), tempfile.TemporaryDirectory() as folder:
         stats = url.removesuffix("/v1") + "/stats"
@@ -302,7 +309,8 @@ def main() -> None:
         return
     rows = _measured(arguments)
     print(
-        "| client | concurrency | wall/ideal | first request after s | CPU ms/request | start-up CPU s | peak MB | rows |"
+        "| client | concurrency | wall/ideal | first request after s "
+        "| CPU ms/request | start-up CPU s | peak MB | rows |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for client, concurrency in dict.fromkeys((row["client"], row["concurrency"]) for row in rows):
