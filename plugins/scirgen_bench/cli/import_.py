@@ -102,7 +102,7 @@ _import_task(
     "csfcube",
     "Import CSFCube (NeurIPS 2021) as a release with the task facets.",
     "Import CSFCube. SRC is its repository or release: abstracts-csfcube-preds.jsonl, "
-    "test-pid2anns-csfcube-*.json, ...",
+    "test-pid2anns-csfcube-FACET.json, ...",
 )
 _import_task(
     "dorismae",
