@@ -191,7 +191,10 @@ class ReplyCache:
         columns = "calls, prompt_tokens, completion_tokens, uncounted, cached_tokens"
         with self.writer.guarded():
             rows = self._db.execute(f"SELECT kind, model, {columns} FROM {table} ORDER BY kind, model").fetchall()  # noqa: S608
-        return [Spent(str(kind), *(int(n) for n in sums), model=str(model)) for kind, model, *sums in rows]
+        return [
+            Spent(str(kind), int(calls), int(asked), int(said), int(uncounted), int(cached), str(model))
+            for kind, model, calls, asked, said, uncounted, cached in rows
+        ]
 
     def spoil(self, *keys: str) -> None:
         """Mark replies as unusable, because their item failed; the next run requests them again."""

@@ -15,7 +15,7 @@ README.md, croissant.json    dataset card and Croissant metadata; further format
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -216,6 +216,27 @@ class MadeRow(Record):
     stage: str
     model: str
     prompt: str = Field(default="", description="id@version#hash; empty if the model was called without a prompt file")
+
+
+JUDGE: Final = "llm_judge"
+
+
+def judged_by(judges: Set[str], writers: Set[str], *, tested: bool) -> str:
+    """Say which model judged, what it has to do with the writer, and whether people tested it."""
+    said = f"Judged by {', '.join(sorted(judges))}"
+    if judges & writers:
+        said = "Judged by the model that wrote them"
+    elif {_family(m) for m in judges} & {_family(m) for m in writers}:
+        said += ", of the writer's family"
+    return f"{said}; {'tested' if tested else 'not tested'} against people."
+
+
+def _family(model: str) -> str:
+    """The letters with which a model's name begins, which its versions and sizes share: "qwen" of
+    "openai:Qwen/Qwen3-8B"."""
+    name = model.partition(":")[2].partition("@")[0].rpartition("/")[2]
+    found = re.match(r"[a-z]+", name.lower())
+    return found.group() if found else name
 
 
 class TaskInfo(Record):

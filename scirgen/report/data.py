@@ -171,6 +171,7 @@ class ReportData(Frozen):
     scores: tuple[ScoreRow, ...]
     sides: tuple[Sides, ...] = ()
     judged_nothing: tuple[str, ...] = ()
+    judge: str = ""
     defects: dict[str, int]
     unwritten: dict[str, int] = Field(default={})
     dearest: tuple[PaperRow, ...] = ()

@@ -21,7 +21,7 @@ from scirgen.core.records import (
 from scirgen.pipeline.plan import PLAN, Step
 from scirgen.pipeline.record_codec import rejected_pair
 from scirgen.pipeline.views.dearest import dearest_papers
-from scirgen.pipeline.views.idle import recorded_idle
+from scirgen.pipeline.views.idle import judge_of, recorded_idle
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, nearest, type_rows
 from scirgen.report.data import (
@@ -53,10 +53,10 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
         StoreError: the folder is not a run, or its store is damaged.
     """
     with open_view(folder) as view:
-        return _gather(view, sample)
+        return _gather(view, folder, sample)
 
 
-def _gather(view: StoreView, sample: int) -> ReportData:
+def _gather(view: StoreView, folder: Path, sample: int) -> ReportData:
     accepted = list(_slim(view.pairs()))
     datasets = {d.id: d.title for d in view.datasets()}
     scores = [score for pair in accepted for score in _scores(pair.scores, pair.question_type, accepted=True)]
@@ -97,6 +97,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         scores=tuple(scores),
         sides=tuple(nearest([(s.name, _near(p, s)) for p in accepted for s in p.scores if s.passed], refused)),
         judged_nothing=tuple(map(str, recorded_idle(manifest))),
+        judge=judge_of(manifest, folder),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
         unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
         dearest=tuple(

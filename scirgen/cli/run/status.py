@@ -16,7 +16,7 @@ from scirgen.cli.options import PATH, as_json_flag
 from scirgen.core.errors import InputError
 from scirgen.core.records import Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.views.idle import recorded_idle
+from scirgen.pipeline.views.idle import judge_of, recorded_idle
 from scirgen.pipeline.views.view import StoreView, open_view
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
@@ -156,6 +156,8 @@ def _as_text(run: Path, view: StoreView) -> str:
         lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in queries.items()))
     if idle := recorded_idle(view.manifest()):
         lines.append(f"judged nothing: {', '.join(map(str, idle))}")
+    if judge := judge_of(view.manifest(), run):
+        lines.append(judge)
     usage = found["usage"]
     if isinstance(usage, dict):
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]
