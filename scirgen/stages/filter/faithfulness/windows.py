@@ -1,4 +1,4 @@
-"""Selects the part of a dataset's context against which a pair is scored: all of it, the evidence, or several passages.
+"""Selects the part of a dataset's context against which a pair is scored: all of it, or the evidence.
 
 A window records its name and whether it is less than the whole context.
 """
@@ -18,7 +18,7 @@ from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.words import words_and_numbers
 from scirgen.stages.filter.base import Material
 
-WindowKind = Literal["full", "evidence", "max"]
+WindowKind = Literal["full", "evidence"]
 
 PASSAGE_WORDS = 90
 """Sentences are joined to passages of at most this many words. Chosen on the 177 pairs of ``shared/data/pairs``: the
@@ -84,15 +84,6 @@ def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window
     every = passages(material.context)
     best = sorted(rank(f"{pair.question} {pair.answer}", every)[:budget])
     return Window("\n".join(every[i] for i in best), len(every) > len(best), "search")
-
-
-def max_windows(pair: QAPair, material: Material, budget: int = 4) -> list[Window]:
-    """The ``budget`` passages most similar to the pair, each with its neighbours, best first."""
-    every = passages(material.context)
-    chosen = rank(f"{pair.question} {pair.answer}", every)[:budget]
-    return [
-        Window("\n".join(every[max(0, i - 1) : i + 2]), len(every) > 3 or i not in (0, 1), "search") for i in chosen
-    ]
 
 
 def rank(query: str, texts: Sequence[str]) -> list[int]:

@@ -1,7 +1,7 @@
-"""Gates in which the generator answers the question: without context (a right answer shows that the question does not
-need the dataset), and with the context.
+"""A gate in which the generator answers the question without context: a right answer shows that the question does not
+need the dataset.
 
-Off by default: a model of 135M parameters knows too little for the first and is too weak for the second.
+Off by default: a model of 135M parameters knows too little for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording, QuestionType
 from scirgen.core.text.textmatch import content_words, coverage, normalise, numbers, states_number
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import ACCEPT, Gate, Material, Verdict
+from scirgen.stages.filter.base import Gate, Material, Verdict
 
 _FORMS = {
     "yes_no": "Yes or No",
@@ -60,29 +60,6 @@ class AnswerableWithoutContextGate(Gate):
                 False, f"{share:.0%} of the replies without context give the answer: {replies[0][:80]!r}", share
             )
         return Verdict(True, score=share)
-
-
-class UnanswerableWithContextGate(Gate):
-    """The model does not find the reference answer in the context."""
-
-    code: ClassVar[str] = "unanswerable_with_context"
-    explanation: ClassVar[str] = "The generator does not give the answer even with the whole context."
-    on_by_default: ClassVar[bool] = False
-    order: ClassVar[int] = 110
-    needs: ClassVar[tuple[str, ...]] = ("answer", "type", "context", "generator")
-    prompts: ClassVar[tuple[str, ...]] = ("answer_with_context",)
-
-    async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-        return list(await asyncio.gather(*(self._judge(p, material, ctx) for p in pairs)))
-
-    async def _judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        prompt = ctx.prompt("answer_with_context")
-        rendered = prompt.render(context=material.context, question=pair.question, form=_form(pair, ctx))
-        try:
-            reply = await _ask(rendered, pair, ctx, 0)
-        except ModelError as error:
-            return Verdict(False, error=error)
-        return ACCEPT if agrees(pair, reply, ctx) else Verdict(False, f"with the context the model says {reply[:80]!r}")
 
 
 async def _ask(prompt: RenderedPrompt, pair: QAPair, ctx: StageContext, sample: int) -> str:
