@@ -318,6 +318,19 @@ async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> N
     assert not PoorQuestionGate().in_force(make_ctx(None, faithfulness=["shift"]).config)
 
 
+async def test_a_judge_that_is_the_writer_names_the_level_in_the_same_call(make_ctx: MakeCtx) -> None:
+    class Tags(Judge):
+        async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
+            self.asked.append(prompt.messages[-1][1])
+            return Answer(reply.model_validate({"p1": "supported", "l1": "C4"}), "", "key")
+
+    writer, other = Tags(), Tags()
+    (score,) = await JudgeScorer().score([pair()], MATERIAL, replace(make_ctx(None), chat_session=writer))
+    assert isinstance(score, Score) and score.level == "C4" and "its level (l1, l2, ...)" in writer.asked[0]
+    (score,) = await JudgeScorer().score([pair()], MATERIAL, replace(make_ctx(None), judge_session=other))
+    assert isinstance(score, Score) and score.level is None and "its level" not in other.asked[0]
+
+
 async def test_a_decision_model_judges_with_probabilities(make_ctx: MakeCtx) -> None:
     class Decides(Judge):
         capabilities = Capabilities(decides=True)
