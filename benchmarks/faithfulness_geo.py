@@ -60,7 +60,7 @@ def _shown(row: dict[str, Any], entry: Entry) -> str:
     pair = QAPair(
         id="0", dataset_id=entry.id, question=row["question"], answer=row["answer"], question_type=row["type"]
     )
-    text = evidence_window(pair, Material(None, (), entry.context)).text
+    text = evidence_window(pair, Material(None, (), entry.context))
     return f"## {row['number']}\n\n{text}\n\nQ: {row['question']}\n\nA: {row['answer']}\n"
 
 

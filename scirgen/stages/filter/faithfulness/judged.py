@@ -52,7 +52,7 @@ class EntailmentScorer(Faithfulness):
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         judge = entailment_model(ctx)
-        asked = [(evidence_window(p, material).text, f"{p.question} {p.answer}") for p in pairs]
+        asked = [(evidence_window(p, material), f"{p.question} {p.answer}") for p in pairs]
         return [
             Score(name=self.name, value=_support(found), model=judge.identity, parts=tuple(_parts(found)))
             if isinstance(found, Entailment)
@@ -142,7 +142,7 @@ class JudgeScorer(Faithfulness):
     async def _decided(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         prompt = ctx.prompt("verdict")
         asked = [
-            prompt.render(question=p.question, answer=p.answer, evidence=chosen_window("evidence", p, material).text)
+            prompt.render(question=p.question, answer=p.answer, evidence=chosen_window("evidence", p, material))
             for p in pairs
         ]
         scores: list[Score | Exception] = []

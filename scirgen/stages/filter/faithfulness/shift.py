@@ -13,7 +13,7 @@ from scirgen.llm.base import ScoreReply
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
-from scirgen.stages.filter.faithfulness.windows import Window, chosen_window
+from scirgen.stages.filter.faithfulness.windows import chosen_window
 
 Form = Callable[[Sequence[float], Sequence[float]], float]
 
@@ -63,18 +63,16 @@ class ShiftScorer(Faithfulness):
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         framing, kind = Framing(ctx), ctx.config.filter.window
-        windows = [chosen_window(kind, pair, material) for pair in pairs]
-        requests = [framing.request(p.question, p.answer, w.text) for p, w in zip(pairs, windows, strict=True)]
+        requests = [framing.request(p.question, p.answer, chosen_window(kind, p, material)) for p in pairs]
         requests += [framing.request(p.question, p.answer, "") for p in pairs]
         replies = [measured(r) for r in await ctx.scorer.score(requests)]
-        every = zip(replies[: len(pairs)], replies[len(pairs) :], windows, strict=True)
-        return [self._score(given, alone, window, ctx, framing) for given, alone, window in every]
+        every = zip(replies[: len(pairs)], replies[len(pairs) :], strict=True)
+        return [self._score(given, alone, ctx, framing) for given, alone in every]
 
     def _score(
         self,
         given: ScoreReply | Exception,
         alone: ScoreReply | Exception,
-        window: Window,
         ctx: StageContext,
         framing: Framing,
     ) -> Score | Exception:
@@ -83,7 +81,6 @@ class ShiftScorer(Faithfulness):
         if isinstance(alone, Exception):
             return alone
         config = ctx.config.filter
-        part = f" of the context, by {window.source}" if window.part else ""
         return Score(
             name=self.name,
             value=FORMS[config.shift_form](given.logprobs, alone.logprobs),
@@ -93,7 +90,7 @@ class ShiftScorer(Faithfulness):
             tokens=given.tokens,
             logprobs_with=given.logprobs,
             logprobs_without=alone.logprobs,
-            detail=f"{config.shift_form} shift, window {config.window}{part}",
+            detail=f"{config.shift_form} shift, window {config.window}",
         )
 
 
