@@ -1,5 +1,5 @@
-"""The parsers that `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with the plainest
-rules."""
+"""The parsers that `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with
+the plainest rules."""
 
 from __future__ import annotations
 

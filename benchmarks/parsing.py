@@ -272,8 +272,8 @@ _COLUMNS = ("heading_recall", "heading_precision", "level_agreement", "order_agr
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """Two tables, one row a paper and the whole: with the shipped classifier, and each paper with one that did not see
-    it."""
+    """Write two tables, one row for each paper and the whole: with the shipped classifier, and with one that did not
+    see the paper."""
     parts = [_table(result, dict(result["baselines"]))]
     left_out = dict(result["left_out"])
     if left_out:

@@ -1,5 +1,5 @@
-"""Measures the speed of SePer scores: 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published
-procedure.
+"""Measures the speed of SePer scores: 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the
+published procedure.
 
 ``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only.
 ``floor`` is
