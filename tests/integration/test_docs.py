@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -89,3 +92,22 @@ def test_one_search_finds_every_place_of_the_repository_s_address() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["repository-code"] == "https://github.com/OWNER/scirgen"
     assert citation["version"] in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_code_of_readme_api_page_and_examples_passes_a_strict_type_checker(tmp_path: Path) -> None:
+    blocks = [code for page in ("README.md", "docs/api.md") for code in _python_blocks(ROOT / page)]
+    written = tmp_path / "pages.py"
+    setup = ["import scirgen", "from custom_source import TideGauges as MySource", "async def page() -> None:"]
+    written.write_text("\n".join([*setup, textwrap.indent("\n".join(blocks), "    ")]))
+    checked = [written, ROOT / "examples/custom_source.py", *sorted((ROOT / "examples/plugins").rglob("*.py"))]
+    # Outside the repository, as an installed package: the project's own settings do not apply.
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={ROOT / '.mypy_cache/pages'}", *map(str, checked)],
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT / "examples")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert len(blocks) >= 4
+    assert done.returncode == 0, done.stdout
+
+
+def _python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
