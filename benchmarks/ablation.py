@@ -57,7 +57,7 @@ EASY: Final = ("swap", "number", "negated")
 
 @dataclass
 class Part:
-    """What one part of the filter says of each answer: rejected (False), kept (True), or unsure (None), with its
+    """The verdict of one part of the filter on each answer: rejected (False), kept (True), or unsure (None), with its
     values and its processor time."""
 
     decided: list[bool | None]

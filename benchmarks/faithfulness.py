@@ -164,7 +164,7 @@ def kept(items: Sequence[Item], values: Sequence[float | None]) -> dict[str, dic
 def differences(
     items: Sequence[Item], values: Sequence[float | None], base: Sequence[float | None], resamples: int = 400
 ) -> dict[str, dict[str, list[float] | None]]:
-    """How much better than ``base``: for each measure and kind the 95 % bootstrap interval of the difference.
+    """Compare with ``base``: the 95 % bootstrap interval of the difference for each measure and kind.
 
     Whole datasets are drawn, not answers, for the answers of a dataset share their context.
     """

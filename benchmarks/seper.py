@@ -1,5 +1,5 @@
-"""How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published
-procedure.
+"""Measures the speed of SePer scores: 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the
+published procedure.
 
 ``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only.
 ``floor`` is
@@ -212,7 +212,7 @@ def rows_of(
 
 
 def naive(model: Any, sequences: Sequence[Any]) -> Values:
-    """What one writes first: one pair, one forward pass, the log-softmax of all logits."""
+    """Score in the simplest way: one pair, one forward pass, the log-softmax of all logits."""
     import torch
 
     values: Values = []
