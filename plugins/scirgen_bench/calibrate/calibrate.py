@@ -10,22 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scirgen.commands.calibrate.coefficients import Fitted, fit, measure
-from scirgen.commands.calibrate.quality import (
-    Bin,
-    GroupQuality,
-    Judged,
-    Quality,
-    auc_interval,
-    fitting,
-    grouped,
-    quality,
-    reliability,
-    reported,
-    roc_auc,
-    threshold_for,
-    thresholds_by_type,
-)
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
 from scirgen.core.files.jsonl import read_objects
@@ -45,6 +29,22 @@ from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
+from scirgen_bench.calibrate.coefficients import Fitted, fit, measure
+from scirgen_bench.calibrate.quality import (
+    Bin,
+    GroupQuality,
+    Judged,
+    Quality,
+    auc_interval,
+    fitting,
+    grouped,
+    quality,
+    reliability,
+    reported,
+    roc_auc,
+    threshold_for,
+    thresholds_by_type,
+)
 
 _LOG = logging.getLogger("scirgen")
 _YES = {"faithful", "true", "yes", "1"}
