@@ -29,6 +29,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
         "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
+        "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
         "hf": ("scirgen.llm.local.transformers_local:TransformersChat", "transformers in process", "local"),
         "vllm": ("scirgen.llm.vllm.vllm_local:VLLMChat", "vLLM in process", "vllm"),
     },

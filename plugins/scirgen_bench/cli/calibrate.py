@@ -20,13 +20,13 @@ from scirgen.cli.options import (
     settings_option,
     write_json,
 )
-from scirgen.commands.calibrate.calibrate import Calibrated, fit_coefficients, read_labels
-from scirgen.commands.calibrate.calibrate import calibrate as run
-from scirgen.commands.calibrate.coefficients import write
-from scirgen.commands.calibrate.page import calibration_page
-from scirgen.commands.calibrate.quality import FEWEST, GroupQuality, Quality
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen_bench.calibrate.calibrate import Calibrated, fit_coefficients, read_labels
+from scirgen_bench.calibrate.calibrate import calibrate as run
+from scirgen_bench.calibrate.coefficients import write
+from scirgen_bench.calibrate.page import calibration_page
+from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
 
 
 @click.command()

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from scirgen.commands.calibrate.calibrate import Calibrated, ScorerFindings
-from scirgen.commands.calibrate.quality import Bin, Quality
-from scirgen.release_files.intervals import Interval
+from scirgen_bench.calibrate.calibrate import Calibrated, ScorerFindings
+from scirgen_bench.calibrate.quality import Bin, Quality
+from scirgen_bench.intervals import Interval
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}

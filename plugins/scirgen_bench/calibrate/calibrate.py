@@ -10,22 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scirgen.commands.calibrate.coefficients import Fitted, fit, measure
-from scirgen.commands.calibrate.quality import (
-    Bin,
-    GroupQuality,
-    Judged,
-    Quality,
-    auc_interval,
-    fitting,
-    grouped,
-    quality,
-    reliability,
-    reported,
-    roc_auc,
-    threshold_for,
-    thresholds_by_type,
-)
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
 from scirgen.core.files.jsonl import read_objects
@@ -45,6 +29,22 @@ from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
+from scirgen_bench.calibrate.coefficients import Fitted, fit, measure
+from scirgen_bench.calibrate.quality import (
+    Bin,
+    GroupQuality,
+    Judged,
+    Quality,
+    auc_interval,
+    fitting,
+    grouped,
+    quality,
+    reliability,
+    reported,
+    roc_auc,
+    threshold_for,
+    thresholds_by_type,
+)
 
 _LOG = logging.getLogger("scirgen")
 _YES = {"faithful", "true", "yes", "1"}
@@ -265,11 +265,12 @@ async def opened(config: Config, resources: Resources, registry: Registry) -> As
         prompts = PromptLibrary(resources)
         chat: ChatSession | None = None
         judge: ChatSession | None = None
+        entailment: ChatSession | None = None
         scorer: ScoreSession | None = None
         if asks:
             sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
             closing.push_async_callback(sessions.aclose)
-            chat, scorer, judge = sessions.chat, sessions.score, sessions.judge
+            chat, scorer, judge, entailment = sessions.chat, sessions.score, sessions.judge, sessions.entailment
         elif "scorer" in roles:
             model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
             closing.push_async_callback(model.aclose)
@@ -277,7 +278,7 @@ async def opened(config: Config, resources: Resources, registry: Registry) -> As
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder, chat, scorer,
-            log=_LOG, stage="filter", key="calibration", judge_session=judge,
+            log=_LOG, stage="filter", key="calibration", judge_session=judge, entailment_session=entailment,
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Measures how well a score separates faithful from unfaithful answers: precision, recall, ROC-AUC, thresholds,
 reliability. Pure functions.
 
-`scirgen.commands.calibrate.calibrate` measures the scores, `scirgen.commands.calibrate.page` draws them.
+`scirgen_bench.calibrate.calibrate` measures the scores, `scirgen_bench.calibrate.page` draws them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from scirgen.core.extras import require
-from scirgen.release_files.intervals import Interval, percentile_interval, redrawn, wilson
+from scirgen_bench.intervals import Interval, percentile_interval, redrawn, wilson
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))
 """Classes of answer length: one-word answers behave differently from paragraphs."""

@@ -11,10 +11,13 @@ from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scirgen.cli.measure.calibrate import calibrate
-from scirgen.commands.calibrate.calibrate import read_labels
-from scirgen.commands.calibrate.coefficients import edges
-from scirgen.commands.calibrate.quality import (
+from scirgen.core.config import load_config
+from scirgen.core.errors import InputError
+from scirgen.stages.filter.faithfulness.calibrated import Coefficients
+from scirgen.testing.server import FakeServer
+from scirgen_bench.calibrate.calibrate import read_labels
+from scirgen_bench.calibrate.coefficients import edges
+from scirgen_bench.calibrate.quality import (
     Judged,
     quality,
     reliability,
@@ -22,11 +25,8 @@ from scirgen.commands.calibrate.quality import (
     threshold_for,
     thresholds_by_type,
 )
-from scirgen.core.config import load_config
-from scirgen.core.errors import InputError
-from scirgen.release_files.intervals import wilson
-from scirgen.stages.filter.faithfulness.calibrated import Coefficients
-from scirgen.testing.server import FakeServer
+from scirgen_bench.cli.calibrate import calibrate
+from scirgen_bench.intervals import wilson
 
 ROWS = st.lists(st.builds(Judged, st.floats(-5, 5), st.booleans()), min_size=1, max_size=40)
 

@@ -10,17 +10,17 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.commands.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc
 from scirgen.core.errors import InputError
 from scirgen.core.extras import require
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity
-from scirgen.release_files.intervals import wilson
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.calibrated import FEATURES, Coefficients, features, measured_words
 from scirgen.stages.filter.faithfulness.shift import ShiftScorer
+from scirgen_bench.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc
+from scirgen_bench.intervals import wilson
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
