@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from scirgen.core.records import SectionClass
 from scirgen.core.text.words import DATA_WORDS, telling_words
@@ -13,7 +15,62 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name
 from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
-from scirgen.stages.match.tagging import about_pretraining, counting_after
+
+ON: Final = ("dataset", "experiment", "evaluation", "result", "training", "testing")
+OFF: Final = ("related work", "future work", "discussion", "conclusion", "concluding")
+PRETRAINED: Final = ("pretrain", "pre-train", "pre - train")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def counting_after(counting: bool, heading: str) -> bool:
+    """Tells whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of
+    words
+    turns counting on."""
+    title = heading.lower()
+    if any(word in title for word in OFF):
+        counting = False
+    return counting or any(word in title for word in ON)
+
+
+def about_pretraining(sentence: str) -> bool:
+    """Tells whether a sentence is about pretraining."""
+    lower = sentence.lower()
+    return any(word in lower for word in PRETRAINED)
+
+
+class Tagger:
+    """Finds datasets by their names in a paper's sections, without the rule's condition that the paper cites them.
+
+    A name counts if its tokens (words and signs, case-sensitive) occur in a row.
+    """
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        """``names``: dataset -> its name."""
+        self._names: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        for dataset, aliases in names.items():
+            for alias in set(aliases):
+                if tokens := tuple(_TOKEN.findall(alias)):
+                    self._names[tokens[0]].append((tokens, dataset))
+
+    def sentences(self, sections: Iterable[tuple[str, Sequence[str]]]) -> Counter[str]:
+        """Dataset -> counted sentences that name it. ``sections``: (heading, sentences) in the paper's order."""
+        found: Counter[str] = Counter()
+        counting = False
+        for heading, sentences in sections:
+            counting = counting_after(counting, heading)
+            for sentence in sentences if counting else ():
+                if not about_pretraining(sentence):
+                    found.update(self._in(_TOKEN.findall(sentence)))
+        return found
+
+    def _in(self, tokens: Sequence[str]) -> set[str]:
+        return {
+            dataset
+            for at, token in enumerate(tokens)
+            for name, dataset in self._names.get(token, ())
+            if tuple(tokens[at : at + len(name)]) == name
+        }
+
 
 USE_CUES = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on"
@@ -127,7 +184,7 @@ class DataFinderStrategy:
     """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
 
     A dataset is used if the paper cites a work that introduces it (the record's own literature, or the dataset itself)
-    and names it in at least two sentences that `tagging` counts: below headings of results, experiments, evaluation,
+    and names it in at least two sentences that `Tagger` counts: below headings of results, experiments, evaluation,
     training and testing, and not in sentences about pretraining. A paper that introduces the dataset does not count.
     """
 
