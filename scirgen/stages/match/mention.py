@@ -13,7 +13,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name
 from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
-from scirgen.stages.match.tagging import about_pretraining, counting_after
+from scirgen.stages.match.tagging import counted
 
 USE_CUES = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on"
@@ -141,8 +141,7 @@ class DataFinderStrategy:
         introducing = [e for e, _ in find_introducing(pair)]
         entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
         entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
-        counted = _counted(pair, [p for p in findings.named if p.section is not SectionClass.RELATED_WORK])
-        named = list({(p.start, p.end): p for p in counted}.values())
+        named = _counted(pair, findings.named)
         places = _evidence(named, entries)
         if _introduces(pair):
             return Judgement(
@@ -159,15 +158,11 @@ class DataFinderStrategy:
         return Judgement(False, f"The paper {lacks}; the rule wants a citation and two sentences.", places, code)
 
 
-def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
-    """The places below headings that turn counting on, outside of sentences about pretraining."""
-    counting, on = False, []
-    for label in pair.labels:
-        counting = counting_after(counting, label.heading)
-        if counting:
-            on.append((label.start, label.end))
-    inside = [p for p in named if any(start <= p.start < end for start, end in on)]
-    return [p for p in inside if not about_pretraining(pair.words(p.start, p.end))]
+def _counted(pair: Pair, places: Sequence[Place]) -> list[Place]:
+    """The sentences that name the dataset and count, each once."""
+    named = {(p.start, p.end): p for p in places if p.section is not SectionClass.RELATED_WORK}.values()
+    sections = ((label.heading, [p for p in named if label.start <= p.start < label.end]) for label in pair.labels)
+    return list(counted(sections, lambda place: pair.words(place.start, place.end)))
 
 
 def bears_title(pair: Pair) -> bool:

@@ -7,62 +7,39 @@ count, since it names data that the paper itself did not use.
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+S = TypeVar("S")
 
 ON: Final = ("dataset", "experiment", "evaluation", "result", "training", "testing")
 OFF: Final = ("related work", "future work", "discussion", "conclusion", "concluding")
 PRETRAINED: Final = ("pretrain", "pre-train", "pre - train")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def counting_after(counting: bool, heading: str) -> bool:
+def _counting_after(counting: bool, heading: str) -> bool:
     """Tells whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of
-    words
-    turns counting on."""
+    words turns counting on."""
     title = heading.lower()
     if any(word in title for word in OFF):
         counting = False
     return counting or any(word in title for word in ON)
 
 
-def about_pretraining(sentence: str) -> bool:
+def _about_pretraining(sentence: str) -> bool:
     """Tells whether a sentence is about pretraining."""
     lower = sentence.lower()
     return any(word in lower for word in PRETRAINED)
 
 
-class Tagger:
-    """Finds datasets by their names in a paper's sections, without the rule's condition that the paper cites them.
+def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str]) -> Iterator[S]:
+    """The sentences that count.
 
-    A name counts if its tokens (words and signs, case-sensitive) occur in a row.
+    Args:
+        sections: (heading, sentences) in the paper's order.
+        text: the words of a sentence.
     """
-
-    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        """``names``: dataset -> its name."""
-        self._names: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
-        for dataset, aliases in names.items():
-            for alias in set(aliases):
-                if tokens := tuple(_TOKEN.findall(alias)):
-                    self._names[tokens[0]].append((tokens, dataset))
-
-    def sentences(self, sections: Iterable[tuple[str, Sequence[str]]]) -> Counter[str]:
-        """Dataset -> counted sentences that name it. ``sections``: (heading, sentences) in the paper's order."""
-        found: Counter[str] = Counter()
-        counting = False
-        for heading, sentences in sections:
-            counting = counting_after(counting, heading)
-            for sentence in sentences if counting else ():
-                if not about_pretraining(sentence):
-                    found.update(self._in(_TOKEN.findall(sentence)))
-        return found
-
-    def _in(self, tokens: Sequence[str]) -> set[str]:
-        return {
-            dataset
-            for at, token in enumerate(tokens)
-            for name, dataset in self._names.get(token, ())
-            if tuple(tokens[at : at + len(name)]) == name
-        }
+    counting = False
+    for heading, sentences in sections:
+        counting = _counting_after(counting, heading)
+        yield from (s for s in sentences if counting and not _about_pretraining(text(s)))
