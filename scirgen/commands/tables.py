@@ -105,7 +105,7 @@ class Table(Sequence[Row]):
         """
         from scirgen.core.errors import require
 
-        with require("report", "to_pandas()"):
+        with require("pandas", "to_pandas()"):
             import pandas as pd
         return pd.DataFrame(list(self._rows), columns=list(self.columns))
 
