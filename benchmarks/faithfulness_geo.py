@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.geo_pairs import Entry, Pair, entries
-from scirgen.commands.calibrate.calibrate import opened
 from scirgen.core.config import Config, FilterConfig
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, QAPair
@@ -26,6 +25,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.stages.filter.stage import select_gates
+from scirgen_bench.calibrate.calibrate import opened
 
 JUDGED = "not_supported"
 """The gate that rejects for want of support; the others look at form."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from scirgen.core.errors import ScirgenError
 from scirgen.core.records import QAPair
 from scirgen.pipeline.record_codec import rejected_pair
 from scirgen.pipeline.views.view import StoreView
-from scirgen.release_files.release import JUDGE, Release, judged_by
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.deciding import AUTO, scorer_names
 from scirgen.stages.filter.stage import select_gates, silent_gates
 
+JUDGE = "llm_judge"
 _FACTS = {"gates", "after_scores", "without_patterns", "configured", "scorers"}
 
 
@@ -78,21 +76,6 @@ def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, 
 def recorded_idle(manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
     """The same as a manifest states it."""
     return tuple(Idle(**one) for one in manifest.get("judged_nothing", ()))
-
-
-def judge_of(manifest: Mapping[str, Any], folder: Path) -> str:
-    """The sentence of the card about the judge, for report and status; "" if no judge decided."""
-    used, models = manifest.get("filter"), manifest.get("models") or {}
-    idle = {one.name for one in recorded_idle(manifest)}
-    if not isinstance(used, Mapping) or JUDGE not in used.get("scorers", ()) or JUDGE in idle:
-        return ""
-    writer = str(models.get("generator", ""))
-    try:
-        notes = Release(folder / "release").info.labels
-    except ScirgenError:  # there is no release yet
-        notes = ()
-    tested = any(JUDGE in judge for note in notes for judge in note.judges)
-    return judged_by({str(models.get("judge", writer))}, {writer}, tested=tested)
 
 
 def _scored(view: StoreView) -> tuple[Counter[str], Counter[str]]:

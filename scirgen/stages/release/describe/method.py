@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from scirgen.release_files.release import JUDGE, ReleaseInfo, ReleaseRow, judged_by
+from scirgen.release_files.judged import judged_by
+from scirgen.release_files.release import ReleaseInfo, ReleaseRow
 
 
 class Method:
@@ -55,14 +56,6 @@ class Method:
             return ""
         return f" Of {self._unsure:,} rows the scores were not sure, and no judge decided (`unsure`)."
 
-    def judge(self, info: ReleaseInfo) -> str:
-        """Say which model judged, what it has to do with the writer, and whether people tested it; "" without a
-        judge."""
-        judges = {made.model for made in info.made if made.stage == "filter" and made.prompt.startswith(f"{JUDGE} ")}
-        writers = {made.model for made in info.made if made.stage == "generate"}
-        tested = any(JUDGE in judge for note in info.labels for judge in note.judges)
-        return judged_by(judges, writers, tested=tested) if judges else ""
-
     def _of(self, name: str, rows: int) -> str:
         limits = ", ".join(f"{value:g}" for value in sorted(self._thresholds[name]))
         return f"{rows:,} rows" + (f", threshold {limits}" if limits else "")
@@ -82,7 +75,7 @@ class Method:
             return
         yield f"{self.writers()} Question types are those of Graesser that ScIRGen adapts."
         yield self.filter()
-        if judged := self.judge(info):
+        if judged := judged_by(info):
             yield judged
         if self._tagged:
             yield f"{self._tagged:,} of {self._rows:,} questions have a level of revised Bloom."
