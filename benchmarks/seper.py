@@ -15,6 +15,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from scirgen.llm.local.loading import load_causal_lm
     from scirgen.llm.local.shared_prefix import SharedPrefixEngine
     from scirgen.llm.local.transformers_scoring import TransformersScoring
-    from scirgen.llm.tokens.token_trie import TokenTrie
+    from scirgen.llm.tokens.prefixes import common_prefix
     from scirgen_embedded.model import bundled_file
 
     torch.set_num_threads(arguments.threads)
@@ -130,7 +131,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     pairs = len(requests) // 2
     encoded = [scoring._encode(r) for r in requests]
     sequences = [(e.ids, e.first) for e in encoded]
-    unique = TokenTrie(sequences).unique_tokens
+    read = sorted(ids[:-1] for ids, _ in sequences)
+    unique = len(read[0]) + sum(len(b) - common_prefix(a, b) for a, b in pairwise(read))
     tokens = {"floor": unique, "ours": unique}
     total = sum(len(ids) for ids, _ in sequences)
     print(f"{pairs} pairs; {total} tokens, {unique} of them unique; longest {max(len(i) for i, _ in sequences)}")

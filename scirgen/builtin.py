@@ -23,7 +23,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "release": ("scirgen.stages.release.stage:ReleaseStage",),
     },
     "domain": {
-        "general": ("scirgen.core.domains:GENERAL", "any field: examples from many"),
+        "general": ("scirgen.core.resources:GENERAL", "any field: examples from many"),
     },
     "chat_model": {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),

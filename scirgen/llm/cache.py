@@ -190,8 +190,8 @@ class ReplyCache:
             return []
         columns = "calls, prompt_tokens, completion_tokens, uncounted, cached_tokens"
         with self.writer.guarded():
-            rows = self._db.execute(f"SELECT kind, model, {columns} FROM {table} ORDER BY kind, model").fetchall()  # noqa: S608
-        return [Spent(str(kind), *(int(n) for n in sums), model=str(model)) for kind, model, *sums in rows]
+            rows = self._db.execute(f"SELECT kind, {columns}, model FROM {table} ORDER BY kind, model").fetchall()  # noqa: S608
+        return [Spent(*row) for row in rows]
 
     def spoil(self, *keys: str) -> None:
         """Mark replies as unusable, because their item failed; the next run requests them again."""

@@ -248,7 +248,7 @@ def whole_usage(spent: Sequence[Spent], meter: UsageMeter, models: Mapping[str, 
         meter: the roles' prices.
         models: role -> model. Replies of a model that has no role any more count as the generator's.
     """
-    chats = {model: role for role, model in reversed(models.items()) if role != "scorer"}
+    chats = {model: role for role, model in reversed(list(models.items())) if role != "scorer"}
     roles: dict[str, RoleUsage] = {}
     for one in spent:
         role = "scorer" if one.kind == "score" else chats.get(one.model, "generator")

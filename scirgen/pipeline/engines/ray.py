@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scirgen.core.config import Config, LimitsConfig
-from scirgen.core.errors import ConfigError, ScirgenError, StoreError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, ScirgenError, StoreError, require
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
