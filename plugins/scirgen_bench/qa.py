@@ -367,7 +367,9 @@ async def run_qa(
                 progress=lambda: progress(next(done)),
             )
             said = [(q.row, a) for q, a in zip(questions, replies, strict=True) if a is not None]
-            nuggets = await nugget_scores(said, sessions.judge, prompts) if settings.nugget_judge else {}
+            nuggets = (
+                await nugget_scores(said, sessions.judge or sessions.chat, prompts) if settings.nugget_judge else {}
+            )
             row, found = await score(str(sessions.chat.identity), k, questions, replies, judge, nuggets)
             rows.append(row)
             given += found

@@ -151,8 +151,8 @@ class ProbeStage(Stage):
             verdict = getattr(answer.value, f"p{n}")
             why = next((f.fault for f in answer.value.faults if f.number == n), "")
             if verdict is None:
-                error = ModelError(f"the judge said nothing of number {n}", code="no_verdict")
-                found.append(Failure.of(ctx.stage, error, record.id))
+                silent = ModelError(f"the judge said nothing of number {n}", code="no_verdict")
+                found.append(Failure.of(ctx.stage, silent, record.id))
             elif isinstance(record, Nugget) and verdict in ("vital", "okay"):
                 found.append(record.model_copy(update={"vital": verdict == "vital"}))
             elif verdict == "unanswered":

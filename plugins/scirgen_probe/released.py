@@ -101,16 +101,18 @@ class ProbePart(ReleasePart):
         questions = {q.id: q for q in run.records("probe", Unanswerable)}
         if not questions:
             return ProbeContent()
-        spans: list[Span] = [span for dataset in run.datasets() for _, span in record_pieces(dataset)]
+        own = {dataset.id: [span for _, span in record_pieces(dataset)] for dataset in run.datasets()}
+        spans: list[Span] = [span for mine in own.values() for span in mine]
         spans += [aspect.span for aspect in run.records("verify", Aspect)]
         index = BM25([sorted(telling_words(span.text)) for span in spans])
         found: list[QAPair] = []
         for _, q in sorted(questions.items()):
-            ranked = [n for n, score in index.ranked(sorted(telling_words(q.question)))[:_SHOWN] if score > 0]
+            ranked = index.ranked(sorted(telling_words(q.question)))[:_SHOWN]
+            nearest = [spans[n] for n, score in ranked if score > 0] or own[q.dataset_id][:1]
             found.append(
                 QAPair(
                     id=q.id, dataset_id=q.dataset_id, question=q.question, answer="", question_type=q.question_type,
-                    evidence=tuple(spans[n] for n in ranked), strategy="probe", language=q.language,
+                    evidence=tuple(nearest), strategy="probe", language=q.language,
                     provenance=q.provenance,
                 )
             )  # fmt: skip
