@@ -29,8 +29,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
-from scirgen.pipeline.engines.base import Engine
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engines.local import Engine, LocalEngine
 from scirgen.pipeline.engines.ray import RayEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN

@@ -23,12 +23,13 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "release": ("scirgen.stages.release.stage:ReleaseStage",),
     },
     "domain": {
-        "general": ("scirgen.core.domains:GENERAL", "any field: examples from many"),
+        "general": ("scirgen.core.resources:GENERAL", "any field: examples from many"),
     },
     "chat_model": {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
         "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
+        "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
         "hf": ("scirgen.llm.local.transformers_local:TransformersChat", "transformers in process", "local"),
         "vllm": ("scirgen.llm.vllm.vllm_local:VLLMChat", "vLLM in process", "vllm"),
     },

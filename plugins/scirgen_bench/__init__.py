@@ -37,6 +37,12 @@ PLUGIN = Plugin(
             "scirgen_bench.cli.analyze:analyze",
             "Compare question sets: types, Bloom levels, papers, words.",
         ),
+        Provided(
+            "command",
+            "calibrate",
+            "scirgen_bench.cli.calibrate:calibrate",
+            "Measure faithfulness scores on labelled answers and find thresholds.",
+        ),
         Provided("command", "import", "scirgen_bench.cli.import_:import_", "Import a published dataset as a release."),
         Provided(
             "command",

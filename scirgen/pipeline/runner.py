@@ -20,15 +20,14 @@ from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenErr
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
-from scirgen.pipeline.dataset_scope import DatasetScope
-from scirgen.pipeline.engines.base import Engine
+from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
+from scirgen.pipeline.engines.local import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
-from scirgen.pipeline.rounds import next_round
-from scirgen.pipeline.sharing import Sharing, sharing_fingerprint
 from scirgen.pipeline.store import RUN, Store, StoredResult
 from scirgen.pipeline.views.view import MERGED, StoreView, digest_of
+from scirgen.release_files.quotas import plan_round, progress
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Source
 
@@ -370,3 +369,13 @@ async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
+    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met."""
+    config = ctx.config.generate
+    if config.quota.total is None or round > config.quota.max_rounds:
+        return {}
+    kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
+    reached = progress(view, ctx.taxonomies, before=round, distinct=True)
+    return plan_round(config.quota, kinds, reached, round)

@@ -13,8 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, InputError, require
 from scirgen.core.version import __version__
 from scirgen.llm.encoders.embeddings import SENTENCE, load
 from scirgen.llm.local.model_files import weights_hash

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.records import AspectCategory, Dataset, Document
-from scirgen.core.text.cues import AspectCues
 from scirgen.stages.base import StageContext
-from scirgen.stages.extract.reading import Picked
-from scirgen.stages.extract.sections import Sentence
+from scirgen.stages.extract.reading import Picked, Sentence
 from scirgen.stages.extract.stage import ExtractStage
+from scirgen_embedded.cues import AspectCues
 
 NONE = "none"
 _CLEAR_LEAD = 0.4

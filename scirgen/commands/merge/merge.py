@@ -22,11 +22,10 @@ from scirgen.commands.merge.parts import (
     unfinished,
 )
 from scirgen.core.config import Config, load_config
-from scirgen.core.domains import find_domain
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, load_registry
-from scirgen.core.resources import Resources
+from scirgen.core.resources import Resources, find_domain
 from scirgen.core.runtime import blocking
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.core.taxonomy import Taxonomies

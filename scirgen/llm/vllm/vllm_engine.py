@@ -19,8 +19,8 @@ from scirgen.core.errors import (
     ModelError,
     ScirgenError,
     ServerUnavailableError,
+    require,
 )
-from scirgen.core.extras import require
 from scirgen.llm.base import ModelIdentity
 from scirgen.llm.local.model_files import weights_hash
 from scirgen.llm.tokens.encoding import JointEncoder

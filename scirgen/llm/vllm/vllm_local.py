@@ -26,7 +26,7 @@ from scirgen.llm.base import (
 )
 from scirgen.llm.server.openai_compat import is_choice, parameters_in_name
 from scirgen.llm.tokens.encoding import Encoded
-from scirgen.llm.tokens.token_trie import WARM, TokenTrie
+from scirgen.llm.tokens.prefixes import WARM, prefix_groups
 from scirgen.llm.vllm.vllm_engine import VLLM_OPTIONS, VLLMEngine
 
 SCORING: Final[Mapping[str, str]] = {
@@ -133,9 +133,10 @@ class VLLMScoring(_VLLM, ScoringModel):
         return out
 
     async def _warm(self, unique: Sequence[Encoded]) -> None:
-        """Compute shared prefixes first, outer ones before inner ones, so the requests find them in the cache."""
-        for level in TokenTrie([(e.ids, e.first) for e in unique]).shared(WARM):
-            await asyncio.gather(*(self.engine.generate(ids, _greedy(1)) for ids in level))
+        """Compute shared beginnings first, so the requests find them in the cache."""
+        groups = prefix_groups([(e.ids, e.first) for e in unique], WARM)
+        shared = [unique[members[0]].ids[:length] for length, members in groups if length]
+        await asyncio.gather(*(self.engine.generate(ids, _greedy(1)) for ids in shared))
 
     async def _score(self, encoded: Encoded) -> ScoreReply:
         if self._cached:

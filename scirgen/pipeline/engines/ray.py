@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scirgen.core.config import Config, LimitsConfig
-from scirgen.core.errors import ConfigError, ScirgenError, StoreError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, ScirgenError, StoreError, require
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
@@ -101,6 +100,7 @@ class Worker:
         return StageContext(
             self._config, self._resources, PromptLibrary(self._resources), Taxonomies(self._resources), self._registry,
             self._folder, self._sessions.chat, self._sessions.score, judge_session=self._sessions.judge,
+            entailment_session=self._sessions.entailment,
         )  # fmt: skip
 
     def _stage(self, name: str) -> Stage:

@@ -108,7 +108,7 @@ async def test_recommend_gives_a_sentence_and_keyphrases_of_what_the_paper_says(
     assert dict(sentence.fields) == {k: NEED[k] for k in ("task", "variable", "region")}
     assert [(r.code, r.record) for r in result.rejections] == [("not_in_paper", "hourly on Mars")]
     assert sentence.provenance is not None
-    assert (sentence.provenance.prompt or "").startswith("query/recommend@1#")
+    assert (sentence.provenance.prompt or "").startswith("query/recommend@2#")
 
 
 @pytest.mark.parametrize(
