@@ -19,7 +19,6 @@ from scirgen.core.config._stages import (
     Section,
     SectionConfig,
     TagConfig,
-    VerifyConfig,
 )
 from scirgen.core.errors import PluginError
 from scirgen.core.registry import load_registry
@@ -105,7 +104,6 @@ class Config(Section):
     section: SectionConfig = SectionConfig()
     match: MatchConfig = MatchConfig()
     extract: ExtractConfig = ExtractConfig()
-    verify: VerifyConfig = VerifyConfig()
     generate: GenerateConfig = GenerateConfig()
     filter: FilterConfig = FilterConfig()
     tag: TagConfig = TagConfig()
