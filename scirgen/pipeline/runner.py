@@ -21,7 +21,7 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
-from scirgen.pipeline.engines.local import Engine
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
