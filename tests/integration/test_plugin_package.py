@@ -140,6 +140,6 @@ def test_a_domain_that_exists_and_a_folder_that_is_not_empty_are_refused(tmp_pat
 def test_the_template_uses_only_the_public_api() -> None:
     for path in template_folder().rglob("*.py"):
         for module in re.findall(r"^\s*(?:from|import) (scirgen[\w.]*)", path.read_text(), re.M):
-            assert module in ("scirgen", "scirgen.testing") or module.startswith("scirgen_template"), (
+            assert module in ("scirgen", "scirgen.testing", "scirgen_tasks") or module.startswith("scirgen_template"), (
                 f"{path}: {module}"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.cli.options import run_options, settings_of
+from scirgen.cli.options import echo_json, run_options, settings_of
 from scirgen.cli.run.progress import make_observer
 from scirgen.commands.estimate.preview import Preview, fields_of, preview
 from scirgen.core.registry import load_registry
@@ -37,7 +36,7 @@ def generate(
         found = asyncio.run(preview(loaded.config, load_registry(), domain, out))
         if as_json:
             records = [d.model_dump(mode="json", exclude_defaults=True) for d in found.first]
-            click.echo(json.dumps({**vars(found), "first": records}, indent=2, ensure_ascii=False))
+            echo_json({**vars(found), "first": records})
         else:
             show_preview(found, full=full)
         return

@@ -11,6 +11,7 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -52,7 +53,8 @@ class GenerateStage(Stage):
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
-        return digest([writer.name, writer.version, [ctx.prompt(name).hash for name in writer.prompts]])
+        prompts = [ctx.prompt(name).hash for name in writer.prompts]
+        return digest([writer.name, writer.version, prompts, *filter(None, [plugin_code(type(writer))])])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
