@@ -15,6 +15,7 @@ from scirgen.cli.options import echo_json, run_options, settings_of
 from scirgen.cli.run.progress import make_observer
 from scirgen.commands.estimate.preview import Preview, fields_of, preview
 from scirgen.core.registry import load_registry
+from scirgen.release_files.release import Release
 
 
 @click.command()
@@ -108,6 +109,9 @@ def summarise(run: Run) -> int:
     if run.outcome.status in ("success", "partial"):
         splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
+        for note in Release(run.release).info.notes:
+            if note.startswith("The format "):
+                click.echo(f"  {note}")
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))

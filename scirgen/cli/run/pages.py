@@ -35,8 +35,11 @@ def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
     from scirgen.report.profile import as_html, as_markdown, build_profile
 
     built = build_profile(run, dataset)
-    made = {"md": as_markdown, "html": as_html, "json": lambda b: b.model_dump_json(indent=2) + "\n"}
-    text = made[kind](built)
+    text = (
+        built.model_dump_json(indent=2) + "\n"
+        if kind == "json"
+        else (as_html if kind == "html" else as_markdown)(built)
+    )
     if out is None:
         click.echo(text, nl=False)
     else:
