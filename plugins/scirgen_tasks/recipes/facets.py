@@ -43,7 +43,9 @@ class FacetsRecipe(QueryRecipe):
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
         facets = ctx.taxonomies.facets
         by = settings(ctx.config).facets_by
-        prompt, keys = None, ()
+        prompt: RenderedPrompt | None = None
+        keys: tuple[str, ...] = ()
+        found: list[tuple[str, ...]]
         if by == "model" or (by == "auto" and ctx.pack == "standard"):
             prompt, labels, keys = await self._labels(paper, ctx)
             found = [(label,) for label in labels]
@@ -91,7 +93,7 @@ class FacetsRecipe(QueryRecipe):
 
 def labels_reply(facets: Sequence[str], sentences: int) -> type[LabelsReply]:
     """`LabelsReply` with one known label for each sentence."""
-    label: Any = Literal[(*facets, _OTHER)]  # type: ignore[valid-type]
+    label: Any = Literal[(*facets, _OTHER)]
     return create_model(
         "LabelsReply", __base__=LabelsReply, labels=(list[label], Field(min_length=sentences, max_length=sentences))
     )
