@@ -274,7 +274,7 @@ class VLLM:
     async def ready(self, engine: str) -> None:
         from scirgen.core.config import LimitsConfig, ModelsConfig
         from scirgen.llm.uri import ModelURI
-        from scirgen.llm.vllm.vllm_local import VLLMScoring
+        from scirgen_scale.vllm_local import VLLMScoring
 
         if engine not in self._open:
             way = "prefix_cache" if engine == "vllm_cache" else "prompt_logprobs"

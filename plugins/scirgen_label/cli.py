@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, names_in, parse_settings, settings_option
+from scirgen.cli.options import PATH, SPLIT, as_json_flag, echo_json, names_in, parse_settings, settings_option
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources, resolve_config
@@ -276,6 +276,7 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     type=click.FloatRange(0, 1, min_open=True),
     help="Largest acceptable gap.  [default: that of the sample]",
 )
+@as_json_flag
 @settings_option("models.judge=URI")
 @_domain
 @_overrides
@@ -287,6 +288,7 @@ def agree(
     settings: tuple[str, ...],
     domain: str | None,
     overrides: Path | None,
+    as_json: bool,
 ) -> None:
     """Measure how well the annotators agree, and whether a judge agrees with them as well as they do with each other.
 
@@ -303,7 +305,10 @@ def agree(
         found["judges"] = verdicts(labels, judged, part, margin)
     keep_earlier(labels, found)
     write(labels, found)
-    click.echo(as_text(found))
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo(as_text(found))
 
 
 @label.command()
