@@ -34,7 +34,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def uses(self, config: Config) -> Uses:
         """The registry provides gates, scorers and their prompts, so they enter through each item's salt."""
@@ -46,7 +46,7 @@ class FilterStage(Stage):
         roles: tuple[Role, ...] = ("scorer", "generator", "judge")
         return Uses(
             config=("filter", "language"),
-            taxonomies=("graesser", "wording"),
+            taxonomies=("graesser", "wording", "bloom"),
             roles=tuple(r for r in roles if r in needs),
         )
 
