@@ -12,6 +12,7 @@ from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Record, Rejection, Span
+from scirgen.core.registry import returned_list
 from scirgen.core.taxonomy import QuestionType
 from scirgen.release_files.quotas import wanted_cells
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -136,7 +137,8 @@ class GenerateStage(Stage):
             papers=papers,
         )
         strategy = self.strategy(ctx)
-        written = await strategy.generate(task, ctx)
+        given = await strategy.generate(task, ctx)
+        written = returned_list(strategy.generate, given, (Draft, Discard, Further), "a scirgen.Draft or Discard")
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
+from scirgen.core.registry import returned_list
 from scirgen.llm.encoders.entailment import (
     DecisionEntailment,
     Entailment,
@@ -59,7 +60,8 @@ class EntailmentScorer(Faithfulness):
             for p in pairs
         ]
         asked = [(w.text, f"{p.question} {p.answer}") for p, ws in zip(pairs, windows, strict=True) for w in ws]
-        results = iter(await judge.entail(asked))
+        given = await judge.entail(asked)
+        results = iter(returned_list(judge.entail, given, (Entailment, ModelError), "an Entailment", len(asked)))
         scores: list[Score | Exception] = []
         for ws in windows:
             mine = [next(results) for _ in ws]
