@@ -22,7 +22,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
-from scirgen.pipeline.engines.local import Engine
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
 from scirgen.pipeline.plan import PLAN, Step, plan

@@ -18,10 +18,11 @@ from typing import Literal, TypeVar
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
-from scirgen.pipeline.engines.local import Engine
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
@@ -354,6 +355,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
         {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
         {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},
         uses.extra,
+        *filter(None, [plugin_code(type(stage))]),
     )
 
 

@@ -30,7 +30,7 @@ from scirgen.core.runtime import blocking
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.version import __version__
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engine import LocalEngine
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, plan

@@ -40,6 +40,8 @@ _AVAILABLE = re.compile(
     r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
 )
 _LEAST_WORDS = 4
+_MOST_SHOWN = 12
+"""Largest number of sentences shown to the model."""
 
 
 _DOUBTFUL = re.compile(
@@ -75,7 +77,7 @@ class ModelStrategy:
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """Ask the model; the guards may overrule it."""
         named = find_mentions(pair)
-        nearest = nearest_sentences(pair, ctx.config.match.evidence_sentences)
+        nearest = nearest_sentences(pair, _MOST_SHOWN)
         return await ask_model(pair, [*named.uses(), *named.entries], nearest, ctx)
 
 
@@ -99,7 +101,7 @@ class AutoStrategy:
         asks = ctx.chat_session is not None and ctx.chat.pack != "small"
         if by_rule.used and (not asks or any(_is_certain(pair, p) for p in named.uses())):
             return by_rule
-        nearest = nearest_sentences(pair, ctx.config.match.evidence_sentences)
+        nearest = nearest_sentences(pair, _MOST_SHOWN)
         if not asks:
             return _as_stated(nearest) if pair.stated else by_rule
         told = [*named.named, *named.cited, *named.entries, *_marked(pair)]
@@ -139,7 +141,7 @@ def _as_stated(nearest: Sequence[Sentence]) -> Judgement:
 
 async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Sentence], ctx: StageContext) -> Judgement:
     """Ask the model about the sentences that name the dataset and the nearest ones; the guards may overrule it."""
-    shown = _shown(pair, named, [s.place for s in nearest], ctx.config.match.evidence_sentences)
+    shown = _shown(pair, named, [s.place for s in nearest], _MOST_SHOWN)
     if not shown:
         none = Judgement(False, "The paper has no sentence about such data.", code="not_named")
         return _as_stated(nearest) if pair.stated else none

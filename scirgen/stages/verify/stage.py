@@ -21,7 +21,7 @@ class VerifyStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the aspects' definitions and cues, and the model."""
-        return Uses(config=("verify",), prompts=("verify/keep",), taxonomies=("aspects",), roles=("generator",))
+        return Uses(prompts=("verify/keep",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each linked paper with extracted statements."""

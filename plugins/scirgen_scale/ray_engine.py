@@ -24,6 +24,7 @@ from scirgen.llm.cache import CachedReply, NewReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.plan import plan
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in, suited
+from scirgen_scale.settings import RayConfig
 
 ON_DRIVER = frozenset({"release"})
 """Stages that run in the driver's process, since they need its source, its store or the run's folder."""
@@ -127,7 +128,7 @@ class RayEngine:
 
     async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
         """Connect (or start Ray on this machine) and make the actors."""
-        wanted = self._config.ray
+        wanted = self._config.part("ray", RayConfig)
         self._replies, self._sessions = replies, sessions
         if not self._ray.is_initialized():
             self._started_here = True

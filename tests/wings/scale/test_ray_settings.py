@@ -13,7 +13,7 @@ import pytest
 
 from scirgen.core.config import Config, LimitsConfig
 from scirgen.core.errors import ConfigError
-from scirgen.pipeline.engines.ray import RayEngine, _share
+from scirgen_scale.ray_engine import RayEngine, _share
 
 
 def test_actors_share_the_limits_and_keep_no_budget_of_their_own() -> None:
@@ -34,7 +34,7 @@ async def test_an_address_without_a_cluster_is_one_error_at_once(monkeypatch: py
         free.bind(("127.0.0.1", 0))
         at = address.format(port=free.getsockname()[1])
     ctx: Any = SimpleNamespace(folder=Path())
-    engine = RayEngine(Config.model_validate({"engine": "ray", "ray": {"address": at}}))
+    engine = RayEngine(Config.model_validate({"engine": "ray", "sections": {"ray": {"address": at}}}))
     began = time.monotonic()
     with pytest.raises(ConfigError, match=f"no Ray cluster at {at}") as caught:
         await engine.start(ctx, ctx, ctx)

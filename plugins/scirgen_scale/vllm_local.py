@@ -27,7 +27,7 @@ from scirgen.llm.base import (
 from scirgen.llm.server.openai_compat import is_choice, parameters_in_name
 from scirgen.llm.tokens.encoding import Encoded
 from scirgen.llm.tokens.prefixes import WARM, prefix_groups
-from scirgen.llm.vllm.vllm_engine import VLLM_OPTIONS, VLLMEngine
+from scirgen_scale.vllm_engine import VLLM_OPTIONS, VLLMEngine
 
 SCORING: Final[Mapping[str, str]] = {
     "vllm_scoring": "prefix_cache (default) or prompt_logprobs: whether shared prefixes are read from vLLM's cache",
@@ -167,7 +167,7 @@ class VLLMScoring(_VLLM, ScoringModel):
         if window is not None and len(encoded.ids) >= window:
             return ContextTooLongError(
                 f"{len(encoded.ids)} tokens do not fit the model's window of {window}",
-                hint="Score against a window of the context (filter.window: evidence or max), or use another scorer.",
+                hint="Score against the evidence (filter.window: evidence), or use another scorer.",
             )
         return encoded
 
