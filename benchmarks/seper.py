@@ -15,6 +15,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,27 +43,16 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="", help="float32, bfloat16; default: the backend's own")
     parser.add_argument("--json", type=Path, help="write {'rows': [...]} here")
-    parser.add_argument("--merge", type=Path, help="a JSON of an earlier run whose rows are kept")
+    parser.add_argument("--default", action="store_true", help="time the filter's default on labelled pairs instead")
     arguments = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
+    if arguments.default:
+        asyncio.run(default(arguments))
+        return
     result = asyncio.run(measure(arguments))
-    if arguments.merge:
-        result["rows"] = merged(json.loads(arguments.merge.read_text())["rows"], result["rows"])
     print_table(result["rows"])
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-
-
-def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of two runs of the same pairs, an engine's first one; ratios the later run could not give are to the
-    earlier one's."""
-    known = {row["engine"]: row["seconds"] for row in earlier}
-    for row in rows:
-        if row["ratio_to_naive"] is None and "naive" in known:
-            row["ratio_to_naive"] = known["naive"] / row["seconds"]
-        if row["floor_ratio"] is None and "floor" in known:
-            row["floor_ratio"] = row["seconds"] / known["floor"]
-    return earlier + [row for row in rows if row["engine"] not in known]
 
 
 class Clock:
@@ -109,13 +99,32 @@ def chosen_entry(tokenizer: Any, context_tokens: int, pairs: int) -> Entry:
     return Entry(first.id, first.title, first.context, (first.pairs + tuple(more))[:pairs])
 
 
+async def default(arguments: argparse.Namespace) -> None:
+    """The filter's default beside the shift alone: seconds a pair on labelled answers, with their evidence."""
+    from benchmarks.ablation import scoring
+    from benchmarks.labelled_pairs import rows
+    from scirgen.core.config import Config, FilterConfig, ModelsConfig
+    from scirgen.stages.filter.base import Material
+    from scirgen.stages.filter.deciding import score_all
+
+    pairs = [r.pair for r in rows() if r.made in ("written", "close")][: arguments.pairs]
+    clock = Clock(arguments.clock)
+    for name in ("shift", "shift", "auto"):  # the first one warms up
+        config = Config(models=ModelsConfig(generator=arguments.model), filter=FilterConfig(faithfulness=(name,)))
+        async with scoring(arguments.model, config, ":memory:") as ctx:
+            start = clock.now()
+            found = await score_all(pairs, Material(None), ctx)
+        scores = sorted({s.name for pair, _ in found.values() for s in pair.scores})
+        print(f"{name} ({', '.join(scores)}): {1000 * (clock.now() - start) / len(pairs):.1f} ms a pair")
+
+
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from scirgen.llm.local.loading import load_causal_lm
     from scirgen.llm.local.shared_prefix import SharedPrefixEngine
     from scirgen.llm.local.transformers_scoring import TransformersScoring
-    from scirgen.llm.tokens.token_trie import TokenTrie
+    from scirgen.llm.tokens.prefixes import common_prefix
     from scirgen_embedded.model import bundled_file
 
     torch.set_num_threads(arguments.threads)
@@ -130,7 +139,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     pairs = len(requests) // 2
     encoded = [scoring._encode(r) for r in requests]
     sequences = [(e.ids, e.first) for e in encoded]
-    unique = TokenTrie(sequences).unique_tokens
+    read = sorted(ids[:-1] for ids, _ in sequences)
+    unique = len(read[0]) + sum(len(b) - common_prefix(a, b) for a, b in pairwise(read))
     tokens = {"floor": unique, "ours": unique}
     total = sum(len(ids) for ids, _ in sequences)
     print(f"{pairs} pairs; {total} tokens, {unique} of them unique; longest {max(len(i) for i, _ in sequences)}")
@@ -264,7 +274,7 @@ class VLLM:
     async def ready(self, engine: str) -> None:
         from scirgen.core.config import LimitsConfig, ModelsConfig
         from scirgen.llm.uri import ModelURI
-        from scirgen.llm.vllm.vllm_local import VLLMScoring
+        from scirgen_scale.vllm_local import VLLMScoring
 
         if engine not in self._open:
             way = "prefix_cache" if engine == "vllm_cache" else "prompt_logprobs"

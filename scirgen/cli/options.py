@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,11 @@ def settings_option(example: str = "") -> Callable[[F], F]:
     """``--set KEY=VALUE``, with an example in its help; `parse_settings` reads the values."""
     text = f"Any setting, e.g. {example}." if example else "Any setting."
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+
+
+def echo_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def write_json(file: Path | None, text: str) -> None:
@@ -71,9 +77,6 @@ _OPTIONS = (
     click.option("--language", help="Language of questions and answers (en, zh, ...)."),
     click.option("--overrides", type=click.Path(), help="Folder with your own prompts and taxonomies."),
     click.option("--engine", help="Where items run: local or ray."),
-    click.option(
-        "--ray-address", help="Address of a running Ray cluster, for the engine ray. [default: Ray on this machine]"
-    ),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly after this many tokens."),
     click.option(
         "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
@@ -135,7 +138,6 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "language": given["language"],
         "overrides": given["overrides"],
         "engine": given["engine"],
-        "ray.address": given["ray_address"],
         "limits.max_tokens": given["max_tokens"],
         "limits.max_cost": given["max_cost"],
         "limits.max_minutes": given["max_minutes"],

@@ -50,6 +50,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "settings": ("model_fields",),
     "record": ("model_validate_json", "model_dump_json"),
     "release_part": ("name", "taxonomies", "fingerprint(config)", "material(run, ctx)"),
+    "further_request": ("name", "version", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
     "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
     "resources": (),

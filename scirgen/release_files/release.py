@@ -264,6 +264,18 @@ class MadeRow(Record):
     prompt: str = Field(default="", description="id@version#hash; empty if the model was called without a prompt file")
 
 
+class LinkedInfo(Record):
+    """The datasets that answer a task's queries: how often they are used and how old they are then (DataFinder, figures
+    4 to 6)."""
+
+    datasets: int
+    links: int = Field(description="pairs of a query's paper and a dataset that answers it")
+    once: int = Field(description="datasets with one link")
+    ten_most: int = Field(description="links of the ten datasets with most links")
+    dated: int = Field(default=0, description="links of which the years of paper and dataset are known")
+    age_quartiles: tuple[float, ...] = Field(default=(), description="years from the dataset to the paper")
+
+
 class TaskInfo(Record):
     """Description of a retrieval task of the release."""
 
@@ -279,6 +291,7 @@ class TaskInfo(Record):
     judges: tuple[str, ...] = Field(default=(), description="who graded")
     needs_review: bool = Field(default=False, description="whether a person must keep a need before it is graded")
     unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
+    linked: LinkedInfo | None = Field(default=None, description="the datasets that answer its queries")
 
 
 class LabelNote(Record):

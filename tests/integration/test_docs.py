@@ -24,6 +24,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "benchmarks").glob("*.md")),
+    *sorted((ROOT / "docs" / "architecture").glob("*.md")),
 ]
 
 
@@ -43,6 +44,25 @@ def test_links_to_files_of_the_repository_lead_somewhere(page: Path) -> None:
         if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def test_code_of_the_plugins_page_is_that_of_the_examples() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"\[(examples/plugins/[^\]]+)\]\([^)]+\)\n\n```\w+\n(.*?)```\n", page, re.S))
+    files = [ROOT / "examples/plugins/pyproject.toml", *(ROOT / "examples/plugins/scirgen_examples").glob("*.py")]
+    assert shown == {str(f.relative_to(ROOT)): f.read_text(encoding="utf-8") for f in files}
+
+
+def test_files_and_classes_that_architecture_names_exist() -> None:
+    pages = [p.read_text(encoding="utf-8") for p in (ROOT / "docs" / "architecture").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"`([^`\n]+)`", page)}
+    places = (ROOT, ROOT / "scirgen", ROOT / "plugins")
+    paths = [n for n in named if re.fullmatch(r"[\w/]+/(?:\w+\.(?:py|yaml))?", n)]
+    code = "\n".join(f.read_text(encoding="utf-8") for root in places[1:] for f in root.rglob("*.py"))
+    defined = {a or b for a, b in re.findall(r"(?:class|def) (\w+)|^(\w+)\b.* = ", code, re.M)}
+    classes = {part for n in named if re.fullmatch(r"[A-Z]\w*(?:\.\w+)?", n) for part in n.split(".")}
+    assert [p for p in paths if not any((place / p).exists() for place in places)] == []
+    assert classes - defined == set()
 
 
 def test_every_setting_has_a_description() -> None:

@@ -10,8 +10,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.core.errors import InputError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, require
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import ModelIdentity

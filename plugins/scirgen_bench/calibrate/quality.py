@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scirgen.core.extras import require
+from scirgen.core.errors import require
 from scirgen_bench.intervals import Interval, percentile_interval, redrawn, wilson
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))

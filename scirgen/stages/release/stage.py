@@ -17,8 +17,7 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import load_registry
 from scirgen.llm.encoders.embeddings import describe, model_of, open_embedder, usable_model
-from scirgen.release_files.quota_progress import progress, rejection_codes
-from scirgen.release_files.quotas import select, shortfall
+from scirgen.release_files.quotas import progress, rejection_codes, select, shortfall
 from scirgen.release_files.release import Release, ReleaseInfo
 from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
 from scirgen.repeats.neardup import resolve

@@ -90,6 +90,13 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             writers[name].write(Release(making), making / name)
             for part in content.parts:
                 part.export(name, Release(making), making / name)
+        empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
+        for name in empty:
+            shutil.rmtree(making / name, ignore_errors=True)
+            del writers[name]
+        if empty:
+            info = Release(making).info
+            _write_info(making, info.model_copy(update={"notes": (*info.notes, *map(EMPTY.format, sorted(empty)))}))
         write_croissant(Release(making), counts)
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
@@ -123,6 +130,14 @@ def refuse_foreign(folder: Path) -> None:
     if foreign := sorted(found - {f.path for f in Release(folder).info.files}):
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise InputError(f"{folder} holds {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
+
+
+EMPTY = "The format {} is not written: the release has nothing for it."
+"""The note about a format that would hold no line."""
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    return folder.rglob("*") if folder.is_dir() else ()
 
 
 _MOVE_IT = "A release replaces the whole folder. Move what is there away, or choose another --out."

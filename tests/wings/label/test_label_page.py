@@ -18,11 +18,11 @@ import pytest
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.release_files.labels import Hidden, LabelSet, Marked, Shown
+from scirgen.report.pictures import Picture
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
 from scirgen_label.pages import page as page_of
 from scirgen_label.pages import write_pages
-from scirgen_label.pictures import Picture
 from scirgen_label.sources import Candidate, Material
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{ 7*7 }}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scirgen.core.extras import require
+from scirgen.core.errors import require
 from scirgen.release_files.release import SETTINGS, SPLITS, Release, row_model
 from scirgen.stages.release.describe.features import TABLES, features
 

@@ -85,7 +85,7 @@ class PreferenceFormat:
         refused = list(release.unfaithful())
         for split in SPLITS:
             accepted: dict[tuple[str, str], list[ReleaseRow]] = {}
-            for row in release.rows(split):
+            for row in (row for row in release.rows(split) if row.answer):
                 accepted.setdefault((row.dataset_id, row.question_type), []).append(row)
             _write(folder / f"{split}.jsonl", self._pairs(refused, accepted, documents))
 
