@@ -40,6 +40,10 @@ from scirgen_bench.intervals import wilson  # noqa: E402
 
 LANGUAGES = ("en", "es", "pt")
 ASKED = ("supported", "alone", "type", "worth", "natural")
+COUNTED = (
+    "asked_for", "candidates", "accepted", "declined", "rejected_by_the_filter", "about", "with_several_gold_datasets",
+    "yes_and_no", "level_as_asked", "levels_given_by_type", "evidence_spans_verbatim",
+)  # fmt: skip
 BUILT = ("release", "verdicts.jsonl", "figures.json", "README.md")
 
 
@@ -105,7 +109,8 @@ def build(out: Path) -> None:
             view = open_view(merged)
             pairs = list(view.pairs())
             rejected = [r.record_id for r in view.rejections() if (r.stage, r.record_kind) == ("filter", "QAPair")]
-            figures["runs"][language] = questions.measure(view)
+            counted = questions.measure(view, merged)
+            figures["runs"][language] = {k: counted[k] for k in COUNTED}
             spent = json.loads((HERE / "store" / f"{language}.manifest.json").read_text())["usage"]["generator"]
             figures["runs"][language]["cost"] = {k: spent[k] for k in ("calls", "prompt_tokens", "completion_tokens")}
             view.close()
