@@ -112,7 +112,7 @@ def _named(pair: QAPair, known: Mapping[str, set[str]]) -> set[str]:
 
 
 def _cut(text: str, source: str, end: int) -> bool:
-    """Whether a span stops right before the mark that ends its sentence."""
+    """True if a span stops right before the mark that ends its sentence."""
     return text[-1:].isalnum() and source[end : end + 1] in (".", "?", "!", "”", '"', ")")
 
 

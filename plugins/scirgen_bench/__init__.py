@@ -19,6 +19,7 @@ _COMMANDS = {
     "benchmark": "Measure retrievers and models on a release.",
     "leaderboard": "Compare benchmark results in a Markdown and an HTML table.",
     "analyze": "Compare question sets: types, Bloom levels, papers, words.",
+    "calibrate": "Measure faithfulness scores on labelled answers and find thresholds.",
     "import": "Import a published dataset as a release.",
     "retriever": "Train an embedding model for retrieval on a release.",
     "tagger": "Train a fast local tagger of Bloom levels or question types.",

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.extras import require
-from scirgen.release_files.intervals import drawn_clusters, percentile_interval
+from scirgen.core.errors import require
+from scirgen_bench.intervals import drawn_clusters, percentile_interval
 from scirgen_bench.retriever import Ranking
 
 # Name in our tables -> ir-measures' notation.

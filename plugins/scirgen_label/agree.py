@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json
-from scirgen.release_files.intervals import wilson
 from scirgen.release_files.labels import Item, LabelSet, Part, write_text
+from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (
     FEW_CLUSTERS,
     agreement,

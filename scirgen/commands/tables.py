@@ -103,9 +103,9 @@ class Table(Sequence[Row]):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        from scirgen.core.extras import require
+        from scirgen.core.errors import require
 
-        with require("report", "to_pandas()"):
+        with require("pandas", "to_pandas()"):
             import pandas as pd
         return pd.DataFrame(list(self._rows), columns=list(self.columns))
 

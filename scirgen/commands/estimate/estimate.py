@@ -29,7 +29,7 @@ from scirgen.llm.open import backend_of, open_chat, price_of_uri
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.llm.uri import ModelURI
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engine import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.run import build_stages

@@ -11,14 +11,15 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Span
+from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Record, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.release_files.quotas import wanted_cells
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.generate.further import definitions, further_requests, records
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.passages import passages
-from scirgen.stages.generate.strategy import About, Discard, Draft, GenerationStrategy, SourcePaper, Task
+from scirgen.stages.generate.strategy import About, Discard, Draft, Further, GenerationStrategy, SourcePaper, Task
 from scirgen.stages.generate.wishes import Asked, wishes
 
 ADAPTIVE = "adaptive"
@@ -53,7 +54,18 @@ class GenerateStage(Stage):
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
-        return digest([writer.name, writer.version, [ctx.prompt(name).hash for name in writer.prompts]])
+        further = definitions(ctx)
+        prompts = [ctx.prompt(name).hash for name in writer.prompts]
+        return digest([writer.name, writer.version, prompts, *([further] if further else [])])
+
+    def check(self, ctx: StageContext) -> None:
+        """Refuse further requests of plugins that the strategy would not make."""
+        further = further_requests(ctx.config, ctx.registry)
+        if further and not ctx.config.generate.off and (name := self.strategy(ctx).name) != "joint":
+            raise ConfigError(
+                f"{further[0].name} asks in the calls of the strategy joint, and {name} writes here",
+                hint="Set generate.strategy=joint, and models.pack=standard for a small model.",
+            )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
@@ -128,7 +140,13 @@ class GenerateStage(Stage):
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []
+        more: list[Record] = []
         for number, draft in enumerate(written):
+            if isinstance(draft, Further):
+                made_of = records(draft, task, ctx)
+                more += made_of.outputs
+                rejections += made_of.rejections
+                continue
             if isinstance(draft, Discard) and draft.passage is not None:
                 if _first(asked, ctx):
                     about = "Aspect", draft.passage.aspect_id
@@ -146,7 +164,7 @@ class GenerateStage(Stage):
                 rejections.append(made)
             else:
                 rejections.append(_rejection(draft, task, number, "repeated", "the same pair was written before", ctx))
-        return StageResult(tuple(pairs.values()), tuple(rejections), tuple(failures))
+        return StageResult((*pairs.values(), *more), tuple(rejections), tuple(failures))
 
 
 def _first(asked: Asked, ctx: StageContext) -> bool:
