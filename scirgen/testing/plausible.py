@@ -163,7 +163,7 @@ class Plausible:
         items = schema.get("items", {"type": "string"})
         most = schema.get("maxItems", 3)
         if "enum" in items:
-            options = list(items["enum"])
+            options: list[Any] = list(items["enum"])
             self.rng.shuffle(options)
             return (options * max(1, low))[: max(low, min(most, len(options)))]
         if items.get("type") == "string" and about is not None:

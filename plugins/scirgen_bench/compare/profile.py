@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import AspectCategory
+from scirgen.release_files.judged import label_note
 from scirgen.release_files.release import Release
-from scirgen.stages.release.describe.card import label_note
 from scirgen_bench.compare.question_sets import Asked, QuestionSet
 
 LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
