@@ -165,8 +165,8 @@ class Plausible:
         if "enum" in items:
             options: list[Any] = list(items["enum"])
             self.rng.shuffle(options)
-            count: int = max(low, min(most, len(options)))
-            return (options * max(1, low))[:count]
+            enough: list[Any] = options * max(1, low)
+            return enough[: max(low, min(most, len(options)))]
         if items.get("type") == "string" and about is not None:
             return [self._string(items, name, about)] * max(1, low)
         found = [self.instance(items, root, name) for _ in range(max(low, most, 1))]
