@@ -19,7 +19,7 @@ from scirgen.core.runtime import rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.open import open_sessions
 from scirgen.llm.server.openai_compat import OpenAIChat
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engine import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner

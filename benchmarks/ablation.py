@@ -23,9 +23,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.labelled_pairs import TRUE, Row, by_hand, rows
-from scirgen.commands.calibrate.calibrate import opened
-from scirgen.commands.calibrate.coefficients import Fitted, Measured, fit, write
-from scirgen.commands.calibrate.quality import Judged, auc_interval, roc_auc
 from scirgen.core.config import Config, FilterConfig, LimitsConfig, ModelsConfig
 from scirgen.core.records import Dataset, QAPair, Score
 from scirgen.core.registry import load_registry
@@ -39,6 +36,9 @@ from scirgen.stages.filter.deciding import select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED, features, measured_words
 from scirgen.stages.filter.gates.evidence import NotSupportedGate
 from scirgen.stages.filter.stage import select_gates
+from scirgen_bench.calibrate.calibrate import opened
+from scirgen_bench.calibrate.coefficients import Fitted, Measured, fit, write
+from scirgen_bench.calibrate.quality import Judged, auc_interval, roc_auc
 
 DESCRIPTION: Final = (
     "benchmarks/data/hand_pairs.jsonl without its held-out parts; answers of a strong language model to "
@@ -57,7 +57,7 @@ EASY: Final = ("swap", "number", "negated")
 
 @dataclass
 class Part:
-    """What one part of the filter says of each answer: rejected (False), kept (True), or unsure (None), with its
+    """The verdict of one part of the filter on each answer: rejected (False), kept (True), or unsure (None), with its
     values and its processor time."""
 
     decided: list[bool | None]

@@ -127,7 +127,7 @@ def _other_number(number: str, context: str, rng: random.Random) -> str:
 
 
 def of_pairs(pairs: Sequence[tuple[str, str, str, str]], seed: int = 0) -> Iterator[tuple[int, str, str]]:
-    """Of true answers the answer of another question of the same dataset and type, and one with other digits.
+    """Make false answers of true ones: the answer of another question of the same dataset and type, and other digits.
 
     Args:
         pairs: dataset, question type, answer and evidence of each.

@@ -49,7 +49,7 @@ from scirgen.core.text.words import telling_words
 from scirgen.llm.open import open_sessions
 from scirgen.stages.base import StageContext, WorkItem, suited
 from scirgen.stages.collect.source import SourceSetup
-from scirgen.stages.extract.sections import section_sentences
+from scirgen.stages.extract.reading import section_sentences
 from scirgen.stages.extract.stage import ExtractStage
 from scirgen.stages.verify.stage import VerifyStage
 from scirgen_geo.released import ReleasedGeoSource

@@ -20,7 +20,6 @@ from typing import Any
 
 from benchmarks.corruptions import KINDS, Item, build
 from benchmarks.geo_pairs import Entry, entries
-from scirgen.commands.calibrate.quality import Judged, roc_auc
 from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair, Score
@@ -33,6 +32,7 @@ from scirgen.llm.score_session import CachedScoreSession
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
+from scirgen_bench.calibrate.quality import Judged, roc_auc
 
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3)
 """Where the share of answers that would be kept is given, for the default configuration."""
@@ -164,7 +164,7 @@ def kept(items: Sequence[Item], values: Sequence[float | None]) -> dict[str, dic
 def differences(
     items: Sequence[Item], values: Sequence[float | None], base: Sequence[float | None], resamples: int = 400
 ) -> dict[str, dict[str, list[float] | None]]:
-    """How much better than ``base``: for each measure and kind the 95 % bootstrap interval of the difference.
+    """Compare with ``base``: the 95 % bootstrap interval of the difference for each measure and kind.
 
     Whole datasets are drawn, not answers, for the answers of a dataset share their context.
     """

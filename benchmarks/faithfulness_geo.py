@@ -1,4 +1,4 @@
-"""What the filter's default rejects of ScIRGen-Geo's released pairs, written out so that a person can judge the
+"""Writes out what the filter's default rejects of ScIRGen-Geo's released pairs, so that a person can judge the
 rejections.
 
 Draws pairs of a split at random. They have no spans, as in a foreign set of pairs. With ``--passages`` those that
@@ -33,7 +33,7 @@ from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.stages.filter.stage import select_gates
 
 JUDGED = ("not_supported", "ensemble", "contrast")
-"""What rejects for want of support; the other gates look at form."""
+"""The gates and scores that reject for want of support; the other gates look at form."""
 
 
 def main() -> None:

@@ -29,15 +29,14 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
-from scirgen.pipeline.engines.base import Engine
-from scirgen.pipeline.engines.local import LocalEngine
-from scirgen.pipeline.engines.ray import RayEngine
+from scirgen.pipeline.engine import Engine, LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store, StoredResult
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched
+from scirgen_scale.ray_engine import RayEngine
 
 IDLE_ITEMS = 2000
 REAL = ("parse", "section")

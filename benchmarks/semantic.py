@@ -10,13 +10,13 @@ import argparse
 import asyncio
 from typing import Final
 
-from scirgen.commands.calibrate.calibrate import opened
 from scirgen.core.config import Config
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.semantic import HardSemanticScorer, SemanticScorer, weights
+from scirgen_bench.calibrate.calibrate import opened
 
 QUESTION, ANSWER = "Is Elon Musk older than Sam Altman?", "Yes"
 MUSK, ALTMAN = "Elon Musk was born on June 28, 1971.", "Sam Altman was born on April 22, 1985."

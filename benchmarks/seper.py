@@ -1,5 +1,5 @@
-"""How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published
-procedure.
+"""Measures the speed of SePer scores: 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the
+published procedure.
 
 ``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only.
 ``floor`` is
@@ -15,6 +15,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from scirgen.llm.local.loading import load_causal_lm
     from scirgen.llm.local.shared_prefix import SharedPrefixEngine
     from scirgen.llm.local.transformers_scoring import TransformersScoring
-    from scirgen.llm.tokens.token_trie import TokenTrie
+    from scirgen.llm.tokens.prefixes import common_prefix
     from scirgen_embedded.model import bundled_file
 
     torch.set_num_threads(arguments.threads)
@@ -130,7 +131,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     pairs = len(requests) // 2
     encoded = [scoring._encode(r) for r in requests]
     sequences = [(e.ids, e.first) for e in encoded]
-    unique = TokenTrie(sequences).unique_tokens
+    read = sorted(ids[:-1] for ids, _ in sequences)
+    unique = len(read[0]) + sum(len(b) - common_prefix(a, b) for a, b in pairwise(read))
     tokens = {"floor": unique, "ours": unique}
     total = sum(len(ids) for ids, _ in sequences)
     print(f"{pairs} pairs; {total} tokens, {unique} of them unique; longest {max(len(i) for i, _ in sequences)}")
@@ -212,7 +214,7 @@ def rows_of(
 
 
 def naive(model: Any, sequences: Sequence[Any]) -> Values:
-    """What one writes first: one pair, one forward pass, the log-softmax of all logits."""
+    """Score in the simplest way: one pair, one forward pass, the log-softmax of all logits."""
     import torch
 
     values: Values = []
@@ -264,7 +266,7 @@ class VLLM:
     async def ready(self, engine: str) -> None:
         from scirgen.core.config import LimitsConfig, ModelsConfig
         from scirgen.llm.uri import ModelURI
-        from scirgen.llm.vllm.vllm_local import VLLMScoring
+        from scirgen_scale.vllm_local import VLLMScoring
 
         if engine not in self._open:
             way = "prefix_cache" if engine == "vllm_cache" else "prompt_logprobs"

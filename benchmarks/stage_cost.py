@@ -28,7 +28,7 @@ from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engine import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner

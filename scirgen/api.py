@@ -14,12 +14,12 @@ from scirgen.commands.estimate.estimate import Estimate
 from scirgen.commands.estimate.estimate import estimate_run as estimate_run
 from scirgen.commands.merge.merge import Permitted, merge_runs
 from scirgen.core.config import Config
-from scirgen.core.domains import find_domain as find_domain
-from scirgen.core.domains import resolve_config as resolve_config
 from scirgen.core.errors import ConfigError, ScirgenError
 from scirgen.core.records import QAPair, Record
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, Resources
+from scirgen.core.resources import find_domain as find_domain
+from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
 from scirgen.pipeline.observer import Observer, Several, Silent
 from scirgen.pipeline.progress import NotebookObserver, in_notebook

@@ -23,19 +23,18 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "release": ("scirgen.stages.release.stage:ReleaseStage",),
     },
     "domain": {
-        "general": ("scirgen.core.domains:GENERAL", "any field: examples from many"),
+        "general": ("scirgen.core.resources:GENERAL", "any field: examples from many"),
     },
     "chat_model": {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
         "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
+        "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
         "hf": ("scirgen.llm.local.transformers_local:TransformersChat", "transformers in process", "local"),
-        "vllm": ("scirgen.llm.vllm.vllm_local:VLLMChat", "vLLM in process", "vllm"),
     },
     "scoring_model": {
         "openai": ("scirgen.llm.server.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"),
         "hf": ("scirgen.llm.local.transformers_scoring:TransformersScoring", "transformers in process", "local"),
-        "vllm": ("scirgen.llm.vllm.vllm_local:VLLMScoring", "vLLM in process", "vllm"),
     },
     "source": {
         "local": ("scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
@@ -115,8 +114,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "lexical": ("scirgen.llm.encoders.entailment:LexicalEntailment", "shared words; a baseline"),
     },
     "engine": {
-        "local": ("scirgen.pipeline.engines.local:LocalEngine", "asyncio on this machine"),
-        "ray": ("scirgen.pipeline.engines.ray:RayEngine", "actors on a Ray cluster", "ray"),
+        "local": ("scirgen.pipeline.engine:LocalEngine", "asyncio on this machine"),
     },
     "match_strategy": {
         "auto": ("scirgen.stages.match.judge:AutoStrategy", "rules first, the model for undecided cases"),

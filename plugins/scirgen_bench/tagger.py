@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scirgen.core.errors import InputError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, require
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import digest
 from scirgen.core.taxonomy import Taxonomies

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any, Final, Literal, SupportsFloat
 
-from scirgen.core.errors import InputError
-from scirgen.core.extras import require
-from scirgen.release_files.intervals import Interval, percentile_interval, redrawn
+from scirgen.core.errors import InputError, require
+from scirgen_bench.intervals import Interval, percentile_interval, redrawn
 
 Value = str | int
 """A label: a word ("yes"), or a grade."""

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from scirgen.cli.options import PATH, SPLIT, as_json_flag, echo_json, names_in, parse_settings, settings_option
-from scirgen.core.domains import resolve_config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
+from scirgen.core.resources import Resources, resolve_config
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName

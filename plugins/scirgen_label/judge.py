@@ -13,7 +13,6 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from scirgen.commands.calibrate.calibrate import Labelled, measure_score
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ModelError
 from scirgen.core.fingerprint import derived_seed, digest, file_sha256
@@ -26,6 +25,7 @@ from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
 from scirgen.release_files.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
 from scirgen.stages.filter.deciding import select_scorers
+from scirgen_bench.calibrate.calibrate import Labelled, measure_score
 from scirgen_bench.tasks.task_files import ADJUDICATED, read_pool
 from scirgen_label.merge import check
 

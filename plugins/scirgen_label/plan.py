@@ -7,8 +7,8 @@ from pathlib import Path
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json
-from scirgen.release_files.intervals import wilson
 from scirgen.release_files.labels import TaskName
+from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (
     SD_DORIS_MAE,
     interval_items,

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from scirgen.core.errors import InputError, StoreError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, StoreError, require
 from scirgen.core.files.jsonl import first_problem
 from scirgen.core.safety.files import private_file
 from scirgen.release_files.labels import ADJUDICATOR, Label, LabelSet

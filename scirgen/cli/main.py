@@ -35,10 +35,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tag": ("scirgen.cli.measure.parts:tag", "Find question types and Bloom levels, row by row."),
     "audit": ("scirgen.cli.measure.audit:audit", "Find defects in any question-answer set."),
     "gates": ("scirgen.cli.adapt.show:gates", "Show the gates that candidates must pass."),
-    "calibrate": (
-        "scirgen.cli.measure.calibrate:calibrate",
-        "Measure faithfulness scores on labelled answers and find thresholds.",
-    ),
     "config": ("scirgen.cli.adapt.show:config", "Show the resolved settings."),
     "domains": ("scirgen.cli.adapt.domains:domains", "List the domains, or show what one provides."),
     "init": ("scirgen.cli.adapt.init:init", "Write a plugin package for a new domain."),

@@ -77,9 +77,6 @@ _OPTIONS = (
     click.option("--language", help="Language of questions and answers (en, zh, ...)."),
     click.option("--overrides", type=click.Path(), help="Folder with your own prompts and taxonomies."),
     click.option("--engine", help="Where items run: local or ray."),
-    click.option(
-        "--ray-address", help="Address of a running Ray cluster, for the engine ray. [default: Ray on this machine]"
-    ),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly after this many tokens."),
     click.option(
         "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
@@ -141,7 +138,6 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
         "language": given["language"],
         "overrides": given["overrides"],
         "engine": given["engine"],
-        "ray.address": given["ray_address"],
         "limits.max_tokens": given["max_tokens"],
         "limits.max_cost": given["max_cost"],
         "limits.max_minutes": given["max_minutes"],

@@ -12,12 +12,11 @@ from tempfile import TemporaryDirectory
 from scirgen.claims.conformance import answer_problem, question_problem
 from scirgen.commands.tables import Row, Rows, Table, rows_of
 from scirgen.core.config import Config
-from scirgen.core.domains import resolve_config
 from scirgen.core.errors import InputError, PaperError
 from scirgen.core.fingerprint import content_id, file_sha256
 from scirgen.core.records import BlockKind, Document, Link, Paper, QAPair, SectionLabel, Span
 from scirgen.core.registry import load_registry
-from scirgen.core.resources import Domain
+from scirgen.core.resources import Domain, resolve_config
 from scirgen.core.runtime import blocking
 from scirgen.pipeline.alone import opened_context
 from scirgen.release_files.qafiles import plain_groups

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.errors import InputError, SourceError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, SourceError, require
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.safety.files import is_below
 from scirgen.release_files.release import Release

@@ -120,7 +120,7 @@ class Table(Sequence[Row]):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        from scirgen.core.extras import require
+        from scirgen.core.errors import require
 
         with require("pandas", "to_pandas()"):
             import pandas as pd

@@ -490,9 +490,6 @@ class ReleaseFile(Record):
     provenance: Provenance | None = None
 
 
-AnyRecord = Dataset | Paper | Link | Document | SectionLabel | Aspect | Query | QAPair | ReleaseFile
-
-
 def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[Aspect]]:
     """Aspects grouped in the order of the six categories, each group in document order."""
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end))

@@ -1,1 +1,1 @@
-"""The run: plan, runner, store, rounds, views and engines."""
+"""The run: plan, runner, store, rounds, views and the engine."""

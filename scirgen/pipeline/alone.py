@@ -36,7 +36,8 @@ async def opened_context(
     try:
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, Path(), chat_session=sessions.chat,
-            score_session=sessions.score, judge_session=sessions.judge, stage=stage, key="rows",
+            score_session=sessions.score, judge_session=sessions.judge,
+            entailment_session=sessions.entailment, stage=stage, key="rows",
         )  # fmt: skip
     finally:
         await sessions.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 import threading
@@ -159,8 +160,7 @@ class NotebookObserver(ScreenObserver):
 
     def __init__(self) -> None:
         super().__init__(live=False)
-        from IPython.display import display
-
+        display = importlib.import_module("IPython.display").display  # untyped
         self._shown = display({"text/plain": "scirgen"}, raw=True, display_id=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

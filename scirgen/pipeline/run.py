@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from scirgen.core.config import Config
-from scirgen.core.errors import PluginError, ScirgenError
+from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
@@ -21,13 +22,13 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
-from scirgen.pipeline.empty_run import refuse_nothing
-from scirgen.pipeline.engines.base import Engine
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
 from scirgen.pipeline.plan import PLAN, Step, plan
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
+from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suited
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.source import Source
@@ -66,6 +67,7 @@ async def execute(
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
+            entailment_session=sessions.entailment,
         )  # fmt: skip
         if silent := silent_gates(config, registry, ctx.taxonomies, ctx.pack):
             observer.note(
@@ -95,11 +97,8 @@ async def execute(
             raise
         finally:
             with suppress(ScirgenError):
-                write_manifest(
-                    folder,
-                    store,
-                    build_manifest(config, ctx, stages, whole_usage(replies.spent(), sessions.meter), sessions.usage()),
-                )
+                whole = whole_usage(replies.spent(), sessions.meter, sessions.identities())
+                write_manifest(folder, store, build_manifest(config, ctx, stages, whole, sessions.usage()))
         log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
     return outcome
 
@@ -186,3 +185,39 @@ def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, clo
         with suppress(ValueError, RuntimeError, NotImplementedError):
             loop.add_signal_handler(number, stop)
             closing.callback(loop.remove_signal_handler, number)
+
+
+def refuse_nothing(folder: Path, view: StoreView) -> None:
+    """Raise an error if a stage produced nothing for every item, or the catalogue has no dataset.
+
+    Called before the release, so an empty release does not replace a good one.
+    """
+    kept = "; the release of an earlier run is kept" if (folder / "release" / "release.json").is_file() else ""
+    funnel = view.funnel()
+    added = set(view.stages()) - {step.stage for step in PLAN}
+    for stage in ("collect", "generate", "filter"):
+        row = funnel[stage]
+        worked = row["done"] + row["partial"] + row["failed"]
+        if row["outputs"] or not (worked or stage == "collect"):
+            continue
+        if stage != "collect" and any(funnel[name]["outputs"] for name in added if name in funnel):
+            continue  # what a plugin's step made (retrieval queries) is a result, too
+        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
+        seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
+        if stage == "collect":
+            first = next((f"; the first: {r.reason}" for r in view.rejections(stage)), "")
+            raise InputError(
+                f"no dataset was collected ({seen}{first}){kept}"
+                if seen
+                else f"the source gave none of the requested datasets{kept}",
+                hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
+                if seen
+                else "Check --input, --query and --ids.",
+                code="nothing_made",
+            )
+        raise ConfigError(
+            f"stage {stage} produced no output ({seen or 'nothing to work on'}){kept}",
+            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. "
+            "Try a stronger --model or other input.",
+            code="nothing_made",
+        )

@@ -21,15 +21,14 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
-from scirgen.pipeline.dataset_scope import DatasetScope
-from scirgen.pipeline.engines.base import Engine
+from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
-from scirgen.pipeline.rounds import next_round
-from scirgen.pipeline.sharing import Sharing, sharing_fingerprint
 from scirgen.pipeline.store import RUN, Store, StoredResult
-from scirgen.pipeline.views.view import MERGED, StoreView
+from scirgen.pipeline.views.view import MERGED, StoreView, digest_of
+from scirgen.release_files.quotas import plan_round, progress
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Source
 
@@ -86,6 +85,7 @@ class Runner:
         self._ended: tuple[Status, str] = ("stopped", "")
         self._task: asyncio.Task[None] | None = None
         self._sharing = Sharing(store, ())
+        self._material = ""
         self._intake = Intake(store, ctx, source, observer, intake_fingerprint(ctx)) if source is not None else None
 
     # -- start, stop, end ------------------------------------------------------------------------------------------
@@ -137,6 +137,7 @@ class Runner:
             for steps in phases(self._plan):
                 ids = await self._each(datasets, steps)
                 self._sharing = Sharing.of(self._store)
+                self._show_run()
                 datasets = _each_of(ids)
             self._store.forget_rounds()
             for number in itertools.count(1):
@@ -145,6 +146,13 @@ class Runner:
                     break
                 await self._each(_each_of(sorted(wanted)), repeated(self._plan, "quota"), number, wanted)
             await self._release()
+
+    def _show_run(self) -> None:
+        """Let the stages that read the whole run see what every dataset has now: its record and its papers."""
+        if any(stage.reads_run for stage in self._stages.values()):
+            view = StoreView(self._store)
+            self._ctx = replace(self._ctx, run=view)
+            self._material = digest_of(row[:4] for row in view.state() if row[0] in ("collect", "parse", "match"))
 
     def _begin(self) -> int:
         """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
@@ -199,7 +207,7 @@ class Runner:
         known = list(self._store.members(dataset_id, before))
         shared = self._sharing.of_dataset(dataset_id)
         fingerprint = digest(self._plan_fingerprint, [r.fingerprint for r in known if r.stage == "collect"])
-        fingerprint += sharing_fingerprint(shared) if len(before) > 1 else ""  # unknown in the first phase
+        fingerprint += sharing_fingerprint(shared) + self._material if len(before) > 1 else ""  # not yet known first
         if not round:
             if self._store.completed(dataset_id).startswith(fingerprint):
                 return
@@ -363,3 +371,13 @@ async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
+    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met."""
+    config = ctx.config.generate
+    if config.quota.total is None or round > config.quota.max_rounds:
+        return {}
+    kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
+    reached = progress(view, ctx.taxonomies, before=round, distinct=True)
+    return plan_round(config.quota, kinds, reached, round)

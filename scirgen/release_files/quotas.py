@@ -11,11 +11,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import QuotaConfig
-from scirgen.core.records import QAPair
+from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import QuestionType, Taxonomies
+from scirgen.repeats.neardup import Asked, resolve
 
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
@@ -108,6 +110,11 @@ def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, in
         else:
             cells[Cell(kind, level)] = share
     return _whole(cells, total)
+
+
+def wanted_cells(config: QuotaConfig, kinds: Sequence[QuestionType]) -> list[Cell]:
+    """The cells of which the target wants a pair, in their order."""
+    return [cell for cell, count in sorted(targets(config, kinds).items()) if count]
 
 
 def plan_round(
@@ -258,3 +265,66 @@ def _whole(shares: Mapping[Cell, float], total: int) -> dict[Cell, int]:
     for cell in sorted(exact, key=lambda c: (-(exact[c] - counts[c]), c))[:rest]:
         counts[cell] += 1
     return counts
+
+
+R = TypeVar("R", bound=Record)
+
+
+class RunRecords(Protocol):
+    """The part of a run's view that this module reads."""
+
+    def datasets(self) -> Iterable[Dataset]: ...
+
+    def records(self, stage: str, kind: type[R]) -> Iterable[R]: ...
+
+    def rejections(self, stage: str | None = None) -> Iterable[Rejection]: ...
+
+    def pairs(self) -> Iterable[QAPair]: ...
+
+
+def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
+    """Count what was asked for and accepted in the rounds before ``before`` (None: in all).
+
+    A resumed run looks at earlier rounds only, so that it plans what it planned before. With ``distinct``, a pair that
+    release will drop as a near-duplicate does not count as accepted, so a later round replaces it.
+    """
+
+    def counts(round: int) -> bool:
+        return before is None or round < before
+
+    tried: Counter[str] = Counter(p.question_type for p in run.records("generate", QAPair) if counts(p.round))
+    exhausted: set[tuple[str, str]] = set()
+    for rejection in run.rejections("generate"):
+        if rejection.question_type is None or not counts(_round(rejection.provenance)):
+            continue
+        if rejection.code != "no_evidence":
+            tried[rejection.question_type] += 1
+        elif rejection.dataset_id:
+            exhausted.add((rejection.dataset_id, rejection.question_type))
+    pairs = [p for p in run.pairs() if counts(p.round)]
+    repeated = _repeated(pairs, taxonomies) if distinct else frozenset()
+    accepted = tuple(Accepted.of(p, taxonomies) for p in pairs if p.id not in repeated)
+    return Progress(accepted, tuple(d.id for d in run.datasets()), dict(tried), frozenset(exhausted))
+
+
+def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]:
+    if not pairs:
+        return frozenset()
+    asked = (Asked(p.id, p.dataset_id, p.question, p.answer, p.question_type) for p in pairs)
+    return frozenset(d.id for d in resolve(asked, taxonomies.wording.of(pairs[0].language)).drops)
+
+
+def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
+    """Question type -> rejection code -> count, of generate and filter."""
+    codes: dict[str, Counter[str]] = defaultdict(Counter)
+    for stage in ("generate", "filter"):
+        for rejection in run.rejections(stage):
+            if rejection.question_type:
+                codes[rejection.question_type][rejection.code] += 1
+    return dict(codes)
+
+
+def _round(provenance: Provenance | None) -> int:
+    """The round that an item of generate belonged to: from the second round on, its key ends in ``#round``."""
+    _, sign, number = provenance.key.rpartition("#") if provenance else ("", "", "")
+    return int(number) if sign and number.isdigit() else 0

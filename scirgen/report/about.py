@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 
-from scirgen.core.domains import find_domain
 from scirgen.core.errors import ScirgenError
+from scirgen.core.resources import find_domain
 from scirgen.release_files.judged import judged_by, label_note
 from scirgen.release_files.release import ReleaseInfo
 from scirgen.report.data import RecordRow, shown

@@ -20,9 +20,8 @@ from scirgen.core.records import (
 )
 from scirgen.pipeline.plan import PLAN, Step
 from scirgen.pipeline.record_codec import rejected_pair
-from scirgen.pipeline.views.dearest import dearest_papers
 from scirgen.pipeline.views.idle import recorded_idle
-from scirgen.pipeline.views.view import StoreView, open_view
+from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, nearest, type_rows

@@ -7,9 +7,9 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from scirgen.core.domains import resolve_config
 from scirgen.core.records import Dataset, QAPair, Score, Span
 from scirgen.core.registry import load_registry, shape_problems
+from scirgen.core.resources import resolve_config
 from scirgen.core.runtime import blocking
 from scirgen.pipeline.alone import opened_context
 from scirgen.stages.base import StageContext

@@ -16,7 +16,7 @@ from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes, run_small
 
 ROOT = Path(__file__).parents[2]
-WINGS = ("scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench")
+WINGS = ("scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale")
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
 RUN = """
@@ -30,7 +30,7 @@ loaded, domain = resolve_config(domain="geo", flags=flags)
 run = asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Silent()))
 assert run.outcome.status == "success", run.outcome
 for module in pkgutil.walk_packages(scirgen.__path__, "scirgen."):
-    if not module.name.endswith("__main__") and ".vllm" not in module.name:
+    if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 print(json.dumps([scirgen.__file__, sorted(n for n in sys.modules if n.startswith("scirgen_"))]))
 """

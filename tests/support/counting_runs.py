@@ -14,7 +14,7 @@ from scirgen.core.records import Dataset, Failure, Paper, QAPair, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engine import LocalEngine
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Outcome, Runner

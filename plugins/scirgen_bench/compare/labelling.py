@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scirgen.core.errors import InputError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, require
 from scirgen_bench.compare.question_sets import Asked, QuestionSet
 
 _MOST = 20_000

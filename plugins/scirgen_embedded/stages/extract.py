@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scirgen.core.records import AspectCategory, Dataset, Document
-from scirgen.core.text.cues import AspectCues
 from scirgen.stages.base import StageContext
-from scirgen.stages.extract.reading import Picked
-from scirgen.stages.extract.sections import Sentence
+from scirgen.stages.extract.reading import Picked, Sentence
 from scirgen.stages.extract.stage import ExtractStage
+from scirgen_embedded.cues import AspectCues
 
 NONE = "none"
+SENTENCES_PER_ASPECT = 10
+"""Number of sentences of a section that rules keep for each aspect."""
+CALLS_PER_SECTION = 2
+"""Largest number of model calls about sentences of one section that the rules leave open."""
 _CLEAR_LEAD = 0.4
 """Less than the weight of a typical section (`AspectCues`): if two aspects have equally many cues, the section
 decides."""
@@ -34,7 +37,7 @@ class SmallExtractStage(ExtractStage):
 
 
 async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list[Picked]:
-    """Sort clear sentences by rule and open ones by the model, at most ``sentences_per_aspect`` for each aspect."""
+    """Sort clear sentences by rule and open ones by the model, at most `SENTENCES_PER_ASPECT` for each aspect."""
     cues = AspectCues(ctx.taxonomies.aspects.aspects)
     clear: list[tuple[float, Sentence, AspectCategory]] = []
     unclear: list[tuple[float, Sentence, list[AspectCategory]]] = []
@@ -48,8 +51,8 @@ async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list
         else:
             near = [c for c, score in ranked if ranked[0][1] - score < _CLEAR_LEAD]
             unclear.append((ranked[0][1], sentence, near))
-    picked = _best(clear, ctx.config.extract.sentences_per_aspect)
-    asked = sorted(unclear, key=lambda x: (-x[0], x[1].number))[: ctx.config.extract.calls_per_section]
+    picked = _best(clear, SENTENCES_PER_ASPECT)
+    asked = sorted(unclear, key=lambda x: (-x[0], x[1].number))[:CALLS_PER_SECTION]
     for _, sentence, plausible in asked:
         answer = await _ask(sentence, plausible, ctx)
         if answer is not None:

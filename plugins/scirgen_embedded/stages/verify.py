@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Link
-from scirgen.core.text.cues import AspectCues
 from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.verify.rules import Verdict
 from scirgen.stages.verify.stage import VerifyStage
+from scirgen_embedded.cues import AspectCues
 
 YES, NO = "yes", "no"
+CALLS_PER_PAPER = 4
+"""Largest number of model calls about sentences of one paper that the rules leave open."""
+ASPECTS_PER_CATEGORY = 8
+"""Number of statements of a category that are kept for one dataset and paper, best first."""
 _RELEVANT = 3
 _OPEN = 2
 _CENTRAL = 3
@@ -57,11 +61,11 @@ class _Weighed:
 async def judge_singly(
     dataset: Dataset, link: Link, title: str, aspects: Sequence[Aspect], ctx: StageContext
 ) -> list[Verdict]:
-    """Verdicts on all aspects, best first; at most ``aspects_per_category`` of each are kept.
+    """Verdicts on all aspects, best first; at most `ASPECTS_PER_CATEGORY` of each are kept.
 
     Rules keep the sentences by which the link was judged, sentences similar to the metadata, and those on the paper's
     own subject (statements with words of its title, except on methods and data). The model decides borderline
-    sentences, at most ``calls_per_paper``; the others are not kept.
+    sentences, at most `CALLS_PER_PAPER`; the others are not kept.
 
     Args:
         dataset: the dataset for which sentences are kept.
@@ -70,12 +74,12 @@ async def judge_singly(
         aspects: the aspects that the rules of `screen` left open.
         ctx: gives the model and the settings.
     """
-    calls = ctx.config.verify.calls_per_paper
+    calls = CALLS_PER_PAPER
     kept: dict[AspectCategory, int] = {}
     verdicts: list[Verdict] = []
     for weighed in sorted(_weigh(dataset, link, title, aspects, ctx), key=lambda w: (-w.rank, w.aspect.span.start)):
         aspect = weighed.aspect
-        if kept.get(aspect.category, 0) >= ctx.config.verify.aspects_per_category:
+        if kept.get(aspect.category, 0) >= ASPECTS_PER_CATEGORY:
             verdicts.append(Verdict(aspect, False, "limit reached; better sentences were kept", "surplus"))
             continue
         if weighed.is_evidence:

@@ -44,6 +44,7 @@ class AspectsRecipe(QueryRecipe):
     dataset."""
 
     name = "aspects"
+    version = 2
     prompts = ("complex", "decompose")
     taxonomies = ("needs",)
 

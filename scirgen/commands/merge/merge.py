@@ -22,16 +22,15 @@ from scirgen.commands.merge.parts import (
     unfinished,
 )
 from scirgen.core.config import Config, load_config
-from scirgen.core.domains import find_domain
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, load_registry
-from scirgen.core.resources import Resources
+from scirgen.core.resources import Resources, find_domain
 from scirgen.core.runtime import blocking
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.version import __version__
-from scirgen.pipeline.engines.local import LocalEngine
+from scirgen.pipeline.engine import LocalEngine
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, plan

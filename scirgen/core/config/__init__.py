@@ -16,12 +16,11 @@ from scirgen.core.config._stages import (
     SectionConfig,
     SourceDefaults,
     TagConfig,
-    VerifyConfig,
     fingerprinted,
 )
 
 __all__ = [
     "CollectConfig", "Config", "ExtractConfig", "FilterConfig", "GenerateConfig", "HttpConfig", "LimitsConfig",
     "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QuotaConfig", "ReleaseConfig", "Section",
-    "SectionConfig", "SourceDefaults", "TagConfig", "VerifyConfig", "fingerprinted", "load_config",
+    "SectionConfig", "SourceDefaults", "TagConfig", "fingerprinted", "load_config",
 ]  # fmt: skip

@@ -19,7 +19,6 @@ from scirgen.core.config._stages import (
     Section,
     SectionConfig,
     TagConfig,
-    VerifyConfig,
 )
 from scirgen.core.errors import PluginError
 from scirgen.core.registry import load_registry
@@ -35,7 +34,9 @@ class ModelsConfig(Section):
         default="bundled:smollm2-135m", description="URI of the model that reads papers and writes pairs"
     )
     scorer: str = Field(default="", description="empty: the generator, if it gives log-probabilities")
-    judge: str = Field(default="", description="chat model for llm_judge; empty: the generator judges its own answers")
+    judge: str = Field(
+        default="", description="chat or decision model for llm_judge; empty: the generator judges its own answers"
+    )
     reasoning: Literal["", "low", "medium", "high"] = Field(
         default="", description="effort of a reasoning model on a server; empty: the model's own default"
     )
@@ -80,17 +81,6 @@ class LimitsConfig(Section):
     max_minutes: float | None = Field(default=None, description="the run starts no more work after this time")
 
 
-class RayConfig(Section):
-    """Settings of the ``ray`` engine. Not part of a fingerprint: all engines give the same release."""
-
-    address: str | None = Field(default=None, description="address of a running cluster; none: Ray on this machine")
-    actors: int | None = Field(
-        default=None, ge=1, description="number of actors; none: one for each CPU of the cluster"
-    )
-    cpus: float = Field(default=1, ge=0, description="CPUs an actor claims")
-    gpus: float = Field(default=0, ge=0, description="GPUs an actor claims; 1 for in-process models on GPUs")
-
-
 class Config(Section):
     """Everything that decides what a run makes and how."""
 
@@ -111,13 +101,11 @@ class Config(Section):
     models: ModelsConfig = ModelsConfig()
     limits: LimitsConfig = LimitsConfig()
     engine: str = Field(default="local", description="where a run computes: local or ray")
-    ray: RayConfig = RayConfig()
     collect: CollectConfig = CollectConfig()
     parse: ParseConfig = ParseConfig()
     section: SectionConfig = SectionConfig()
     match: MatchConfig = MatchConfig()
     extract: ExtractConfig = ExtractConfig()
-    verify: VerifyConfig = VerifyConfig()
     generate: GenerateConfig = GenerateConfig()
     filter: FilterConfig = FilterConfig()
     tag: TagConfig = TagConfig()

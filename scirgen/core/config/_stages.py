@@ -44,7 +44,6 @@ class HttpConfig(Section):
     cache_days: float = Field(default=30.0, ge=0, description="replies are requested again after this time; 0: always")
     max_file_mb: float = Field(default=100.0, gt=0, description="largest download")
     max_file_s: float = Field(default=300.0, gt=0, description="time limit for a whole download")
-    max_redirects: int = Field(default=5, ge=0, description="largest number of redirects of a request")
     allow_private_addresses: bool = Field(
         default=False, description="also allow this machine and its network (for your own mirror)"
     )
@@ -144,45 +143,22 @@ class SectionConfig(Section):
     """Stage 3."""
 
     use_model: bool = Field(default=True, description="ask the generator about headings that the rules leave open")
-    max_calls: int = Field(
-        default=60,
-        ge=0,
-        description="largest number of model calls for one paper; rules decide about its further headings",
-    )
 
 
 class MatchConfig(Section):
     """Stage 4. ``strategy`` is a registered match strategy."""
 
     strategy: str = Field(default="auto", description="name of the rule that links papers to datasets")
-    evidence_sentences: int = Field(default=12, ge=1, description="largest number of sentences shown to the model")
     when_unsure: Literal["keep", "drop"] = Field(
         default="drop", description="verdict on a paper if the model calls its use of the dataset unclear"
     )
 
 
 class ExtractConfig(Section):
-    """Stage 5. The last two are for small models, which see single sentences."""
+    """Stage 5."""
 
     max_tokens_per_call: int = Field(
         default=3000, ge=200, description="largest size of a section's text; longer sections are split"
-    )
-    sentences_per_aspect: int = Field(
-        default=10, ge=1, description="number of sentences that rules keep for each aspect of a section"
-    )
-    calls_per_section: int = Field(
-        default=2, ge=0, description="number of model calls about sentences that the rules leave open"
-    )
-
-
-class VerifyConfig(Section):
-    """Stage 6. ``calls_per_paper`` and ``aspects_per_category`` are for small models."""
-
-    calls_per_paper: int = Field(
-        default=4, ge=0, description="number of model calls about sentences that the rules leave open"
-    )
-    aspects_per_category: int = Field(
-        default=8, ge=1, description="number of statements kept for one dataset and paper, best first"
     )
 
 

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError, require
 from scirgen.llm.local.model_files import weights_hash
 
 Role = Literal["query", "document"]

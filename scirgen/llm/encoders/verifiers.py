@@ -17,8 +17,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from scirgen.core.errors import ConfigError, ModelAccessError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, ModelAccessError, require
 from scirgen.core.files.yamlfile import parse_yaml
 
 _LOG = logging.getLogger("scirgen.models")

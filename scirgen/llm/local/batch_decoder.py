@@ -12,8 +12,9 @@ import torch
 
 from scirgen.core.errors import ModelError
 from scirgen.llm.local.decoding import Row
-from scirgen.llm.local.kv_cache import PrefixStore, RoomyCache, common_prefix
+from scirgen.llm.local.kv_cache import PrefixStore, RoomyCache
 from scirgen.llm.local.loading import LoadedModel
+from scirgen.llm.tokens.prefixes import common_prefix
 
 WORTH_SHARING: Final = 24
 """Shorter common prefixes do not get their own forward pass."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scirgen.core.errors import ConfigError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, require
 from scirgen.llm.base import ChatReply, ChatRequest, Schema, Usage
 
 if TYPE_CHECKING:

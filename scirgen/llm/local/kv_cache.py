@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
+from scirgen.llm.tokens.prefixes import common_prefix
+
 
 class RoomyLayer(DynamicLayer):
     """A full-attention layer whose memory is allocated at once, since growing by concatenation copies everything for
@@ -121,17 +123,3 @@ class PrefixStore:
         self._kept[key] = (prefix, size)
         while sum(s for _, s in self._kept.values()) > self.max_bytes:
             self._kept.popitem(last=False)
-
-
-def common_prefix(a: tuple[int, ...] | list[int], b: tuple[int, ...] | list[int]) -> int:
-    """Number of leading tokens two sequences share."""
-    low, high = 0, min(len(a), len(b))
-    if list(a[:high]) == list(b[:high]):
-        return high
-    while low < high:
-        middle = (low + high + 1) // 2
-        if list(a[:middle]) == list(b[:middle]):
-            low = middle
-        else:
-            high = middle - 1
-    return low

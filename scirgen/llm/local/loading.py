@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.core.errors import ConfigError, ModelAccessError
-from scirgen.core.extras import require
+from scirgen.core.errors import ConfigError, ModelAccessError, require
 from scirgen.llm.base import ModelIdentity
 from scirgen.llm.local.model_files import converted_folder, keep_converted, weights_hash
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from scirgen.core.extras import require
+from scirgen.core.errors import require
 from scirgen.core.fingerprint import digest, file_sha256
 
 _WHOLE_FILE_BYTES: Final = 256 * 2**20

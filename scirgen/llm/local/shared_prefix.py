@@ -1,8 +1,8 @@
-"""Computes log-probabilities of many sequences that share prefixes, with each unique token computed once.
+"""Computes log-probabilities of many sequences, with what they share at their beginning computed once.
 
-A long shared run (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the
+A long shared beginning (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the
 branches on top of it are packed into one row without padding, with a mask that lets each token see only its own
-ancestors. `encoding` encodes, and `token_trie` finds shared prefixes.
+sequence. `encoding` encodes, and `prefixes` finds shared beginnings.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import gc
 import inspect
 import logging
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from scirgen.core.errors import ModelError
-from scirgen.llm.tokens.token_trie import Node, TokenTrie
+from scirgen.llm.tokens.prefixes import prefix_groups
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 TRUNK: Final = 32
-"""Shared runs of at least this many tokens get their own forward pass; shorter ones are repeated in each pack."""
+"""Shared beginnings of at least this many tokens get their own forward pass; shorter ones are repeated."""
 
 _SMALLEST_PACK: Final = 16
 _FASTEST_PACK: Final = {"cpu": 384, "cuda": 8192, "mps": 1024}
@@ -32,6 +33,9 @@ _log = logging.getLogger(__name__)
 
 Sequences = Sequence[tuple[Sequence[int], int]]
 """(token ids, index of the first token to be scored, at least 1)."""
+
+Branches = dict[int, tuple[list[int], int]]
+"""Index of a sequence -> the sequence."""
 
 
 class SharedPrefixEngine:
@@ -84,9 +88,12 @@ class SharedPrefixEngine:
         return [self._alone(list(ids), first) for ids, first in sequences]
 
     def _shared(self, sequences: Sequences) -> list[tuple[float, ...]]:
-        trie = TokenTrie(sequences)
-        self._grow(trie.root, None)
-        return [trie.logprobs(i) for i in range(len(sequences))]
+        found: dict[int, tuple[float, ...]] = {}
+        for trunk, members in prefix_groups(sequences, TRUNK):
+            cache, _ = self._read(list(sequences[members[0]][0]), trunk + 1, trunk) if trunk else (None, ())
+            branches = {i: (list(sequences[i][0]), sequences[i][1]) for i in members}
+            found |= self._branch(branches, trunk, cache)
+        return [found[i] for i in range(len(sequences))]
 
     def _alone(self, ids: list[int], first: int) -> tuple[float, ...]:
         with torch.inference_mode():
@@ -101,135 +108,95 @@ class SharedPrefixEngine:
         self._count(len(ids) - 1)
         return tuple(picked)
 
-    # -- walking the trie ------------------------------------------------------------------------------------------
+    # -- a trunk and its branches ------------------------------------------------------------------------------------
 
-    def _grow(self, trunk: Node, cache: Any) -> None:
-        """Compute everything below ``trunk``, whose keys and values are in ``cache`` (None for an empty trunk)."""
-        pack: list[Node] = []
-        for top in list(trunk.children.values()):
-            pack = self._branch(top, trunk, cache, pack)
-        self._flush(pack, trunk, cache)
+    def _branch(self, branches: Branches, trunk: int, cache: Any) -> dict[int, tuple[float, ...]]:
+        """Score sequences whose first ``trunk`` tokens are in ``cache`` (None for none), in packs."""
+        found: dict[int, tuple[float, ...]] = {}
+        pack: Branches = {}
+        for i, (ids, first) in branches.items():
+            if not self._fits({i: (ids, first)}, trunk):
+                found[i] = self._read(ids, first, len(ids) - 1, trunk, cache)[1]
+                continue
+            if not self._fits({**pack, i: (ids, first)}, trunk):
+                found |= self._flush(pack, trunk, cache)
+                pack = {}
+            pack[i] = (ids, first)
+        return found | self._flush(pack, trunk, cache)
 
-    def _branch(self, node: Node, trunk: Node, cache: Any, pack: list[Node]) -> list[Node]:
-        """Compute a subtree or add it to the pack; returns the pack (a new one if it was full)."""
-        stack = [node]
-        while stack:
-            node = stack.pop()
-            limit = self._fitting(trunk.end, 0)
-            path = node.path(trunk)
-            length = sum(len(n.tokens) for n in path)
-            long_shared = (
-                node.children and len(node.tokens) >= TRUNK and length - len(node.tokens) + node.weight > limit
-            )
-            if long_shared or length > limit:
-                grown = cache
-                for step in path:
-                    grown = self._extend(step, grown)
-                self._grow(node, grown)
-            elif node.children:
-                stack.extend(reversed(node.children.values()))
-            else:
-                held = {id(n) for n in pack}
-                new = [n for n in path if id(n) not in held]
-                if pack and not self._fits([*pack, *new], trunk):
-                    self._flush(pack, trunk, cache)
-                    pack, new = [], path
-                pack = [*pack, *new]
-        return pack
+    def _read(
+        self, ids: list[int], first: int, end: int, at: int = 0, cache: Any = None
+    ) -> tuple[Any, tuple[float, ...]]:
+        """Read the tokens [at, end) in chunks that fit the budget, on top of ``cache``.
 
-    def _extend(self, node: Node, cache: Any) -> Any:
-        """A new cache: ``cache`` and the node's tokens, computed in chunks that fit the budget."""
-        cache, at = _copy(cache), 0
-        while at < len(node.tokens):
-            size = self._chunk(node, at)
-            chunk = node.tokens[at : at + size]
-            offsets = [o for o in range(at, at + size) if o in node.wanted]
+        Returns:
+            A new cache, and the log-probabilities of the tokens from ``first`` to ``end``.
+        """
+        values: list[float] = []
+        while at < end:
+            size = self._chunk(at, end, first)
+            rows = range(max(first - 1, at), at + size)
             grown = _copy(cache)
             try:
-                start = node.start + at
                 logits = self._logits(
-                    torch.tensor([o - at for o in offsets] or [size - 1], device=self._model.device),
-                    input_ids=torch.tensor([chunk], device=self._model.device),
-                    position_ids=torch.arange(start, start + size, device=self._model.device)[None],
+                    torch.tensor([p - at for p in rows] or [size - 1], device=self._model.device),
+                    input_ids=torch.tensor([ids[at : at + size]], device=self._model.device),
+                    position_ids=torch.arange(at, at + size, device=self._model.device)[None],
                     past_key_values=grown,
                     use_cache=True,
                 )
             except Exception as error:
                 self._after(error, size)
                 continue
-            self._note(logits, [(node, o) for o in offsets])
+            values += _gather(logits, list(range(len(rows))), [ids[p + 1] for p in rows])
             self._count(size)
             cache, at = grown, at + size
-        return cache
+        return cache, tuple(values)
 
-    def _flush(self, pack: list[Node], trunk: Node, cache: Any) -> None:
-        """Compute a pack, halving it if it does not fit into memory."""
+    def _flush(self, pack: Branches, trunk: int, cache: Any) -> dict[int, tuple[float, ...]]:
+        """Score a pack, in smaller ones if it does not fit into memory."""
         if not pack:
-            return
+            return {}
         try:
-            self._run_pack(pack, trunk, cache)
+            return self._run_pack(pack, trunk, cache)
         except Exception as error:
-            size = sum(len(n.tokens) for n in pack)
-            self._after(error, size)
-            again: list[Node] = []
-            leaves = {id(n) for n in pack} - {id(n.parent) for n in pack}
-            for leaf in [n for n in pack if id(n) in leaves]:
-                again = self._branch(leaf, trunk, cache, again)
-            self._flush(again, trunk, cache)
+            self._after(error, sum(len(ids) - 1 - trunk for ids, _ in pack.values()))
+            return self._branch(pack, trunk, cache)
 
-    def _run_pack(self, pack: list[Node], trunk: Node, cache: Any) -> None:
+    def _run_pack(self, pack: Branches, trunk: int, cache: Any) -> dict[int, tuple[float, ...]]:
         device = self._model.device
-        ids = [t for n in pack for t in n.tokens]
-        positions = [p for n in pack for p in range(n.start, n.end)]
-        wanted: list[tuple[Node, int]] = []
+        tokens: list[int] = []
         rows: list[int] = []
-        at = 0
-        for node in pack:
-            for offset in node.wanted:
-                wanted.append((node, offset))
-                rows.append(at + offset)
-            at += len(node.tokens)
+        for ids, first in pack.values():
+            rows += range(len(tokens) + first - 1 - trunk, len(tokens) + len(ids) - 1 - trunk)
+            tokens += ids[trunk:-1]
+        positions = [p for ids, _ in pack.values() for p in range(trunk, len(ids) - 1)]
+        owners = [i for i, (ids, _) in pack.items() for _ in range(trunk, len(ids) - 1)]
         logits = self._logits(
-            torch.tensor(rows or [len(ids) - 1], device=device),
-            input_ids=torch.tensor([ids], device=device),
+            torch.tensor(rows, device=device),
+            input_ids=torch.tensor([tokens], device=device),
             position_ids=torch.tensor([positions], device=device),
-            attention_mask=self._masks(pack, positions, trunk.end),
+            attention_mask=self._masks(torch.tensor(owners), torch.tensor(positions), trunk),
             past_key_values=_copy(cache),
             use_cache=True,
         )
-        self._note(logits, wanted)
-        self._count(len(ids))
+        self._count(len(tokens))
+        values = iter(_gather(logits, list(range(len(rows))), [t for ids, first in pack.values() for t in ids[first:]]))
+        return {i: tuple(islice(values, len(ids) - first)) for i, (ids, first) in pack.items()}
 
-    def _masks(self, pack: list[Node], positions: list[int], shared: int) -> Any:
-        """Attention mask of the pack: each token sees the trunk, its ancestors in the pack, and itself; additive, [1,
-        1, q, k]."""
+    def _masks(self, owners: torch.Tensor, positions: torch.Tensor, trunk: int) -> Any:
+        """Attention mask of a pack: each token sees the trunk and the tokens of its own sequence before it; additive,
+        [1, 1, q, k]."""
         device, dtype = self._model.device, self._model.dtype
-        start: dict[int, int] = {}
-        at = 0
-        for node in pack:
-            start[id(node)] = at
-            at += len(node.tokens)
-        seen = torch.zeros(at, shared + at, dtype=torch.bool)
-        seen[:, :shared] = True
-        for node in pack:
-            mine = start[id(node)]
-            rows = slice(mine, mine + len(node.tokens))
-            up = node.parent
-            while up is not None and id(up) in start:
-                first = shared + start[id(up)]
-                seen[rows, first : first + len(up.tokens)] = True
-                up = up.parent
-            own = torch.ones(len(node.tokens), len(node.tokens), dtype=torch.bool).tril_()
-            seen[rows, shared + mine : shared + mine + len(node.tokens)] = own
+        own = (owners[:, None] == owners[None, :]) & (positions[:, None] >= positions[None, :])
+        seen = torch.cat([torch.ones(len(owners), trunk, dtype=torch.bool), own], dim=1)
         full = _additive(seen, dtype).to(device)
         window = getattr(self._config, "sliding_window", None)
         layers = getattr(self._config, "layer_types", None)
         if not window or (layers and "sliding_attention" not in layers):
             return full
-        where = torch.tensor(positions)
-        keys = torch.cat([torch.arange(shared), where])
-        near = seen & (where[:, None] - keys[None, :] < window)
-        slid = _additive(near, dtype).to(device)
+        keys = torch.cat([torch.arange(trunk), positions])
+        slid = _additive(seen & (positions[:, None] - keys[None, :] < window), dtype).to(device)
         return {"full_attention": full, "sliding_attention": slid} if layers else slid
 
     # -- the model ---------------------------------------------------------------------------------------------------
@@ -239,18 +206,6 @@ class SharedPrefixEngine:
         if self._keeps_logits:
             return self._model(**inputs, logits_to_keep=keep).logits[0]  # type: ignore[no-any-return]
         return self._model(**inputs).logits[0, keep]  # type: ignore[no-any-return]
-
-    def _note(self, logits: torch.Tensor, wanted: list[tuple[Node, int]]) -> None:
-        rows, targets, places = [], [], []
-        for row, (node, offset) in enumerate(wanted):
-            for target in node.wanted[offset]:
-                rows.append(row)
-                targets.append(target)
-                places.append((node, (offset, target)))
-        if not rows:
-            return
-        for (node, place), value in zip(places, _gather(logits, rows, targets), strict=True):
-            node.found[place] = value
 
     def _count(self, tokens: int) -> None:
         self.computed_tokens += tokens
@@ -312,16 +267,15 @@ class SharedPrefixEngine:
         each = width * (8 * hidden + 4 * inner + 2 * kv * layers) + (shared + self._limit) * (6 + eager)
         return int(max(_SMALLEST_PACK, min(self._limit, room // each)))
 
-    def _fits(self, nodes: list[Node], trunk: Node) -> bool:
-        wanted = sum(len(n.wanted) for n in nodes)
-        return sum(len(n.tokens) for n in nodes) <= self._fitting(trunk.end, wanted)
+    def _fits(self, pack: Branches, trunk: int) -> bool:
+        wanted = sum(len(ids) - first for ids, first in pack.values())
+        return sum(len(ids) - 1 - trunk for ids, _ in pack.values()) <= self._fitting(trunk, wanted)
 
-    def _chunk(self, node: Node, at: int) -> int:
-        """The number of trunk tokens to compute next. A chunk needs no mask, so it may be larger than a pack."""
-        rest = len(node.tokens) - at
-        size = min(rest, self._fitting(node.start + at, 0) * (4 if self._limit > _SMALLEST_PACK else 1))
-        wanted = sum(1 for o in node.wanted if at <= o < at + size)
-        return min(size, self._fitting(node.start + at, wanted)) if wanted else size
+    def _chunk(self, at: int, end: int, first: int) -> int:
+        """The number of tokens to read next. A chunk needs no mask, so it may be larger than a pack."""
+        size = min(end - at, self._fitting(at, 0) * (4 if self._limit > _SMALLEST_PACK else 1))
+        wanted = max(0, at + size - max(first - 1, at))
+        return min(size, self._fitting(at, wanted)) if wanted else size
 
     def _after(self, error: Exception, size: int, *, whole: bool = False) -> None:
         """Halve the pack after an out-of-memory error, unless it is ``whole``; other errors are raised."""

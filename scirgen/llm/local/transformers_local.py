@@ -180,7 +180,7 @@ class _Worker:
     def _take(self, backlog: list[_Waiting]) -> list[_Waiting]:
         """The request that has waited longest, and those that share most of its prompt, within the limits on rows and
         tokens."""
-        from scirgen.llm.local.kv_cache import common_prefix
+        from scirgen.llm.tokens.prefixes import common_prefix
 
         first = backlog[0]
         tokens = first[0].tokens

@@ -13,7 +13,7 @@ from scirgen.core.errors import ContextTooLongError, ModelError
 from scirgen.llm.base import ScoreReply, ScoreRequest
 from scirgen.llm.server.openai_client import OpenAIServer
 from scirgen.llm.server.server_errors import RefusedRequestError, ServerErrorStatus
-from scirgen.llm.tokens.token_trie import WARM, TokenTrie
+from scirgen.llm.tokens.prefixes import WARM, prefix_groups
 from scirgen.llm.uri import ModelURI
 
 R = TypeVar("R")
@@ -69,8 +69,9 @@ class VLLMServer:
         encoded = await asyncio.gather(*(guarded(partial(self._encode, request=r)) for r in requests))
         unique = list(dict.fromkeys(e for e in encoded if isinstance(e, Rendered)))
         if self.reads_cache and servers == 1 and len(unique) > 1:
-            for level in TokenTrie([(e.ids, e.first) for e in unique]).shared(WARM):
-                await asyncio.gather(*(guarded(partial(self._warm, ids=ids)) for ids in level))
+            groups = prefix_groups([(e.ids, e.first) for e in unique], WARM)
+            shared = [unique[members[0]].ids[:length] for length, members in groups if length]
+            await asyncio.gather(*(guarded(partial(self._warm, ids=ids)) for ids in shared))
         replies = await asyncio.gather(*(guarded(partial(self._score, encoded=e)) for e in unique))
         found = dict(zip(unique, replies, strict=True))
         return [found[e] if isinstance(e, Rendered) else e for e in encoded]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from scirgen.core.config import Config, SourceDefaults
-from scirgen.core.errors import ConfigError, InputError, PluginError
+from scirgen.core.errors import ConfigError, InputError, PluginError, SourceError
+from scirgen.core.records import Dataset, Paper
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
-from scirgen.stages.collect.combined import CombinedSource
 from scirgen.stages.collect.files.folder import only_papers
-from scirgen.stages.collect.source import PaperService, Source, SourceSetup
-from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
+from scirgen.stages.collect.source import Candidate, Fetched, PaperService, Source, SourceSetup
+from scirgen.stages.collect.validated_source import CheckedSource, blamed, candidates_of, checked, fetched_by, lacking
 from scirgen.stages.collect.web.json_api import WebService
 
 AUTO = "auto"
@@ -126,3 +127,47 @@ def _is_service(registry: Registry, name: str) -> bool:
     """Tells a source that reads a service over the network and takes no files."""
     target = registry.get("source", name)
     return isinstance(target, type) and issubclass(target, WebService)
+
+
+class CombinedSource(CheckedSource):
+    """Datasets of a source, and papers of the source and then of the services, each paper once."""
+
+    def __init__(self, source: Source, services: Sequence[PaperService]) -> None:
+        super().__init__(source)
+        self._finders = (source, *services)
+
+    async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
+        """Candidates of all of them; a paper that several find (the same DOI or id) comes once, as first found."""
+        seen: set[str] = set()
+        for finder in self._finders:
+            async for candidate in candidates_of(finder, dataset):
+                key = (candidate.paper.doi or candidate.paper.id).lower()
+                if key not in seen:
+                    seen.add(key)
+                    yield candidate
+
+    async def fetch(self, paper: Paper) -> Fetched:
+        """The first file that one of them has; otherwise the most informative reason why none has one.
+
+        Raises:
+            SourceError: none has a file, but a retry may help.
+        """
+        reasons: list[Fetched] = []
+        failed: SourceError | None = None
+        for finder in self._finders:
+            try:
+                fetched = await fetched_by(finder, paper)
+            except SourceError as error:
+                failed = failed if failed is not None and failed.retryable else error
+                continue
+            if fetched.file is not None:
+                return fetched
+            reasons.append(fetched)
+        if failed is not None and failed.retryable:
+            raise failed
+        told = [r for r in reasons if r.code not in ("no_open_copy", "not_found", "")]
+        if told:
+            return told[0]
+        if failed is not None:
+            return Fetched(code=failed.error_code, reason=failed.message)
+        return reasons[0] if reasons else Fetched(code="no_open_copy", reason="no service knows an open copy")

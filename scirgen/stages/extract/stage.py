@@ -13,8 +13,7 @@ from scirgen.core.config import Config
 from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.extract.reading import Picked, read_section
-from scirgen.stages.extract.sections import Sentence, section_sentences
+from scirgen.stages.extract.reading import Picked, Sentence, read_section, section_sentences
 
 
 class ExtractStage(Stage):

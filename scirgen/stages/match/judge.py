@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import Criteria, SectionClass
+from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.core.text.words import telling_words
+from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place
 from scirgen.stages.match.mention import USE_CUES, bears_title, find_mentions, judge_mentions, says_use
 from scirgen.stages.match.names import DatasetNames
-from scirgen.stages.match.nearest import Sentence, nearest_sentences
 
 _FOUND_BY = {
     "column": "the record names this paper",
@@ -40,6 +40,8 @@ _AVAILABLE = re.compile(
     r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
 )
 _LEAST_WORDS = 4
+_MOST_SHOWN = 12
+"""Largest number of sentences shown to the model."""
 
 
 _DOUBTFUL = re.compile(
@@ -75,7 +77,7 @@ class ModelStrategy:
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """Ask the model; the guards may overrule it."""
         named = find_mentions(pair)
-        nearest = nearest_sentences(pair, ctx.config.match.evidence_sentences)
+        nearest = nearest_sentences(pair, _MOST_SHOWN)
         return await ask_model(pair, [*named.uses(), *named.entries], nearest, ctx)
 
 
@@ -99,7 +101,7 @@ class AutoStrategy:
         asks = ctx.chat_session is not None and ctx.chat.pack != "small"
         if by_rule.used and (not asks or any(_is_certain(pair, p) for p in named.uses())):
             return by_rule
-        nearest = nearest_sentences(pair, ctx.config.match.evidence_sentences)
+        nearest = nearest_sentences(pair, _MOST_SHOWN)
         if not asks:
             return _as_stated(nearest) if pair.stated else by_rule
         told = [*named.named, *named.cited, *named.entries, *_marked(pair)]
@@ -139,7 +141,7 @@ def _as_stated(nearest: Sequence[Sentence]) -> Judgement:
 
 async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Sentence], ctx: StageContext) -> Judgement:
     """Ask the model about the sentences that name the dataset and the nearest ones; the guards may overrule it."""
-    shown = _shown(pair, named, [s.place for s in nearest], ctx.config.match.evidence_sentences)
+    shown = _shown(pair, named, [s.place for s in nearest], _MOST_SHOWN)
     if not shown:
         none = Judgement(False, "The paper has no sentence about such data.", code="not_named")
         return _as_stated(nearest) if pair.stated else none
@@ -236,3 +238,49 @@ def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
         or _AVAILABLE.search(pair.document.text[start:end])
     ]
     return sorted(found, key=lambda p: (rank.get((p.start, p.end), len(rank)), p.start))
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its BM25 score and the distinctive words that it shares with the metadata."""
+
+    place: Place
+    score: float
+    shared: frozenset[str]
+    says_data: bool
+
+    @property
+    def describes(self) -> bool:
+        """Tells whether it has three of the dataset's distinctive words, or is about data and has two."""
+        return len(self.shared) >= (2 if self.says_data else 3)
+
+
+def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
+    """The sentences most similar to the metadata, outside of related work, best first.
+
+    Args:
+        pair: the dataset and the paper.
+        limit: at most this many sentences.
+    """
+    names = DatasetNames(pair.dataset)
+    text = pair.document.text
+    places = [
+        Place(s, e, pair.section(s), "similar words")
+        for s, e in pair.sentences
+        if pair.section(s) is not SectionClass.RELATED_WORK and e - s >= 30 and not talks_to_machine(text[s:e])
+    ]
+    query = sorted(telling_words(f"{pair.dataset.title} {' '.join(pair.dataset.keywords)} {pair.dataset.description}"))
+    query = [w for w in query if w not in names.places]
+    if not places or not query:
+        return []
+    words = [sorted(telling_words(text[p.start : p.end])) for p in places]
+    return [
+        Sentence(places[i], score, names.subject & set(words[i]), _says_data(text[places[i].start : places[i].end]))
+        for i, score in BM25(words).ranked(query)[:limit]
+        if score > 0  # it shares a word
+    ]
+
+
+def _says_data(sentence: str) -> bool:
+    words = {w.strip(".,;:()").lower() for w in sentence.split()}
+    return bool(words & (DATA_WORDS | {"data"})) and USE_CUES.search(sentence) is not None

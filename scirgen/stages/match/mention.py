@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from scirgen.core.records import SectionClass
 from scirgen.core.text.words import DATA_WORDS, telling_words
@@ -13,7 +14,41 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name
 from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
-from scirgen.stages.match.tagging import about_pretraining, counting_after
+
+S = TypeVar("S")
+
+ON: Final = ("dataset", "experiment", "evaluation", "result", "training", "testing")
+OFF: Final = ("related work", "future work", "discussion", "conclusion", "concluding")
+PRETRAINED: Final = ("pretrain", "pre-train", "pre - train")
+
+
+def _counting_after(counting: bool, heading: str) -> bool:
+    """Tells whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of
+    words turns counting on."""
+    title = heading.lower()
+    if any(word in title for word in OFF):
+        counting = False
+    return counting or any(word in title for word in ON)
+
+
+def _about_pretraining(sentence: str) -> bool:
+    """Tells whether a sentence is about pretraining."""
+    lower = sentence.lower()
+    return any(word in lower for word in PRETRAINED)
+
+
+def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str]) -> Iterator[S]:
+    """The sentences that count.
+
+    Args:
+        sections: (heading, sentences) in the paper's order.
+        text: the words of a sentence.
+    """
+    counting = False
+    for heading, sentences in sections:
+        counting = _counting_after(counting, heading)
+        yield from (s for s in sentences if counting and not _about_pretraining(text(s)))
+
 
 USE_CUES = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on"
@@ -127,7 +162,7 @@ class DataFinderStrategy:
     """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
 
     A dataset is used if the paper cites a work that introduces it (the record's own literature, or the dataset itself)
-    and names it in at least two sentences that `tagging` counts: below headings of results, experiments, evaluation,
+    and names it in at least two sentences that `Tagger` counts: below headings of results, experiments, evaluation,
     training and testing, and not in sentences about pretraining. A paper that introduces the dataset does not count.
     """
 
@@ -141,8 +176,7 @@ class DataFinderStrategy:
         introducing = [e for e, _ in find_introducing(pair)]
         entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
         entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
-        counted = _counted(pair, [p for p in findings.named if p.section is not SectionClass.RELATED_WORK])
-        named = list({(p.start, p.end): p for p in counted}.values())
+        named = _counted(pair, findings.named)
         places = _evidence(named, entries)
         if _introduces(pair):
             return Judgement(
@@ -159,15 +193,11 @@ class DataFinderStrategy:
         return Judgement(False, f"The paper {lacks}; the rule wants a citation and two sentences.", places, code)
 
 
-def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
-    """The places below headings that turn counting on, outside of sentences about pretraining."""
-    counting, on = False, []
-    for label in pair.labels:
-        counting = counting_after(counting, label.heading)
-        if counting:
-            on.append((label.start, label.end))
-    inside = [p for p in named if any(start <= p.start < end for start, end in on)]
-    return [p for p in inside if not about_pretraining(pair.words(p.start, p.end))]
+def _counted(pair: Pair, places: Sequence[Place]) -> list[Place]:
+    """The sentences that name the dataset and count, each once."""
+    named = {(p.start, p.end): p for p in places if p.section is not SectionClass.RELATED_WORK}.values()
+    sections = ((label.heading, [p for p in named if label.start <= p.start < label.end]) for label in pair.labels)
+    return list(counted(sections, lambda place: pair.words(place.start, place.end)))
 
 
 def bears_title(pair: Pair) -> bool:

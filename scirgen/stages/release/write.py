@@ -20,7 +20,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
+from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount, row_model
 from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
@@ -224,6 +224,7 @@ def _write_rows(
     settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
 ) -> tuple[set[str], set[str]]:
     content = settled.content
+    kind = row_model(content.info.row_fields)
     models: set[str] = set()
     prompts: set[str] = set()
     files = {s: _lines(folder / f"{s}.jsonl") for s in SPLITS}
@@ -250,8 +251,10 @@ def _write_rows(
                 row = row.model_copy(update={"dataset_ids": gold})
             if people := content.reviewed.checked(pair.id):
                 row = row.model_copy(update={"checked": people, "history": content.reviewed.history.get(pair.id, ())})
+            if content.info.row_fields:
+                row = kind.model_validate({**dict(row), **content.added.get(pair.id, {})})
             write_rows(files[split], [row])
-            for dataset_id in gold or (row.dataset_id,):
+            for dataset_id in (gold or (row.dataset_id,)) if row.answer or not row.passages else ():
                 qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")
                 counts[f"qrels/{split}.tsv"] += 1
             counts[f"{split}.jsonl"] += 1

@@ -12,7 +12,7 @@ from scirgen.core.errors import ConfigError, ContextTooLongError
 from scirgen.llm.base import ChatRequest, Message, Sampling, ScoreReply, ScoreRequest
 from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.uri import ModelURI
-from scirgen.llm.vllm.vllm_local import VLLMChat, VLLMScoring
+from scirgen_scale.vllm_local import VLLMChat, VLLMScoring
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="module")]
 MODEL = os.environ.get("SCIRGEN_VLLM_MODEL", "")

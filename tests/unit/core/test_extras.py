@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.core.errors import MissingExtraError
-from scirgen.core.extras import require
+from scirgen.core.errors import MissingExtraError, require
 
 
 def test_a_missing_package_names_its_purpose_and_its_extra() -> None:

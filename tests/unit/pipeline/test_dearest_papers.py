@@ -6,8 +6,7 @@ from pathlib import Path
 
 from scirgen.core.records import Link, Paper, Provenance, SectionLabel
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.dearest import DearPaper, dearest_papers
-from scirgen.pipeline.views.view import StoreView
+from scirgen.pipeline.views.view import DearPaper, StoreView, dearest_papers
 from scirgen.report.data import PaperRow
 from scirgen.report.figures import gather
 from scirgen.report.page import render

@@ -13,7 +13,7 @@ from scirgen.core.text.untrusted import fence, inert, talks_to_machine, without_
 from scirgen.stages.collect.source import Cursor
 from scirgen.stages.collect.validated_source import checked
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.presentable import presentable
+from scirgen.stages.parse.process.worker import presentable
 from scirgen.testing.server import FakeServer
 from tests.support.injections import INJECTIONS, PAYLOAD
 from tests.support.small_runs import run_small

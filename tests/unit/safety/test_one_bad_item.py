@@ -12,8 +12,8 @@ from scirgen.builtin import PLUGIN as BUILT_IN
 from scirgen.core.errors import InputError, PaperError, ScirgenError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
-from scirgen.stages.parse.presentable import presentable
 from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.process.worker import presentable
 
 PLUGIN = next(p for p in BUILT_IN.provides if (p.kind, p.name) == ("parser", "pymupdf"))
 OPTIONS = ParserOptions(timeout_s=30, no_extract="parse")

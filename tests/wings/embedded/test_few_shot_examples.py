@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.core.domains import find_domain
 from scirgen.core.records import Dataset, QAPair, Span
-from scirgen.core.resources import Resources
+from scirgen.core.resources import Resources, find_domain
 from scirgen.core.taxonomy import ExamplePair, QuestionType, Taxonomies
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.stage import select_gates

@@ -7,6 +7,7 @@ import pytest
 from scirgen.core.errors import ConfigError, ReplyInvalidError
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass
 from scirgen.stages.base import StageResult, WorkItem, made_stage, suited
+from scirgen_embedded.stages.extract import CALLS_PER_SECTION
 from tests.support.papers import aspect, make_paper
 from tests.support.questioning import ASPECTS, FakeScope, make_context, pair
 from tests.support.scripted_chat import Rule, ScriptedChat
@@ -30,8 +31,8 @@ async def small(
     return await suited(made_stage(ctx.registry, stage), ctx).process(item, ctx), chat
 
 
-async def extract(answer: str, calls: int) -> tuple[StageResult, ScriptedChat]:
-    return await small("extract", lambda p, n: answer, (DOCUMENT, *LABELS), extract={"calls_per_section": calls})
+async def extract(answer: str) -> tuple[StageResult, ScriptedChat]:
+    return await small("extract", lambda p, n: answer, (DOCUMENT, *LABELS))
 
 
 async def verify(rule: Rule, *aspects: Aspect, **settings: object) -> StageResult:
@@ -40,14 +41,14 @@ async def verify(rule: Rule, *aspects: Aspect, **settings: object) -> StageResul
 
 
 async def test_extract_asks_only_where_cues_are_unclear() -> None:
-    result, chat = await extract("none", 1)
+    result, chat = await extract("none")
     kept = {a.category: a.span.text for a in result.outputs if isinstance(a, Aspect)}
     assert kept[METHODS].startswith(("Streamflow was", "Trends were"))
-    assert len(chat.prompts) <= 1
+    assert len(chat.prompts) <= CALLS_PER_SECTION
 
 
 async def test_extract_takes_no_choice_of_the_model_without_a_cue() -> None:
-    result, _ = await extract("research objective", 9)
+    result, _ = await extract("research objective")
     assert all(a.category is not AspectCategory.OBJECTIVE for a in result.outputs if isinstance(a, Aspect))
 
 
@@ -66,9 +67,10 @@ async def test_verify_asks_where_one_word_is_shared(answer: str, kept: int) -> N
     assert len(result.outputs) == kept and len(result.rejections) == 1 - kept
 
 
-async def test_verify_rejects_more_than_wanted_as_surplus() -> None:
+async def test_verify_rejects_more_than_wanted_as_surplus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scirgen_embedded.stages.verify.ASPECTS_PER_CATEGORY", 1)
     aspects = aspect(DOCUMENT, FINDINGS, FLOW), aspect(DOCUMENT, FINDINGS, GAUGES)
-    result = await verify(lambda p, n: "yes", *aspects, verify={"aspects_per_category": 1})
+    result = await verify(lambda p, n: "yes", *aspects)
     assert len(result.outputs) == 1 and [r.code for r in result.rejections] == ["surplus"]
 
 

@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.calibrate.calibrate import read_labels
-from scirgen.commands.calibrate.quality import Judged, quality, roc_auc, threshold_for
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.release_files.labels import LabelSet
+from scirgen_bench.calibrate.calibrate import read_labels
+from scirgen_bench.calibrate.quality import Judged, quality, roc_auc, threshold_for
 from scirgen_label.draw import Request, draw
 from scirgen_label.exchange import export, import_labelled, import_studio
 from scirgen_label.merge import merge

@@ -381,7 +381,8 @@ def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path:
             found = {r["item"]: (r["label"], r["reason"]) for r in _drafts(page)}
             for name, (label, reason) in sure.items():
                 allowed = {label, *(t[0] for t in tried.get(name, ()))}
-                assert found[name][0] in allowed and found[name][1] == reason, (trial, how, name)
+                got = found.get(name, ("lost", ""))
+                assert got[0] in allowed and got[1] == reason, (trial, how, name, page.inner_text("#warning"))
             sure = {k: found[k] for k in sure}
             tried = {}
         os.killpg(process.pid, signal.SIGKILL)

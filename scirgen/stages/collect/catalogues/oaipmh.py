@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from pydantic import Field
 
-from scirgen.core.errors import SourceRefusedError
-from scirgen.core.extras import require
+from scirgen.core.errors import SourceRefusedError, require
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import language_code

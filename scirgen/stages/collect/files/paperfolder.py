@@ -5,6 +5,7 @@ If few files match no dataset, each of them is a candidate for every dataset; st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +15,8 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
+from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.mapping import letters, text, texts
-from scirgen.stages.collect.files.papertext import paper_texts
 from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, read_records, readable_name
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Fetched
@@ -297,3 +298,35 @@ def _is_paper(path: Path) -> bool:
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
+
+
+_SECONDS_A_FILE = 20
+_BATCH = {True: 8, False: 100}  # PDFs, others
+_HEAD = 4000
+
+
+def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
+    """(beginning, whole text) of each file that has one.
+
+    Raises:
+        RunStoppingError: the run ends.
+    """
+    found: dict[Path, str] = {}
+    for are_pdf, most in _BATCH.items():
+        mine = [f for f in files if (f.suffix.lower() == ".pdf") == are_pdf]
+        for at in range(0, len(mine), most):
+            batch = mine[at : at + most]
+            texts = _work(batch)
+            if texts is None:
+                # A file is too slow or crashes the process: read each one separately, so that only that file is lost.
+                texts = [t for f in batch for t in (_work([f]) or [""])]
+            found.update({f: t for f, t in zip(batch, texts, strict=True) if t})
+    return {f: (t[:_HEAD], t) for f, t in found.items()}
+
+
+def _work(files: Sequence[Path]) -> list[str] | None:
+    try:
+        lines = list(printed_lines("text", list(files), _SECONDS_A_FILE))
+    except ChildError:
+        return None
+    return [str(json.loads(line)) for line in lines] if len(lines) == len(files) else None

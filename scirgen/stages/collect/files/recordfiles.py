@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from scirgen.core.errors import InputError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, require
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.files.jsonl import json_value, parse_lines
 from scirgen.core.records import Rejection

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from scirgen.core.errors import InputError
-from scirgen.core.extras import require
+from scirgen.core.errors import InputError, require
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.records import Dataset, Frozen, Paper
 from scirgen.core.safety.files import is_below

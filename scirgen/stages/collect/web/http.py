@@ -30,6 +30,7 @@ from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
 from scirgen.stages.collect.web.replies import Download, Reply, ReplyCache
 
+_MOST_REDIRECTS = 5
 _LONGEST_REPLY = 64 * 1024 * 1024
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -250,7 +251,7 @@ class Http:
 
     def _follow(self, url: str, files: Path, wanted: str) -> Download:
         ends = time.monotonic() + self.settings.max_file_s
-        for _ in range(self.settings.max_redirects + 1):
+        for _ in range(_MOST_REDIRECTS + 1):
             left = ends - time.monotonic()
             with ends_in(left), self._stream(url, {"Accept": f"{wanted}, */*;q=0.5"}) as response:
                 if response.has_redirect_location:
@@ -262,7 +263,7 @@ class Http:
                     raise PaperError(f"{shown(url)}: the file does not exist", code="not_found")
                 _raise_for_status(response, url)
                 return self._save(response, url, files, wanted, ends)
-        raise PaperError(f"{shown(url)}: more than {self.settings.max_redirects} redirects", code="too_many_redirects")
+        raise PaperError(f"{shown(url)}: more than {_MOST_REDIRECTS} redirects", code="too_many_redirects")
 
     def _save(self, response: httpx2.Response, url: str, files: Path, wanted: str, ends: float) -> Download:
         """Write the body under its content hash: first to a temporary file, which is renamed when it is complete."""

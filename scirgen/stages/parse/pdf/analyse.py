@@ -14,14 +14,16 @@ from scirgen.stages.parse.base import ParsedPaper
 from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references, mark_reviews
 from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
 from scirgen.stages.parse.pdf.front import Front, read_front, strip_label, strip_title_label
-from scirgen.stages.parse.pdf.headings.candidates import Outline
-from scirgen.stages.parse.pdf.headings.mark import mark_headings
+from scirgen.stages.parse.pdf.headings.candidates import Candidate, Outline, candidates
+from scirgen.stages.parse.pdf.headings.features import context_rows, rows
+from scirgen.stages.parse.pdf.headings.levels import set_levels
+from scirgen.stages.parse.pdf.headings.series import accept_series
 from scirgen.stages.parse.pdf.headings.trees import Classifier
 from scirgen.stages.parse.pdf.page.furniture import without_furniture
 from scirgen.stages.parse.pdf.page.linenumbers import without_line_numbers
 from scirgen.stages.parse.pdf.page.lines import Line, Style, page_lines
 from scirgen.stages.parse.pdf.page.order import common_gutter, reading_order
-from scirgen.stages.parse.pdf.paragraphs import Group, groups
+from scirgen.stages.parse.pdf.paragraphs import Group, groups, split
 from scirgen.stages.parse.pdf.tables import FoundTable, with_tables
 
 
@@ -99,3 +101,40 @@ def body_style(lines: Sequence[Line]) -> Style:
         return Style("", 10.0, False, False)
     size = sizes.most_common(1)[0][0]
     return max((s for s in styles if s.size == size), key=lambda s: styles[s])
+
+
+def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int, model: Classifier) -> list[Group]:
+    """The groups with the headings' kind and level, from index ``first`` (after the front matter) on.
+
+    A paragraph that begins with a run-in heading is returned as two groups.
+    """
+    found = candidates(groups, body, outline, first)
+    score(found, groups, body, model)
+    accept_series(found, groups, body, model.threshold)
+    return apply(groups, [c for c in found if c.score >= model.threshold])
+
+
+def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style, model: Classifier) -> None:
+    """Set each candidate's ``score``."""
+    plain_rows = rows(found, groups, body)
+    once = [model.first.probability(row) for row in plain_rows]
+    for candidate, row in zip(found, context_rows(found, plain_rows, once), strict=True):
+        candidate.score = model.second.probability(row)
+
+
+def apply(groups: Sequence[Group], accepted: Sequence[Candidate]) -> list[Group]:
+    """The groups, with the accepted candidates as headings."""
+    set_levels(accepted)
+    chosen = {c.index: c for c in accepted}
+    result: list[Group] = []
+    for index, group in enumerate(groups):
+        candidate = chosen.get(index)
+        if candidate is None:
+            result.append(group)
+            continue
+        parts = [group] if not candidate.run_in else [p for p in split(group, candidate.length) if p.lines]
+        parts[0].kind, parts[0].level = BlockKind.HEADING, candidate.level
+        for rest in parts[1:]:
+            rest.kind = BlockKind.PARAGRAPH
+        result += parts
+    return result

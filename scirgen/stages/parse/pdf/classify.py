@@ -9,8 +9,8 @@ from itertools import pairwise
 from statistics import median
 
 from scirgen.core.records import BlockKind
+from scirgen.stages.parse.pdf.page.characters import is_right_to_left
 from scirgen.stages.parse.pdf.page.lines import Line, Style, printed
-from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left
 from scirgen.stages.parse.pdf.paragraphs import Group
 from scirgen.stages.parse.terms import CAPTION, kind_of_heading
 

@@ -17,9 +17,14 @@ from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
 from scirgen.stages.parse.pdf.headings.trees import Classifier, classifier
-from scirgen.stages.parse.pdf.page.characters import has_glued_words, name_ligatures, with_blanks
+from scirgen.stages.parse.pdf.page.characters import (
+    has_glued_words,
+    is_right_to_left,
+    is_unreadable,
+    name_ligatures,
+    with_blanks,
+)
 from scirgen.stages.parse.pdf.page.signs import Signs, misread_signs
-from scirgen.stages.parse.pdf.page.unreadable import is_right_to_left, is_unreadable
 from scirgen.stages.parse.pdf.tables import found_tables
 
 _MAX_PAGES = 2000

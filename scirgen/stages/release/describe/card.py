@@ -11,9 +11,9 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from scirgen.release_files.judged import label_note
-from scirgen.release_files.release import SPLITS, Release, ReleaseInfo
+from scirgen.release_files.release import SPLITS, Release, ReleaseInfo, row_model
 from scirgen.stages.release.defects import Defects, known_limits
-from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
+from scirgen.stages.release.describe.features import TABLES, features
 from scirgen.stages.release.describe.method import Method, cited
 
 _TEMPLATES = Path(__file__).parent
@@ -106,7 +106,7 @@ def header(info: ReleaseInfo) -> dict[str, Any]:
             ),
         ],
         "dataset_info": [
-            *([{"config_name": "questions", "features": features(QUESTIONS)}] if filled else []),
+            *([{"config_name": "questions", "features": features(row_model(info.row_fields))}] if filled else []),
             *({"config_name": name, "features": features(model)} for name, (model, _) in tables.items()),
         ],
     }

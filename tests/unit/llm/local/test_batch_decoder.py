@@ -17,10 +17,11 @@ from scirgen.llm.base import ChatReply, ChatRequest, Message, Sampling
 from scirgen.llm.chat_session import choice_schema
 from scirgen.llm.local.batch_decoder import BatchDecoder
 from scirgen.llm.local.decoding import Grammar, Row
-from scirgen.llm.local.kv_cache import PrefixStore, common_prefix
+from scirgen.llm.local.kv_cache import PrefixStore
 from scirgen.llm.local.loading import LoadedModel
 from scirgen.llm.local.transformers_local import TransformersChat
 from scirgen.llm.tokens.encoding import JointEncoder, inert_text
+from scirgen.llm.tokens.prefixes import common_prefix
 from scirgen.llm.uri import ModelURI
 from tests.support.tiny_models import TEXT, tiny
 

@@ -184,11 +184,11 @@ def test_a_download_cut_short_is_tried_again_and_leaves_no_half_file(http: Make,
 def test_redirects_are_followed_a_few_times_only(http: Make) -> None:
     def route(asked: Asked) -> Answer:
         number = int(asked.path.rpartition("/")[2])
-        return Answer(PDF) if number == 3 else Answer(status=302, headers={"Location": f"/r/{number + 1}"})
+        return Answer(PDF) if number == 5 else Answer(status=302, headers={"Location": f"/r/{number + 1}"})
 
     with LoopbackServer({"/r/": route}) as server:
-        assert http(max_redirects=3).download(server.url + "/r/0").file is not None
-        assert http(max_redirects=2).download(server.url + "/r/00").code == "too_many_redirects"
+        assert http().download(server.url + "/r/0").file is not None
+        assert http().download(server.url + "/r/-1").code == "too_many_redirects"
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://example.org/x", "gopher://127.0.0.1/"])

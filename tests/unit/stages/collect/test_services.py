@@ -7,8 +7,8 @@ import pytest
 
 from scirgen import Candidate, ConfigError, Dataset, InputError, Paper, SourceError, SourceSetup
 from scirgen.core.config import HttpConfig
-from scirgen.stages.collect.combined import CombinedSource
 from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.open import CombinedSource
 from scirgen.stages.collect.services.arxiv import ArxivService
 from scirgen.stages.collect.services.bibliography import BibliographyService, FolderService
 from scirgen.stages.collect.services.events import EventsService

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass, SectionLabel
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.extract.sections import Sentence, cut, section_sentences, tokens
+from scirgen.stages.extract.reading import Sentence, cut, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
 from tests.support.papers import make_paper
 from tests.support.questioning import make_context

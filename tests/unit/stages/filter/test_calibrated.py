@@ -11,7 +11,7 @@ import pytest
 
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair, Rejection, Score
-from scirgen.llm.base import ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
@@ -119,6 +119,7 @@ class Judge:
     """A judge that finds every answer supported and counts what it is asked."""
 
     identity, pack, asked = ModelIdentity("scripted", "judge", "1"), "standard", 0
+    capabilities = Capabilities()
 
     async def ask(self, prompt: object, reply: type, **_: object) -> object:
         self.asked += 1

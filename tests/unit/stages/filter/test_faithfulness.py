@@ -15,7 +15,7 @@ from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Dataset, Score, Span
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.base import Message, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Capabilities, Message, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment, LexicalEntailment, ScorerEntailment, open_entailment
 from scirgen.llm.session import Answer, TextAnswer
 from scirgen.llm.uri import ModelURI
@@ -288,6 +288,7 @@ class Judge:
     """A judge that finds snowfall supported and everything else contradicted; remembers what it was asked."""
 
     identity = ModelIdentity("scripted", "judge", "1")
+    capabilities = Capabilities()
     pack = "standard"
 
     def __init__(self) -> None:
@@ -331,6 +332,28 @@ async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> N
     assert [v.accept for v in verdicts] == [False, False, True, True]
     assert verdicts[0].reason == "the question does not say what it means: which years"
     assert not PoorQuestionGate().in_force(make_ctx(None, faithfulness=["shift"]).config)
+
+
+async def test_a_decision_model_judges_with_probabilities(make_ctx: MakeCtx) -> None:
+    class Decides(Judge):
+        capabilities = Capabilities(decides=True)
+
+        async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
+            asked = {name: field.description or "" for name, field in reply.model_fields.items()}
+            self.asked += asked.values()
+            rest = {"order": 0.0, "ill_posed": 0.0, "unclear": 0.6}
+            true = {"supported": 0.2, "contradicted": 0.1, "not_stated": 0.1, **rest}
+            false = {"supported": 0.1, "contradicted": 0.6, "not_stated": 0.3, **rest, "unclear": 0.0}
+            said = {n: None if "hail" in a else true if "snowfall" in a else false for n, a in asked.items()}
+            return Answer(reply.model_validate(said), "", "key")
+
+    judge = Decides()
+    ctx = replace(make_ctx(None), judge_session=judge)
+    pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "hail")]
+    good, bad, refused = await JudgeScorer().score(pairs, MATERIAL, ctx)
+    assert isinstance(good, Score) and good.value == pytest.approx(0.8) and dict(good.parts)["question"] < 0.5
+    assert isinstance(bad, Score) and bad.value == pytest.approx(0.1) and bad.detail == "contradicted by the evidence"
+    assert isinstance(refused, ModelError) and len(judge.asked) == 3
 
 
 async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:

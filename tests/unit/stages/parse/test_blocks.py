@@ -11,7 +11,7 @@ import pytest
 
 from scirgen.core.records import BlockKind, Document, Paper, SectionClass, SectionLabel
 from scirgen.core.text.sentences import document_sentences
-from scirgen.stages.extract.sections import section_sentences
+from scirgen.stages.extract.reading import section_sentences
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.pdf.parser import PyMuPDFParser

@@ -2,7 +2,7 @@
 
 from scirgen.core.records import BlockKind, PlacedLine
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.choice import better
+from scirgen.stages.parse.stage import better
 
 PROSE = "Snow falls on the basin in winter and melts in May, a week earlier than it did a generation ago."
 

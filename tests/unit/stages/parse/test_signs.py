@@ -170,7 +170,7 @@ def test_powers_are_marked_and_unnamed_signs_before_digits_kept(spans: tuple[dic
 
 
 def test_a_sentence_with_an_unnamed_sign_is_not_offered_as_evidence() -> None:
-    from scirgen.stages.extract.sections import is_prose
+    from scirgen.stages.extract.reading import is_prose
 
     said = "The base pressure of the chamber was kept at 10{}10 mbar during the growth of the layers."
     assert is_prose(said.format("^−"))

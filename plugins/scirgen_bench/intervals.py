@@ -1,0 +1,49 @@
+"""Confidence intervals: the bootstrap (Efron & Tibshirani 1993, chapter 13; it redraws whole clusters and takes
+percentiles), and Wilson's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirgen.core.errors import require
+
+Interval = tuple[float, float]
+T = TypeVar("T")
+
+
+def drawn_clusters(count: int, draws: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """``draws`` samples of ``count`` clusters with replacement, as indices."""
+    random = np.random.default_rng(seed)
+    for _ in range(draws):
+        yield random.integers(0, count, count)
+
+
+def redrawn(clusters: Sequence[Sequence[T]], draws: int, seed: int) -> Iterator[list[T]]:
+    """The members of redrawn clusters."""
+    for chosen in drawn_clusters(len(clusters), draws, seed):
+        yield [member for i in chosen for member in clusters[i]]
+
+
+def percentile_interval(values: Iterable[float | None], level: float = 0.95) -> Interval | None:
+    """The interval that holds the middle 95 % of the values; None if no value is defined."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return None
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def wilson(good: int, rows: int) -> Interval:
+    """Wilson's 95 % score interval of a share (E. B. Wilson, 1927).
+
+    Raises:
+        MissingExtraError: scipy is not installed.
+    """
+    with require("labels", "intervals"):
+        from scipy.stats import binomtest
+    found = binomtest(good, rows).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)

@@ -1,1 +1,0 @@
-"""vLLM in this process."""

@@ -1,1 +1,0 @@
-"""Execution of work items: in this process, or on Ray."""
