@@ -195,7 +195,11 @@ class PapersSource:
     def _titled(self, name: str) -> Dataset | Rejection | None:
         """DataCite's record of a dataset whose title holds the words of a name and few more; None if there is none."""
         self._http = self._http or open_http(self._setup, service=self._options.base_url)
-        query = {"query": f'titles.title:"{name}"', "resource-type-id": "dataset", "page[size]": 5}
+        query: dict[str, str | int] = {
+            "query": f'titles.title:"{name}"',
+            "resource-type-id": "dataset",
+            "page[size]": 5,
+        }
         try:
             replies = as_dict(self._http.json(f"{self._options.base_url}/dois", query)).get("data")
         except SourceError as error:
