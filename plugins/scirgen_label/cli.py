@@ -262,8 +262,8 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     "--judge",
     "judges",
     multiple=True,
-    help="Judge to test: a model's URI, a score (shift), labels:FILE, or grades:POOL (the judges of a graded "
-    "pool). May be repeated.",
+    help="Judge to test: a model's URI, a score (shift, llm_judge), labels:FILE, or grades:POOL (the judges of a "
+    "graded pool). May be repeated.",
 )
 @click.option(
     "--test",
@@ -277,7 +277,7 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     help="Largest acceptable gap.  [default: that of the sample]",
 )
 @as_json_flag
-@settings_option("filter.thresholds.shift.*=0.1")
+@settings_option("models.judge=URI")
 @_domain
 @_overrides
 def agree(

@@ -65,6 +65,21 @@ def test_files_and_classes_that_architecture_names_exist() -> None:
     assert classes - defined == set()
 
 
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    files = [f for name in ("scirgen", "plugins", "benchmarks") for f in sorted((ROOT / name).rglob("*.py"))]
+    odd = [
+        (path.name, line.strip())
+        for path in files
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r'\s*"""(?:What|Whether|Which|How|Of)\b', line)
+    ]
+    # These two are part of schemas that a model reads.
+    assert odd == [
+        ("reading.py", '"""What some chosen sentences are about."""'),
+        ("judged.py", '"""What is wrong with one pair."""'),
+    ]
+
+
 def test_every_setting_has_a_description() -> None:
     bare = [name for name, field in described(Config) if not field.description]
     assert len(bare) <= 40, bare  # those that are left say what they are by their names

@@ -67,8 +67,8 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
     index: list[object] = ["evenness", *(d if (d := p.diversity.bloom) is not None else "-" for p in profiles)]
     click.echo(markdown(["level", *names], [*shares_side_by_side(profiles), index]))
     click.echo(
-        f"\nA word is {WORD}.\nEvenness: {DIVERSITY}. ScIRGen's figure 5 prints a diversity index whose formula is not "
-        "in the text we have; evenness replaces it here."
+        f"\nA word is {WORD}.\nEvenness: {DIVERSITY}. ScIRGen's figure 5 prints a diversity index; this table has "
+        "evenness instead."
     )
     for note in notes:
         click.echo(f"note: {note}")
