@@ -38,7 +38,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "source": {
         "local": ("scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
-        "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record a paper"),
+        "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
         "datacite": (
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
             "DataCite by query, repository or prefix",
@@ -87,8 +87,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "metadata_echo": ("scirgen.stages.filter.gates.reference:MetadataEchoGate",),
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
-        "answerable_without_context": ("scirgen.stages.filter.gates.answerable:AnswerableWithoutContextGate",),
-        "unanswerable_with_context": ("scirgen.stages.filter.gates.answerable:UnanswerableWithContextGate",),
         "poor_question": ("scirgen.stages.filter.gates.judged:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),

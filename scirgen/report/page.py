@@ -169,17 +169,10 @@ def _flow(data: ReportData) -> list[dict[str, object]]:
 
 def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
     """Accepted rows with evidence, of different types and datasets where there are some."""
-    shown: list[SampleRow] = []
     rows = [r for r in sample if r.status == "accepted" and r.evidence and len(r.answer.split()) > _FEW_WORDS]
-    for apart in (True, False):
-        for row in rows:
-            alike = any(
-                s == row or (apart and (s.question_type == row.question_type or s.dataset == row.dataset))
-                for s in shown
-            )
-            if len(shown) < _EXAMPLES and not alike:
-                shown.append(row)
-    return shown
+    first = {r.question_type: r for r in reversed(rows)}
+    apart = {r.dataset: r for r in reversed(list(first.values()))}
+    return [*apart.values(), *(r for r in rows if r not in apart.values())][:_EXAMPLES]
 
 
 def _tokens_per_row(data: ReportData) -> str:

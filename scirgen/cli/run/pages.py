@@ -27,7 +27,7 @@ def report(run: Path, out: Path | None, pages: bool) -> None:
 @click.command()
 @click.argument("run", type=PATH)
 @click.argument("dataset")
-@click.option("--format", "kind", type=click.Choice(["md", "html"]), default="md", show_default=True)
+@click.option("--format", "kind", type=click.Choice(["md", "html", "json"]), default="md", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")
 def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
     """Show the profile of a dataset (given by its id, the start of its id, or its DOI), each sentence linked to its
@@ -35,7 +35,11 @@ def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
     from scirgen.report.profile import as_html, as_markdown, build_profile
 
     built = build_profile(run, dataset)
-    text = as_html(built) if kind == "html" else as_markdown(built)
+    text = (
+        built.model_dump_json(indent=2) + "\n"
+        if kind == "json"
+        else (as_html if kind == "html" else as_markdown)(built)
+    )
     if out is None:
         click.echo(text, nl=False)
     else:

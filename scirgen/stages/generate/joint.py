@@ -37,6 +37,8 @@ _MATERIAL_CHARS = 24_000
 _MOST_OFFERED = 12
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
 """Tokens of a reply for each pair."""
+_BOTH_SHARE = 0.1
+"""The share of pairs that are to join two documents, in calls with papers."""
 _USABLE = 0.9
 """The share of a window that a call may fill by this estimate: numbers and signs take more tokens than words."""
 _LARGEST_REPLY = 16_000
@@ -162,6 +164,7 @@ def _prompt(shown: Material, wishes: Sequence[Wish], most: int, name: str, ctx: 
             for p in shown.papers
         ],
         most=most,
+        both=max(1, round(_BOTH_SHARE * most)) if shown.papers else 0,
         tasks=[_task(kind, [w for w in wishes if w.kind == kind], ctx) for kind in _kinds(wishes)],
         levels=ctx.taxonomies.bloom.levels,
         quotes=ctx.config.generate.evidence == "quotes",

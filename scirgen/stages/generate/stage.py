@@ -11,7 +11,9 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Record, Rejection, Span
+from scirgen.core.registry import returned_list
 from scirgen.core.taxonomy import QuestionType
 from scirgen.release_files.quotas import wanted_cells
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -56,7 +58,7 @@ class GenerateStage(Stage):
         writer = self.strategy(ctx)
         further = definitions(ctx)
         prompts = [ctx.prompt(name).hash for name in writer.prompts]
-        return digest([writer.name, writer.version, prompts, *([further] if further else [])])
+        return digest([writer.name, writer.version, prompts, *filter(None, [further, plugin_code(type(writer))])])
 
     def check(self, ctx: StageContext) -> None:
         """Refuse further requests of plugins that the strategy would not make."""
@@ -136,7 +138,8 @@ class GenerateStage(Stage):
             papers=papers,
         )
         strategy = self.strategy(ctx)
-        written = await strategy.generate(task, ctx)
+        given = await strategy.generate(task, ctx)
+        written = returned_list(strategy.generate, given, (Draft, Discard, Further), "a scirgen.Draft or Discard")
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []

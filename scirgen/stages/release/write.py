@@ -16,7 +16,7 @@ from scirgen.core.errors import InputError, RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Rejection, Span
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, returned
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
@@ -27,6 +27,7 @@ from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
 from scirgen.stages.release.formats.base import ReleaseFormat
+from scirgen.stages.release.parts import PartWritten
 from scirgen.stages.release.passages import PassageIndex
 from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
@@ -90,6 +91,13 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             writers[name].write(Release(making), making / name)
             for part in content.parts:
                 part.export(name, Release(making), making / name)
+        empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
+        for name in empty:
+            shutil.rmtree(making / name, ignore_errors=True)
+            del writers[name]
+        if empty:
+            info = Release(making).info
+            _write_info(making, info.model_copy(update={"notes": (*info.notes, *map(EMPTY.format, sorted(empty)))}))
         write_croissant(Release(making), counts)
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
@@ -125,6 +133,14 @@ def refuse_foreign(folder: Path) -> None:
         raise InputError(f"{folder} holds {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
 
 
+EMPTY = "The format {} is not written: the release has nothing for it."
+"""The note about a format that would hold no line."""
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    return folder.rglob("*") if folder.is_dir() else ()
+
+
 _MOVE_IT = "A release replaces the whole folder. Move what is there away, or choose another --out."
 
 
@@ -149,7 +165,10 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
     index, licences = _write_passages(content, folder, counts)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
-    parts = [part.write(folder, content, grouping.split_of) for part in content.parts]
+    parts = [
+        returned(part.write, part.write(folder, content, grouping.split_of), PartWritten, "a PartWritten")
+        for part in content.parts
+    ]
     for part in parts:
         settled.rejections.extend(part.rejections)
         counts |= part.lines

@@ -149,7 +149,7 @@ def measured_words(pair: QAPair, material: Material, ctx: StageContext) -> Suppo
     wording = ctx.taxonomies.wording.of(pair.language)
     if polarity(pair.answer, wording) is not None and len(pair.answer.split()) == 1:
         return None
-    return support(pair.answer, pair.question, chosen_window("evidence", pair, material).text.split("\n"), wording)
+    return support(pair.answer, pair.question, chosen_window("evidence", pair, material).split("\n"), wording)
 
 
 class CalibratedScorer(Faithfulness):
@@ -224,4 +224,4 @@ def explain(weights: Mapping[str, float], said: Support) -> str:
         return f"the evidence does not say {said.absolute[0]!r}"
     if said.unknown:
         return f"neither evidence nor question has {', '.join(repr(w) for w in said.unknown[:4])}"
-    return "the evidence makes the answer hardly more likely"
+    return "the evidence barely raises the answer's probability"

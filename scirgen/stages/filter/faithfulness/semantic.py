@@ -110,7 +110,7 @@ class SemanticScorer(Faithfulness):
 
     def why(self, score: Score) -> str:
         return (
-            "answers sampled with the evidence mean the same as this one hardly more often than those without it: "
+            "answers sampled with the evidence agree with this one barely more often than those without it: "
             + score.detail
         )
 
@@ -129,7 +129,7 @@ class SemanticScorer(Faithfulness):
 
     async def _one(self, pair: QAPair, material: Material, ctx: StageContext, judge: EntailmentModel) -> Score:
         kind = ctx.config.filter.window
-        context = material.context if kind == "full" else evidence_window(pair, material).text
+        context = material.context if kind == "full" else evidence_window(pair, material)
         given, with_said = await self._seper(pair, context, ctx, judge)
         alone, without_said = await self._seper(pair, "", ctx, judge)
         return Score(

@@ -279,6 +279,7 @@ async def test_one_call_shows_record_and_papers_and_is_told_the_name():
     (shown,) = (p.messages[-1][1] for p in calls(chat))
     assert "2,400 rain gauges" in shown and "However, gauges" in shown
     assert "call it: Third Pole precipitation" in shown
+    assert "At least 1 of them cite lines of record and paper" in shown
     strange = lambda p, n: {"name": "Andes wind"} if p.id == "generate/name" else declining(p, n)  # noqa: E731
     _, chat = await run(one("verification"), strange)
     assert not any("call it" in p.messages[-1][1] for p in calls(chat)), "a name must stand in the record"
@@ -301,7 +302,8 @@ async def test_no_more_pairs_are_asked_for_than_the_lines_carry():
     item = WorkItem(item.key, (dataset,), item.parameters)
     pair = {"evidence": [2], "question": "Which levels do the Arvel gauges hold?", "answer": "Levels of four rivers."}
     result, chat = await run(item, replying(pair))
-    assert "at most 1 pairs" in chat.prompts[0].messages[-1][1]
+    shown = chat.prompts[0].messages[-1][1]
+    assert "at most 1 pairs" in shown and "At least" not in shown
     assert [p.answer for p in result.outputs] == ["Levels of four rivers."]
     assert Counter(r.code for r in result.rejections) == {"unchosen": 7}
     result, _ = await run(item, declining)
