@@ -83,16 +83,17 @@ def shown_spec(spec: str) -> str:
 
 def qa_table(rows: Sequence[SystemRow]) -> str:
     """One line for each system and number of passages; a dash if a metric applies to no question."""
-    body = []
-    for r in rows:
-        low, high = r.interval or (0.0, 0.0)
-        shown = ["-" if v is None else v for v in (r.accuracy, r.rouge_l, r.exact, r.number)]
-        interval = f"{low:.3f}-{high:.3f}" if r.interval else "-"
-        body.append([shown_spec(r.system), r.k, r.questions, r.failed, shown[0], interval, *shown[1:]])
-    header = [
-        "system", "k", "questions", "failed", "entailed", "95 %", "ROUGE-L (long)", "exact (short)", "number (short)",
-    ]  # fmt: skip
-    return markdown(header, body)
+    body = [[shown_spec(r.system), r.k, r.questions, r.failed, *_answer_figures(r)] for r in rows]
+    return markdown(["system", "k", "questions", "failed", *_ANSWER_FIGURES], body)
+
+
+_ANSWER_FIGURES = ("entailed", "95 %", "ROUGE-L (long)", "exact (short)", "number (short)")
+
+
+def _answer_figures(row: SystemRow) -> list[object]:
+    """The cells of `_ANSWER_FIGURES`."""
+    accuracy, *others = ("-" if v is None else v for v in (row.accuracy, row.rouge_l, row.exact, row.number))
+    return [accuracy, f"{row.interval[0]:.3f}-{row.interval[1]:.3f}" if row.interval else "-", *others]
 
 
 def honesty_table(rows: Sequence[SystemRow]) -> str:
@@ -113,15 +114,9 @@ def honesty_table(rows: Sequence[SystemRow]) -> str:
 
 def qa_cells_table(cells: Sequence[Cell], by: str) -> str:
     """One line for each value of ``by``, system and number of passages."""
-    body = []
-    for cell in (c for c in cells if c.by == by):
-        r = cell.row
-        interval = f"{r.interval[0]:.3f}-{r.interval[1]:.3f}" if r.interval else "-"
-        shown = ["-" if v is None else v for v in (r.accuracy, r.rouge_l, r.exact, r.number)]
-        body.append([cell.value, shown_spec(r.system), r.k, r.questions, shown[0], interval, *shown[1:]])
-    body.sort(key=lambda line: str(line[0]))
-    header = [by, "system", "k", "questions", "entailed", "95 %", "ROUGE-L (long)", "exact (short)", "number (short)"]
-    return markdown(header, body)
+    found = sorted((c for c in cells if c.by == by), key=lambda cell: str(cell.value))
+    body = [[c.value, shown_spec(c.row.system), c.row.k, c.row.questions, *_answer_figures(c.row)] for c in found]
+    return markdown([by, "system", "k", "questions", *_ANSWER_FIGURES], body)
 
 
 def _cell(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scirgen import Plugin, Provided, __version__
 
 if TYPE_CHECKING:
-    from scirgen_label.api import measure_agreement, read_labels
+    from scirgen_label.agree import measure_agreement, read_labels
 
 __all__ = ["PLUGIN", "ROOT", "measure_agreement", "read_labels"]
 
@@ -33,5 +33,5 @@ PLUGIN = Plugin(
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("scirgen_label.api"), name)
+        return getattr(import_module("scirgen_label.agree"), name)
     raise AttributeError(f"module 'scirgen_label' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from scirgen.core.errors import InputError
@@ -275,3 +276,13 @@ def _cell(value: float | None, interval: Sequence[float] | None = None) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
+
+
+def read_labels(folder: str | Path) -> LabelSet:
+    """Read a folder of labels, as ``scirgen label draw`` makes it."""
+    return LabelSet(Path(folder))
+
+
+def measure_agreement(folder: str | Path) -> dict[str, Any]:
+    """Measure how well the annotators of a folder agree, as ``scirgen label agree`` does."""
+    return measure(read_labels(folder))
