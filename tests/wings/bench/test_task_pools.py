@@ -17,7 +17,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.labels import Label, LabelSet, write_lines
 from scirgen.release_files.release import Release
 from scirgen.release_files.reviews import Need, reviewed_needs, validated_judges
-from scirgen.testing.server import serving
+from scirgen.testing.serving import serving
 from scirgen_bench.lexical import BM25
 from scirgen_bench.tasks import pools
 from scirgen_bench.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
