@@ -121,7 +121,8 @@ async def test_all_numbers_agree_where_papers_differ(tmp_path: Path) -> None:
     out = tmp_path / "run"
     async with FakeServer() as server:
         flags: dict[str, object] = {
-            "input": str(folder), "models.generator": f"openai:fake@{server.url}", "generate.types": ["definition"],
+            "input": str(folder), "models.generator": f"openai:fake@{server.url}",
+            "generate.types": ["definition"], "seed": 1,
         }  # fmt: skip
         loaded, domain = resolve_config(domain="geo", flags=flags)
         run = await run_pipeline(out, loaded.config, domain, observer=Silent())
