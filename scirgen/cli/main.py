@@ -9,12 +9,15 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from scirgen.core.errors import ScirgenError
+from scirgen.core.errors import PluginError, ScirgenError
 from scirgen.core.version import __version__
+
+if TYPE_CHECKING:
+    from scirgen.core.registry import Registry
 
 # name -> (module:attribute, one line for --help); a module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -50,15 +53,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def plugin_commands() -> dict[str, tuple[str, str]]:
     """Commands of plugins: name -> (plugin's name, summary). A name of two words is a subcommand, or an option, of the
     first."""
-    from scirgen.core.registry import load_registry
-
-    return load_registry().summaries("command")
+    return _registry().summaries("command")
 
 
 def _plugin_command(name: str) -> Any:
+    return _registry().get("command", name)
+
+
+def _registry() -> Registry:
     from scirgen.core.registry import load_registry
 
-    return load_registry().get("command", name)
+    return load_registry()
 
 
 def _extended(command: click.Command, name: str) -> click.Command:
@@ -67,7 +72,11 @@ def _extended(command: click.Command, name: str) -> click.Command:
         owner, _, rest = added.partition(" ")
         if owner != name or not rest:
             continue
-        found = _plugin_command(added)
+        try:
+            found = _plugin_command(added)
+        except PluginError as error:
+            _registry().broken[added] = error
+            continue
         if isinstance(found, click.Option) and found.name not in {p.name for p in command.params}:
             command.params.append(found)
         elif isinstance(found, click.Command) and isinstance(command, click.Group):
@@ -113,6 +122,9 @@ class LazyGroup(click.Group):
         except (KeyboardInterrupt, click.Abort):
             click.echo("interrupted", err=True)
             ctx.exit(130)
+        finally:
+            for fault in _registry().broken.values():
+                click.echo(f"warning: {fault.message}", err=True)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing any."""

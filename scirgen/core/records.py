@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from scirgen.core.errors import ScirgenError
 from scirgen.core.fingerprint import content_id
@@ -111,6 +111,15 @@ class Span(Record):
     section: SectionClass | None = None
 
 
+def _plausible(value: object) -> object:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return None if whole and not -9999 <= value <= 9999 else value
+
+
+Year = Annotated[int | None, BeforeValidator(_plausible)]
+"""A year; one that no calendar has is unknown."""
+
+
 class Dataset(Record):
     """A record of a catalogue of scientific datasets."""
 
@@ -128,7 +137,7 @@ class Dataset(Record):
     licence: str = "unknown"
     language: str = "en"
     source: str = Field(default="", description="name of the source adapter")
-    year: int | None = Field(default=None, description="year of publication")
+    year: Year = Field(default=None, description="year of publication")
     translations: tuple[tuple[str, str, str], ...] = Field(
         default=(), description="(language, field name, text), for bilingual catalogues"
     )
@@ -154,7 +163,7 @@ class Paper(Record):
     doi: str | None = None
     url: str | None = None
     authors: tuple[str, ...] = ()
-    year: int | None = None
+    year: Year = None
     licence: str = "unknown"
     file: str | None = Field(default=None, description="local path; never part of a fingerprint")
     sha256: str | None = Field(default=None, description="SHA-256 of the file's bytes")
@@ -402,9 +411,7 @@ class Query(Record):
     facet: str | None = Field(default=None, description="id in taxonomies/facets.yaml")
     spans: tuple[Span, ...] = Field(default=(), description="the sentences that it is based on")
     fields: tuple[tuple[str, str], ...] = Field(default=(), description="(field of taxonomies/needs.yaml, text)")
-    year: int | None = Field(
-        default=None, description="the paper's year; a time filter drops documents published later"
-    )
+    year: Year = Field(default=None, description="the paper's year; a time filter drops documents published later")
     sources: tuple[str, ...] = Field(
         default=(), description="papers that it was made from, if several; never in its own pool"
     )

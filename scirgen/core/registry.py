@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from scirgen.core.errors import MissingExtraError, PluginError
 
@@ -87,6 +87,17 @@ class Registry:
 
     _entries: dict[tuple[str, str], tuple[str, Provided]] = field(default_factory=dict)
     plugins: dict[str, Plugin] = field(default_factory=dict)
+    broken: dict[str, PluginError] = field(default_factory=dict)
+    """Installed plugins that do not load, by name, each with its error."""
+
+    def refuse_broken(self) -> None:
+        """Check that all installed plugins loaded, as a run needs.
+
+        Raises:
+            PluginError: one did not.
+        """
+        for error in self.broken.values():
+            raise error
 
     def add(self, plugin: Plugin) -> None:
         """Register all that a plugin provides.
@@ -95,19 +106,21 @@ class Registry:
             PluginError: an unknown kind, or a (kind, name) that another plugin already claims; the message names both.
         """
         known = {*CONTRACTS, *self.names("kind"), *(i.name for i in plugin.provides if i.kind == "kind")}
+        added: dict[tuple[str, str], tuple[str, Provided]] = {}
         for item in plugin.provides:
             if item.kind not in known:
                 raise PluginError(
                     f"plugin {plugin.name!r} provides the unknown kind {item.kind!r}", hint=suggest(item.kind, known)
                 )
             key = (item.kind, item.name)
-            if key in self._entries:
-                other = self._entries[key][0]
+            if key in self._entries or key in added:
+                other = (self._entries | added)[key][0]
                 raise PluginError(
                     f"plugins {other!r} and {plugin.name!r} both provide {item.kind} {item.name!r}",
                     hint="Uninstall one of them, or rename what it provides.",
                 )
-            self._entries[key] = (plugin.name, item)
+            added[key] = (plugin.name, item)
+        self._entries |= added
         self.plugins[plugin.name] = plugin
 
     def names(self, kind: str) -> list[str]:
@@ -132,7 +145,8 @@ class Registry:
         try:
             plugin, item = self._entries[(kind, name)]
         except KeyError:
-            raise PluginError(f"unknown {kind} {name!r}", hint=suggest(name, self.names(kind))) from None
+            faulty = "".join(f" {error.message}." for error in self.broken.values())
+            raise PluginError(f"unknown {kind} {name!r}", hint=suggest(name, self.names(kind)) + faulty) from None
         module, _, attribute = item.target.partition(":")
         try:
             loaded = importlib.import_module(module)
@@ -239,13 +253,48 @@ def returned(method: Callable[..., object], value: object, kind: type[T], wanted
     raise wrong_return(method, value, wanted)
 
 
+def returned_list(
+    method: Callable[..., object], value: object, kinds: type | tuple[type, ...], wanted: str, count: int | None = None
+) -> list[Any]:
+    """The list that a plugin's method returned.
+
+    Raises:
+        PluginError: it is not a list of ``kinds``, or not ``count`` long; the message names method, file and line.
+    """
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
+        raise wrong_return(method, value, f"a list of {wanted}")
+    found = list(value)
+    for one in found:
+        if not isinstance(one, kinds):
+            raise wrong_return(method, one, wanted)
+    if count is not None and len(found) != count:
+        raise wrong_return(method, f"{len(found)} of them", f"{count}: one {wanted} for each")
+    return found
+
+
+def known_needs(owner: object, needs: object, known: Iterable[str]) -> None:
+    """Check the names that a plugin's class has in ``needs``.
+
+    Raises:
+        PluginError: one is unknown ("did you mean").
+    """
+    name = f"{type(owner).__module__}.{type(owner).__qualname__}"
+    if isinstance(needs, str) or not isinstance(needs, Iterable):
+        raise PluginError(f"{name}: needs is {_told(needs)}, not a tuple of names", hint='Write needs = ("scorer",).')
+    for need in needs:
+        if need not in known:
+            raise PluginError(f"{name}: needs names {need!r}, which does not exist", hint=suggest(str(need), known))
+
+
 def wrong_return(method: Callable[..., object], value: object, wanted: str) -> PluginError:
     """The error for a plugin's method that returned a value of the wrong form."""
     plain = inspect.unwrap(getattr(method, "__func__", method))
     code = getattr(plain, "__code__", None)
     name = getattr(plain, "__qualname__", type(method).__name__)
     place = f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
-    said = f"{plain.__module__}: {name}(){place} gave {_told(value)}, not {wanted}"
+    of = {item.target.partition(":")[0]: plugin for plugin, item in load_registry().entries().values()}
+    whose = f"plugin {of[plain.__module__]!r}" if plain.__module__ in of else plain.__module__
+    said = f"{whose}: {name}(){place} gave {_told(value)}, not {wanted}"
     return PluginError(said, hint="Fix the plugin; docs/plugins.md has an example of each kind.")
 
 
@@ -300,8 +349,7 @@ GROUP = "scirgen.plugins"
 def load_registry() -> Registry:
     """A registry of all installed plugins, in the order of their names (scirgen's own first).
 
-    Raises:
-        PluginError: a plugin does not load, is not a `Plugin`, or collides with another; the message names it.
+    A plugin that does not load, is not a `Plugin` or collides with another is in ``broken``, and provides nothing.
     """
     registry = Registry()
     found = {(e.name, e.value): e for e in entry_points(group=GROUP)}
@@ -310,15 +358,20 @@ def load_registry() -> Registry:
         try:
             plugin = point.load()
         except Exception as error:
-            raise PluginError(
-                f"plugin {point.name!r} ({point.value}) failed to load: {error}", hint="Reinstall or uninstall it."
-            ) from error
-        if not isinstance(plugin, Plugin):
-            raise PluginError(
-                f"plugin {point.name!r} ({point.value}) is a {type(plugin).__name__}, not a scirgen.Plugin"
+            said = (
+                f"plugin {point.name!r} ({point.value}) failed to load: {type(error).__name__}: {error}{_place(error)}"
             )
-        plugins.append(plugin)
+            registry.broken[point.name] = PluginError(said, hint="Reinstall or uninstall it.")
+            continue
+        if isinstance(plugin, Plugin):
+            plugins.append(plugin)
+        else:
+            said = f"plugin {point.name!r} ({point.value}) is a {type(plugin).__name__}, not a scirgen.Plugin"
+            registry.broken[point.name] = PluginError(said, hint="Reinstall or uninstall it.")
     # Plugins that bring kinds come first, since others may provide things of these kinds.
     for plugin in sorted(plugins, key=lambda p: not any(i.kind == "kind" for i in p.provides)):
-        registry.add(plugin)
+        try:
+            registry.add(plugin)
+        except PluginError as error:
+            registry.broken[plugin.name] = error
     return registry

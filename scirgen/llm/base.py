@@ -85,6 +85,10 @@ MAX_COUNT: Final = 2**53
 """The largest credible number of tokens: the largest integer that a JSON number represents exactly."""
 
 
+LEAST_LOGPROB: Final = -1e5
+"""A smaller log-probability is no measurement; servers write -9,999 for a token that they do not list."""
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens as counted by the backend; None if it does not say.
@@ -151,8 +155,8 @@ class ScoreReply:
             return "the numbers of tokens and log-probabilities differ"
         if not all(math.isfinite(value) for value in self.logprobs):
             return "a log-probability is not a finite number"
-        if max(self.logprobs) > 1e-3:
-            return "a log-probability is above 0"
+        if max(self.logprobs) > 1e-3 or min(self.logprobs) < LEAST_LOGPROB:
+            return f"a log-probability is above 0 or below {LEAST_LOGPROB:,.0f}"
         return None if 0 <= self.prompt_tokens <= MAX_COUNT else "the number of prompt tokens is impossible"
 
     @property

@@ -17,6 +17,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.registry import returned
 from scirgen.core.text.tame import tame, whole_characters
 from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import (
@@ -149,7 +150,8 @@ class CachedChatSession(BackendSession[ChatModel]):
             booking = await self._usage.book(self._role, characters, request.sampling.max_tokens)
             try:
                 with span("scirgen.chat", model=str(self._model.identity), reply_key=key):
-                    reply = await self._model.chat(request)
+                    given = await self._model.chat(request)
+                    reply = returned(self._model.chat, given, ChatReply, "a scirgen.ChatReply")
                     annotate(
                         gen_ai__usage__input_tokens=reply.usage.prompt_tokens,
                         gen_ai__usage__output_tokens=reply.usage.completion_tokens,

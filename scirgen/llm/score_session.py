@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import digest
+from scirgen.core.registry import returned_list
 from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import BackendSession, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
 from scirgen.llm.cache import ReplyCache
@@ -75,7 +76,9 @@ class CachedScoreSession(BackendSession[ScoringModel]):
             booking = await self._usage.book(self._role, characters, longest / 2)
             try:
                 with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
-                    replies = await self._model.score(list(requests.values()))
+                    given = await self._model.score(list(requests.values()))
+                    kinds = (ScoreReply, ModelError)
+                    replies = returned_list(self._model.score, given, kinds, "a scirgen.ScoreReply", len(requests))
                     read = sum(r.prompt_tokens + len(r.logprobs) for r in replies if isinstance(r, ScoreReply))
                     annotate(gen_ai__usage__input_tokens=read)
             finally:

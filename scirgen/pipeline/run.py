@@ -50,6 +50,7 @@ async def execute(
     async with AsyncExitStack() as closing:
         closing.enter_context(rare_collections())
         registry = load_registry()
+        registry.refuse_broken()
         registry.verify(config.texts())
         resources = Resources(domain, Path(config.overrides) if config.overrides else None)
         steps = plan(registry, config)

@@ -20,6 +20,7 @@ from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenErr
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
+from scirgen.core.registry import returned, returned_list
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
 from scirgen.pipeline.engine import Engine
@@ -217,7 +218,8 @@ class Runner:
         clean = all(r.status == "done" for r in known if r.stage != "collect")
         for step in steps:
             stage = self._stages[step.stage]
-            items = list(stage.items(scope, self._ctx.at(step.stage, dataset_id, "")))
+            planned = stage.items(scope, self._ctx.at(step.stage, dataset_id, ""))
+            items = returned_list(stage.items, planned, WorkItem, "a scirgen.WorkItem")
             self._store.plan(dataset_id, step.stage, [item.key for item in items], round)
             self._count_planned(step.stage, items)
             results = await _together([self._item(step.stage, item, scope) for item in items])
@@ -253,7 +255,8 @@ class Runner:
         try:
             try:
                 with span(f"scirgen.{name}", key=item.key, fingerprint=fingerprint), self._store.guarded():
-                    result = await self._engine.execute(self._stages[name], item, self._ctx.at(*identity))
+                    made = await self._engine.execute(self._stages[name], item, self._ctx.at(*identity))
+                    result = returned(self._stages[name].process, made, StageResult, "a scirgen.StageResult")
             except Exception as error:
                 result = self._failure(name, item, error)
             result = with_provenance(result, Provenance(stage=name, key=item.key, fingerprint=fingerprint))

@@ -31,7 +31,8 @@ TaskName = Literal["faithful", "relevance", "query", "level", "link"]
 Part = Literal["dev", "test"]
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 """A name that is also a file's name: no path, no hidden file."""
-Finite = Annotated[float, Field(allow_inf_nan=False, le=1e9)]
+Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)]
+NotNegative = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1e9)]  # a field's own `ge` would not replace -1e9
 R = TypeVar("R", bound=Record)
 
 ADJUDICATOR: Final = "adjudicator"
@@ -118,7 +119,7 @@ class Item(Record):
     record: str
     part: Part
     stratum: str
-    weight: Finite = Field(gt=0)
+    weight: NotNegative = Field(gt=0)
     cluster: str = Field(description="dataset or query: items of one cluster are not independent")
     shown: Shown
     hidden: Hidden = Hidden()
@@ -166,7 +167,7 @@ class Label(Record):
     label: str
     reason: str = ""
     fields: dict[str, str] = Field(default={}, description="further question -> answer")
-    seconds: Finite = Field(default=0.0, ge=0, description="time the item was in view")
+    seconds: NotNegative = Field(default=0.0, description="time the item was in view")
     guideline: str
 
     def unfinished(self) -> str:

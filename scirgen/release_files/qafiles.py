@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
 
-from scirgen.core.errors import InputError
+from scirgen.core.errors import InputError, PluginError
 from scirgen.core.files.jsonl import objects_in
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
-from scirgen.core.registry import load_registry
+from scirgen.core.registry import load_registry, returned
 from scirgen.core.text.language import detect_language, language_code
 from scirgen.release_files.release import Release
 
@@ -113,8 +113,12 @@ def open_qa(path: Path, split: str | None = None, language: str = "") -> QAFile:
         return found
     registry = load_registry()
     for name in registry.names("reader"):
-        reader: Reader = cast("type[Reader]", registry.get("reader", name))()
-        if reader.claims(path):
+        try:
+            reader: Reader = cast("type[Reader]", registry.get("reader", name))()
+        except PluginError as error:  # another plugin's file can still be read
+            registry.broken[name] = error
+            continue
+        if returned(reader.claims, reader.claims(path), bool, "True or False"):
             return QAFile(path, name, partial(reader.groups, path, split, language))
     if path.is_dir():
         raise InputError(f"{path} holds no question-answer set", hint=_HINT)

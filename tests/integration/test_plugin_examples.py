@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from scirgen.pipeline.plan import plan
 from scirgen.pipeline.store import StoredResult
 from scirgen.stages.release.parts import added_values, row_fields
 from scirgen_bench.retriever import Retriever, make_retriever
+from tests.support.small_runs import release_bytes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 
@@ -199,6 +201,51 @@ async def test_a_plugin_s_step_resumes_and_shows_its_records_everywhere(installe
         result = CliRunner().invoke(cli, command)
         assert result.exit_code == 0, result.output
     assert "word_counts" in result.output
+
+
+KILLED = """
+import asyncio, json, os, signal, sys
+from pathlib import Path
+from scirgen.api import resolve_config, run_pipeline
+from scirgen.pipeline.observer import Silent
+from scirgen_examples.word_counts import WordCountStage
+process, done = WordCountStage.process, []
+async def killed(self, item, ctx):
+    if done:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(item.key)
+    return await process(self, item, ctx)
+WordCountStage.process = killed
+loaded, domain = resolve_config(domain="stations", flags=json.loads(sys.argv[2]))
+asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Silent()))
+"""
+
+
+async def test_a_run_killed_in_a_plugin_s_step_ends_with_the_same_release(installed: Registry, tmp_path: Path) -> None:
+    flags = {
+        "input": str(write_stations(tmp_path / "in")),
+        "models.generator": "echo:any",
+        "models.scorer": "letters:any",
+        "collect.source": "stations",
+        "generate.strategy": "readings",
+        "generate.types": ["quantification"],
+        "filter.gates": ["schema"],
+        "filter.faithfulness": ["overlap"],
+        "word_counts.most": 3,
+        "tag_locally.tagger": str(tagger_in(tmp_path)),
+    }
+    killed = [sys.executable, "-c", KILLED, str(tmp_path / "killed"), json.dumps(flags)]
+    process = await asyncio.create_subprocess_exec(*killed)
+    assert await process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "release").exists()
+    for name in ("killed", "whole"):
+        done = Done()
+        loaded, domain = resolve_config(domain="stations", flags=flags)
+        run = await run_pipeline(tmp_path / name, loaded.config, domain, observer=done)
+        assert run.outcome is not None and run.outcome.status == "success"
+        assert done.executed.count("word_counts") in (1, 2)  # the store commits several results together
+    assert release_bytes(tmp_path / "killed") == release_bytes(tmp_path / "whole")
+    assert any(r.added()["frequent_words"] for r in scirgen.Release(tmp_path / "killed").rows())
 
 
 class Done(Silent):

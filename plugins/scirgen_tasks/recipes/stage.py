@@ -8,7 +8,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Document, Link, Paper
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, returned
 from scirgen.pipeline.plan import Step
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen_tasks.recipes.base import STAGE, PaperMaterial, QueryRecipe
@@ -58,7 +58,7 @@ class QueryStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The queries that the recipe writes for one item."""
         (recipe,) = chosen_recipes((str(item.parameters["recipe"]),), ctx.registry)
-        return await recipe.write(item, ctx)
+        return returned(recipe.write, await recipe.write(item, ctx), StageResult, "a scirgen.StageResult")
 
 
 def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe]:

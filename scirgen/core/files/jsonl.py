@@ -110,7 +110,8 @@ def read_json(path: Path, *, hint: str, most: int = 64 * 2**20) -> Any:
     Args:
         path: the file; a link is refused.
         hint: the hint of errors.
-        most: characters of the file at most. The nesting is at most 100 deep, and numbers are finite.
+        most: characters of the file at most. The nesting is at most 100 deep; numbers are finite, whole ones of
+            at most 18 digits.
 
     Raises:
         InputError: the file cannot be read, is not JSON, or exceeds a bound.
@@ -122,7 +123,7 @@ def read_json(path: Path, *, hint: str, most: int = 64 * 2**20) -> Any:
     if len(text) > most:
         raise InputError(f"{path} has more than {most:,} characters", hint=hint)
     try:
-        value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        value = json.loads(text, parse_float=_finite, parse_constant=_finite, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InputError(f"{path}: not valid JSON: {problem}", hint=hint) from error
@@ -132,6 +133,15 @@ def read_json(path: Path, *, hint: str, most: int = 64 * 2**20) -> Any:
 
 
 _DEEPEST = 100
+
+
+def _whole(number: str) -> int:
+    if len(number) > _DIGITS:
+        raise ValueError(f"{number[:_DIGITS]}... is too large a number")
+    return int(number)
+
+
+_DIGITS = 19
 
 
 def _finite(number: str) -> float:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
 from scirgen.core.prompts import Prompt, PromptLibrary
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, returned_list
 from scirgen.core.resources import Resources
 from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
@@ -104,6 +104,7 @@ def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentM
     Raises:
         ModelAccessError: the model detects contradiction only.
     """
+    returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
     if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
         raise ModelAccessError(
             f"{model.identity} detects contradiction and not entailment",

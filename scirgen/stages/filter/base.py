@@ -15,7 +15,9 @@ from scirgen.stages.base import StageContext
 Need = Literal["generator", "scorer", "judge", "entailment"]
 """A model: that of ``models.generator``; one that gives log-probabilities; ``models.judge``, else the generator;
 ``filter.entailment``."""
-_MODELS: Final[frozenset[Need]] = frozenset(get_args(Need))
+MODELS: Final[frozenset[Need]] = frozenset(get_args(Need))
+MATERIAL: Final = frozenset({"answer", "type", "dataset", "context", "sources", "evidence", "scores"})
+"""What a gate may need besides models."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Gate(ABC):
     @classmethod
     def models(cls) -> frozenset[Need]:
         """The models that it asks."""
-        return _MODELS & frozenset(cls.needs)
+        return MODELS & frozenset(cls.needs)
 
     def threshold(self, config: Config) -> float:
         """The configured threshold, else the gate's own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, cast
 
@@ -9,12 +10,12 @@ from scirgen.claims.conformance import matches
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair, Score
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, known_needs, returned_list, wrong_return
 from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Faithfulness, Material
+from scirgen.stages.filter.base import MODELS, Faithfulness, Material
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 
 AUTO = "auto"
@@ -52,7 +53,10 @@ def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulnes
     Raises:
         PluginError: no scorer has that name ("did you mean").
     """
-    return [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in names]
+    found = [cast("type[Faithfulness]", registry.get("faithfulness", name))() for name in names]
+    for scorer in found:
+        known_needs(scorer, scorer.needs, MODELS)
+    return found
 
 
 async def score_all(
@@ -75,10 +79,14 @@ async def score_all(
             for pair in waiting
             if (pair.evidence or not cited) and not (scorer.only_unsure and pair.scores and outcome(pair) != "unsure")
         ]
-        for pair, score in zip(todo, await scorer.score(todo, material, ctx) if todo else (), strict=True):
+        given = await scorer.score(todo, material, ctx) if todo else ()
+        scores = returned_list(scorer.score, given, (Score, Exception), "a scirgen.Score", len(todo))
+        for pair, score in zip(todo, scores, strict=True):
             if isinstance(score, Exception):
                 found[pair.id] = (pair, score)
                 continue
+            if not math.isfinite(score.value):
+                raise wrong_return(scorer.score, score.value, "a finite value")
             sure = scorer.only_unsure or not seems_an_order(pair, ctx)
             decided = _decided(score, scorer, kinds.get(pair.question_type), pair.question_type, ctx.config, sure)
             found[pair.id] = (_with(pair, decided, scorer.weighs), None)

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, cast
 
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, ModelError, ScirgenError
+from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, context_text
-from scirgen.core.registry import Registry, load_registry
+from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.filter.base import Gate, Material, Need
+from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
     check_unsure,
     failing,
@@ -113,9 +113,9 @@ async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material,
     for gate in gates:
         if not pairs:
             break
-        verdicts = await gate.check(pairs, material, found.ctx)
-        if len(verdicts) != len(pairs):
-            raise ConfigError(f"gate {gate.code!r} gave {len(verdicts)} verdicts for {len(pairs)} pairs")
+        member = gate.judge if isinstance(gate, PairGate) else gate.check
+        given = await gate.check(pairs, material, found.ctx)
+        verdicts = returned_list(member, given, Verdict, "a scirgen.Verdict", len(pairs))
         kept = []
         for pair, verdict in zip(pairs, verdicts, strict=True):
             if verdict.error is not None:
@@ -148,6 +148,8 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard") -> 
     for code in config.filter.gate_options:
         registry.get("gate", code)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
+    for gate in gates:
+        known_needs(gate, gate.needs, MODELS | MATERIAL)
     chosen = [g for g in gates if _enabled(g, config, pack)]
     return sorted(chosen, key=_turn)
 

@@ -13,6 +13,7 @@ from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedEr
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Record, Rejection, Span
+from scirgen.core.registry import returned_list
 from scirgen.core.taxonomy import QuestionType
 from scirgen.release_files.quotas import wanted_cells
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -137,7 +138,8 @@ class GenerateStage(Stage):
             papers=papers,
         )
         strategy = self.strategy(ctx)
-        written = await strategy.generate(task, ctx)
+        given = await strategy.generate(task, ctx)
+        written = returned_list(strategy.generate, given, (Draft, Discard, Further), "a scirgen.Draft or Discard")
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []

@@ -13,7 +13,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.plugincode import provided_code
 from scirgen.core.records import OWN, Dataset, Document, Link, SectionLabel
-from scirgen.core.registry import Registry, load_registry
+from scirgen.core.registry import Registry, known_needs, load_registry, returned
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
 
@@ -50,7 +50,8 @@ class MatchStage(Stage):
         if OWN in pair.found_by:
             judgement = Judgement(True, "The record is made from this paper.")
         else:
-            judgement = await strategy(name, ctx).judge(pair, ctx)
+            judge = strategy(name, ctx).judge
+            judgement = returned(judge, await judge(pair, ctx), Judgement, "a scirgen.Judgement")
         link = self._link(links[0], pair, judgement, name, ctx)
         if judgement.used:
             return StageResult(outputs=(link,))
@@ -91,4 +92,5 @@ def _found(name: str, registry: Registry) -> MatchStrategy:
     instance = made() if callable(made) else made
     if not hasattr(instance, "judge"):
         raise PluginError(f"match strategy {name!r} has no method judge", hint="See docs/profiles.md for the contract.")
+    known_needs(instance, getattr(instance, "needs", ()), ("generator",))
     return cast(MatchStrategy, instance)

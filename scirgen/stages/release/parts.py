@@ -201,3 +201,18 @@ def release_parts(config: Config, registry: Registry) -> list[ReleasePart]:
                 raise PluginError(f"release part {name!r} is not a ReleasePart subclass")
             found.append(made())
     return found
+
+
+def part_contents(parts: Iterable[ReleasePart], run: RunView, ctx: StageContext) -> list[PartContent]:
+    """The content of each part.
+
+    Raises:
+        PluginError: a plugin returned something else.
+    """
+    found: list[PartContent] = []
+    for part in parts:
+        made: object = part.material(run, ctx)
+        if not isinstance(made, PartContent):
+            raise wrong_return(part.material, made, "a PartContent")
+        found.append(made)
+    return found

@@ -23,7 +23,7 @@ from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
 from scirgen.repeats.neardup import resolve
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.parts import added_values, columns, release_parts, row_fields
+from scirgen.stages.release.parts import added_values, columns, part_contents, release_parts, row_fields
 from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
 from scirgen.stages.release.settle.duplicates import Resolve
 from scirgen.stages.release.write import ReleaseSettings, write_release
@@ -104,7 +104,7 @@ class ReleaseStage(Stage):
         reviewed = read_reviews(_labels(config))
         info = info.model_copy(update={"labels": reviewed.notes})
         content = replace(from_run(ctx.run, info), reviewed=reviewed)
-        content.parts = [part.material(ctx.run, ctx) for part in release_parts(config, ctx.registry)]
+        content.parts = part_contents(release_parts(config, ctx.registry), ctx.run, ctx)
         of_run, parts = content.pairs, content.parts
         content.pairs = lambda: chain(of_run(), *(part.pairs() for part in parts))
         fields = row_fields(config, ctx.registry)

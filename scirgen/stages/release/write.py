@@ -16,7 +16,7 @@ from scirgen.core.errors import InputError, RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Rejection, Span
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, returned
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
@@ -27,6 +27,7 @@ from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
 from scirgen.stages.release.formats.base import ReleaseFormat
+from scirgen.stages.release.parts import PartWritten
 from scirgen.stages.release.passages import PassageIndex
 from scirgen.stages.release.settle.contamination import Benchmarks
 from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
@@ -164,7 +165,10 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
     index, licences = _write_passages(content, folder, counts)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
-    parts = [part.write(folder, content, grouping.split_of) for part in content.parts]
+    parts = [
+        returned(part.write, part.write(folder, content, grouping.split_of), PartWritten, "a PartWritten")
+        for part in content.parts
+    ]
     for part in parts:
         settled.rejections.extend(part.rejections)
         counts |= part.lines

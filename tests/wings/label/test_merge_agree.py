@@ -52,7 +52,7 @@ def test_a_wrong_line_is_set_aside_with_its_number(tmp_path: Path, change: objec
     assert message in error.value.message
 
 
-@pytest.mark.parametrize("seconds", ["1e999", "NaN", "1e12", "-1"])
+@pytest.mark.parametrize("seconds", ["1e999", "NaN", "1e12", "-1", "-1e12"])
 def test_a_number_that_is_not_finite_or_too_large_is_set_aside(tmp_path: Path, seconds: str) -> None:
     labels = drawn(tmp_path / "L", 6, 2)
     file = labels_file(labels, "A", tmp_path / "A.jsonl")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
+from scirgen.core.registry import returned_list
 from scirgen.llm.encoders.entailment import (
     DecisionEntailment,
     Entailment,
@@ -53,11 +54,13 @@ class EntailmentScorer(Faithfulness):
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         judge = entailment_model(ctx)
         asked = [(evidence_window(p, material), f"{p.question} {p.answer}") for p in pairs]
+        given = await judge.entail(asked)
+        results = returned_list(judge.entail, given, (Entailment, ModelError), "an Entailment", len(asked))
         return [
             Score(name=self.name, value=_support(found), model=judge.identity, parts=tuple(_parts(found)))
             if isinstance(found, Entailment)
             else found
-            for found in await judge.entail(asked)
+            for found in results
         ]
 
     def identity(self, ctx: StageContext) -> str:

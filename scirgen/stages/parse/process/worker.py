@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ScirgenError
 from scirgen.core.records import BlockKind
+from scirgen.core.registry import returned
 from scirgen.core.text.tame import tame
 from scirgen.core.text.untrusted import without_orders
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, Parser, ParserOptions
@@ -146,7 +147,8 @@ def _answer(parsers: Mapping[str, Parser | ScirgenError], request: dict[str, Any
         parser = parsers[by_kind[kind or ""]["target"]]
         if isinstance(parser, ScirgenError):
             return _error(parser)
-        parsed = presentable(parser.parse(path, options)).model_copy(update={"kind": kind})
+        read = returned(parser.parse, parser.parse(path, options), ParsedPaper, "a scirgen.ParsedPaper")
+        parsed = presentable(read).model_copy(update={"kind": kind})
     except MemoryError:
         return _error(_out_of_memory())
     except ScirgenError as error:
