@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -130,6 +131,19 @@ def _to_repository(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\[([^\]\n]*)\]{file}[^)]*\)", r"\1", source[0])
 
 
+def _light_and_dark(app: Sphinx, docname: str, source: list[str]) -> None:
+    """A picture that has a dark twin is shown in the reader's scheme."""
+
+    def both(found: re.Match[str]) -> str:
+        alt, name, ending = found.groups()
+        if not (Path(app.srcdir) / f"{name}-dark{ending}").exists():
+            return found[0]
+        shown = {"only-light": name, "only-dark": f"{name}-dark"}
+        return "\n".join(f"```{{image}} {n}{ending}\n:alt: {alt}\n:class: {c}\n```" for c, n in shown.items())
+
+    source[0] = re.sub(r"!\[([^\]]*)\]\((images/[\w-]+)(\.\w+)\)", both, source[0])
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     """Called by Sphinx."""
     app.add_directive("gates", Gates)
@@ -137,4 +151,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("settings", Settings)
     app.connect("source-read", _all_settings)
     app.connect("source-read", _to_repository)
+    app.connect("source-read", _light_and_dark)
     return {"version": "1", "parallel_read_safe": True}
