@@ -109,7 +109,8 @@ def summarise(run: Run) -> int:
     if run.outcome.status in ("success", "partial"):
         splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
-        for note in Release(run.release).info.notes:
+        written = (run.release / "release.json").is_file()
+        for note in Release(run.release).info.notes if written else ():
             if note.startswith("The format "):
                 click.echo(f"  {note}")
     if (run.folder / "report.html").is_file():
