@@ -135,6 +135,12 @@ def test_exports_know_rows_without_an_answer(probed: Path) -> None:
     assert impossible == bare
 
 
+def test_an_audit_finds_no_fault_in_a_missing_answer(probed: Path) -> None:
+    report = scirgen.audit(probed / "release")
+    bare = {r.question for r in scirgen.Release(probed).rows() if not r.answer}
+    assert bare and report.defects["schema"] == 0
+
+
 async def test_benchmarks_leave_them_out_or_score_abstention(probed: Path, tmp_path: Path) -> None:
     release = scirgen.Release(probed)
     assert all(r.answer for r in questions_of_split(release, "train"))
