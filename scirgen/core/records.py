@@ -112,8 +112,7 @@ class Span(Record):
 
 
 def _plausible(value: object) -> object:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return None if whole and not -9999 <= value <= 9999 else value
+    return None if isinstance(value, int) and not -9999 <= value <= 9999 else value
 
 
 Year = Annotated[int | None, BeforeValidator(_plausible)]
