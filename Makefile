@@ -47,8 +47,12 @@ test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -m ray
 
+.PHONY: sample-check
+sample-check: setup  ## the public sample of examples/release, rebuilt from its stores and compared byte for byte
+	$(BIN)/python examples/release/build.py --check
+
 .PHONY: nightly
-nightly: setup  ## what takes too long for every commit: kills, large catalogues, 500 fuzz seeds, all attacks of docs/safety.md
+nightly: sample-check  ## what takes too long for every commit: kills, large catalogues, 500 fuzz seeds, all attacks of docs/safety.md
 	$(BIN)/pytest -n 2 -m nightly
 	SCIRGEN_FUZZ_SEEDS=500 $(BIN)/pytest -q tests/fuzz
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from benchmarks.scale import SyntheticSource
 from benchmarks.throughput import material
 from scirgen.core.config import Config, FilterConfig, LimitsConfig, ModelsConfig
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Dataset, Paper, QAPair, Rejection, Span
+from scirgen.core.records import Dataset, QAPair, Rejection, Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.runtime import rare_collections
@@ -25,7 +26,7 @@ from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.collect.source import Candidate, Cursor, Fetched
+from scirgen.stages.collect.source import Cursor
 from scirgen.stages.filter.stage import FilterStage
 
 BACKEND = OpenAIChat
@@ -44,26 +45,12 @@ class Pairs(BaseModel):
     pairs: list[Pair] = Field(min_length=3, max_length=3)
 
 
-class Synthetic:
+class Synthetic(SyntheticSource):
     """``count`` datasets with 3 kB of description, without papers."""
-
-    name = "synthetic"
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def revision(self, cursor: str | None) -> str | None:
-        return "1"
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
         for n in range(self.count):
             yield Dataset(id=f"d{n:05}", title=f"Measurements of basin {n}", description=material(n))
-
-    def papers(self, dataset: Dataset) -> Iterable[Candidate]:
-        return ()
-
-    def fetch(self, paper: Paper) -> Fetched:
-        return Fetched(code="none")
 
 
 class Ask(Stage):

@@ -1,4 +1,4 @@
-"""What the gates reject of ScIRGen-Geo's released pairs for want of support, written out for a reader to judge.
+"""Writes out the pairs of ScIRGen-Geo that the gates reject for want of support, for a reader to judge.
 
 Draws pairs of a split at random; they cite no evidence, so no score decides about them. ``--read`` writes rejected
 pairs and as many kept ones, in mixed order, without the verdicts.

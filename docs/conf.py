@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,15 +21,16 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_click",
     "sphinxcontrib.autodoc_pydantic",
-    "sphinxcontrib.mermaid",
     "tables",
 ]
 exclude_patterns = ["_build", "_ext", "jupyter_execute"]
 html_theme = "pydata_sphinx_theme"
 html_title = "scirgen"
 html_show_sourcelink = False
+# The address of the repository: without it, links to its files are plain names.
+REPOSITORY = os.environ.get("SCIRGEN_REPOSITORY", "").rstrip("/")
 html_theme_options = {
-    "github_url": "https://github.com/OWNER/scirgen",
+    **({"github_url": REPOSITORY} if REPOSITORY else {}),
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
@@ -36,7 +38,6 @@ html_theme_options = {
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-myst_fence_as_directive = ["mermaid"]
 # A notebook is run when the site is built: one that does not run is an error.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

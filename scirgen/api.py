@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
@@ -22,6 +22,7 @@ from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
 from scirgen.pipeline.observer import Observer, Several, Silent
+from scirgen.pipeline.progress import NotebookObserver, in_notebook
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.run import build_stages as build_stages
 from scirgen.pipeline.run import execute
@@ -130,7 +131,7 @@ def generate(
         seed: random seed for sampling and splits.
         config_file: a YAML file of settings.
         settings: dotted setting -> value; these override all other layers.
-        observer: receives the events of the run.
+        observer: receives the events of the run; None: a notebook shows its progress, anything else nothing.
 
     Returns:
         The run; ``run.outcome`` says how it ended.
@@ -172,8 +173,10 @@ class Options(TypedDict, total=False):
 async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
     config, pack = _resolved(given)
-    observer = given.get("observer") or Silent()
-    return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=observer)
+    observer = given.get("observer")
+    shown = NotebookObserver() if observer is None and in_notebook() else nullcontext(observer or Silent())
+    with shown as watching:
+        return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=watching)
 
 
 async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:

@@ -38,7 +38,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "source": {
         "local": ("scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
-        "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record a paper"),
+        "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
         "datacite": (
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
             "DataCite by query, repository or prefix",

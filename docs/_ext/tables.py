@@ -4,6 +4,7 @@ repository."""
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from typing import Any
 
@@ -18,7 +19,7 @@ from scirgen.core.config import Config
 from scirgen.core.registry import load_registry
 from scirgen.stages.filter.stage import describe_gates
 
-REPOSITORY = "https://github.com/OWNER/scirgen/blob/main"
+REPOSITORY = os.environ.get("SCIRGEN_REPOSITORY", "").rstrip("/")
 
 
 class _Table(SphinxDirective):
@@ -122,7 +123,11 @@ def _all_settings(app: Sphinx, docname: str, source: list[str]) -> None:
 def _to_repository(app: Sphinx, docname: str, source: list[str]) -> None:
     """Links to files outside of docs/ lead to the repository."""
     up = docname.count("/") + 1
-    source[0] = re.sub(rf"\]\((?:\.\./){{{up}}}(?!\.\.)([^)#]+)", rf"]({REPOSITORY}/\1", source[0])
+    file = rf"\((?:\.\./){{{up}}}(?!\.\.)([^)#]+)"
+    if REPOSITORY:
+        source[0] = re.sub(rf"\]{file}", rf"]({REPOSITORY}/blob/main/\1", source[0])
+    else:
+        source[0] = re.sub(rf"\[([^\]\n]*)\]{file}[^)]*\)", r"\1", source[0])
 
 
 def setup(app: Sphinx) -> dict[str, object]:

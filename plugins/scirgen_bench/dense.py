@@ -90,8 +90,8 @@ class MaxSim:
     def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
         asked = self._embedder.embed(_sentences(queries[0]), "query")
         best: NDArray[np.float32] = np.maximum.reduceat(asked @ self._vectors.T, self._starts, axis=1)
-        over: NDArray[np.float32] = (best.mean if self._mean else best.max)(axis=0, keepdims=True)
-        return over.astype(np.float32)
+        scores: NDArray[np.float32] = (best.mean if self._mean else best.max)(axis=0, keepdims=True).astype(np.float32)
+        return scores
 
 
 def _sentences(text: str) -> list[str]:

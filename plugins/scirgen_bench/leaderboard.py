@@ -18,7 +18,7 @@ from scirgen.core.files.jsonl import first_problem, read_json
 from scirgen_bench.metrics import POOL_NDCG
 from scirgen_bench.qa import QAReport
 from scirgen_bench.retrieval import RetrievalReport
-from scirgen_bench.tables import SHOWN, markdown, shown_spec
+from scirgen_bench.tables import SHOWN, markdown, shown_spec, told_apart
 
 _HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
 _QA = {"accuracy": "entailed", "rouge_l": "ROUGE-L (long)", "exact": "exact (short)", "number": "number (short)"}
@@ -59,9 +59,9 @@ def boards(results: Sequence[Path]) -> list[Board]:
         InputError: a file is missing or holds no benchmark result.
     """
     found: dict[tuple[str, str], list[Entry]] = {}
-    for file in results:
+    for file, name in zip(results, told_apart(results, [f.stem for f in results]), strict=True):
         report = _read(file)
-        lines = _retrieval(report, file.stem) if isinstance(report, RetrievalReport) else _qa(report, file.stem)
+        lines = _retrieval(report, name) if isinstance(report, RetrievalReport) else _qa(report, name)
         kind = "retrieval" if isinstance(report, RetrievalReport) else "qa"
         for title, entry in lines:
             _add(found.setdefault((kind, title), []), entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scirgen_bench.metrics import POOL_NDCG
@@ -127,3 +128,8 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def told_apart(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
+    """The names of what was read from paths; the path itself where another has the same name."""
+    return [n if names.count(n) == 1 else str(p) for p, n in zip(paths, names, strict=True)]

@@ -22,7 +22,7 @@ from scirgen_label.draw import draw as draw_sample
 from scirgen_label.exchange import FILES, Form, import_labelled, import_studio
 from scirgen_label.exchange import export as export_labels
 from scirgen_label.judge import ask_judges
-from scirgen_label.links import LinkSource
+from scirgen_label.links import FacetSource, LinkSource
 from scirgen_label.merge import merge as merge_files
 from scirgen_label.merge import merge_collected
 from scirgen_label.pages import MAILABLE, write_pages
@@ -67,10 +67,11 @@ def _source(
         if of:
             return TaskSource(path, of, taxonomies.facets, pooling, split)
         return PoolSource(path, taxonomies, pooling, split)
-    if task == "link":
+    if task in ("link", "facet"):
         if not (path / "run.db").is_file():
-            raise click.UsageError("--task link needs a run, whose links are labelled")
-        return LinkSource(closing.enter_context(open_view(path)))
+            raise click.UsageError(f"--task {task} needs a run")
+        view = closing.enter_context(open_view(path))
+        return LinkSource(view) if task == "link" else FacetSource(view)
     if task == "query" and path.is_file():
         return QueryFile(path)
     if (path / "run.db").is_file() and split is None:

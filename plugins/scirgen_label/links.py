@@ -1,5 +1,5 @@
-"""The links of a run as items to label: does this paper use this dataset? People see what the rule or the model saw,
-and the paper's text on demand; they do not see its verdict."""
+"""Items of a run's papers to label: does this paper use this dataset, and what does this sentence of the abstract do?
+People see what the rule or the model saw, and not its verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Document, Link, Paper
+from scirgen.core.records import Dataset, Document, Link, Paper, Query
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.pipeline.views.view import StoreView
 from scirgen.release_files.labels import Hidden, Shown
 from scirgen_label.sources import Candidate, Material, marked
@@ -64,4 +65,46 @@ class LinkSource:
                 evidence=tuple(marked(s, document.text if document else "", title) for s in link.evidence),
                 context=document.id if document else "",
             )
+        return made
+
+
+class FacetSource:
+    """The sentences of the abstracts that a run made facet queries from."""
+
+    kind = "facets of a run"
+
+    def __init__(self, view: StoreView) -> None:
+        """Read the queries and their abstracts.
+
+        Raises:
+            InputError: the run has no facet queries.
+        """
+        facets: dict[str, dict[str, str]] = {}
+        for query in view.records("query", Query):
+            if query.facet and query.paper_id:
+                said = {" ".join(span.text.split()): query.facet for span in query.spans}
+                facets.setdefault(query.paper_id, {}).update(said)
+        if not facets:
+            raise InputError("the run has no facet queries", hint="Make them: --recipes facets")
+        self._items: dict[str, tuple[str, Document, str, str]] = {}
+        for document in view.records("parse", Document):
+            if document.paper_id in facets:
+                text = " ".join(document.abstract.split())
+                for n, (start, end) in enumerate(sentence_spans(text, document.language), 1):
+                    sentence = text[start:end]
+                    label = facets[document.paper_id].get(sentence, "other")
+                    self._items[f"{document.paper_id}|{n}"] = sentence, document, text, label
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Every sentence; those of one abstract are a cluster."""
+        for record, (_, document, _, label) in sorted(self._items.items()):
+            keys = {"verdict": label, "code": "none", "dataset": document.paper_id}
+            yield Candidate(record, document.paper_id, keys, Hidden(verdict=label))
+
+    def material(self, records: Collection[str]) -> Material:
+        """The sentence, with title and abstract."""
+        made = Material()
+        for record in records:
+            sentence, document, text, _ = self._items[record]
+            made.shown[record] = Shown(question=sentence, title=document.title, text=text)
         return made

@@ -22,6 +22,7 @@ _TITLES: Final = {
     "query": ("Would a researcher send this query?", "Query"),
     "level": ("Which level of the revised Bloom taxonomy?", "Question"),
     "link": ("Does the paper use the dataset?", "Paper"),
+    "facet": ("What does the sentence do in its abstract?", "Sentence"),
 }
 _RESERVED: Final = frozenset("jkfzrecpg?")
 MAILABLE: Final = 20_000_000

@@ -62,7 +62,7 @@ def plan_text(
     for gap in gaps:
         needed = judge_items(margin, gap, sd)
         lines.append(f"  {needed:>6,}  if its true gap is {gap:g}")
-    lines.append("  A judge whose true gap is the margin passes in 5 of 100 such tests, one that is worse hardly ever.")
+    lines.append("  A judge whose true gap is the margin passes in 5 of 100 such tests, a worse one almost never.")
     if task == "faithful":
         lines += ["", *_precision_lines(verdicts)]
     lines += ["", "Items for a 95 % interval of +/- 0.05:"]

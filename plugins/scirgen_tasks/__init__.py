@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PLUGIN", "QueryRecipe", "paper_materials"]
 
+_RECIPES = {
+    "recommend": "datasets for a need (DataFinder)",
+    "facets": "papers similar in a facet (CSFCube)",
+    "aspects": "papers for a need of many parts (DORIS-MAE)",
+}
 PLUGIN = Plugin(
     "scirgen-tasks",
     __version__,
@@ -23,20 +28,9 @@ PLUGIN = Plugin(
         Provided("kind", "query_recipe", "scirgen_tasks.recipes.base:CONTRACT"),
         Provided("command", "generate --recipes", "scirgen_tasks.options:RECIPES"),
         Provided("command", "estimate --recipes", "scirgen_tasks.options:RECIPES"),
-        Provided(
-            "query_recipe",
-            "recommend",
-            "scirgen_tasks.recipes.recommend:RecommendRecipe",
-            "datasets for a need (DataFinder)",
-        ),
-        Provided(
-            "query_recipe", "facets", "scirgen_tasks.recipes.facets:FacetsRecipe", "papers similar in a facet (CSFCube)"
-        ),
-        Provided(
-            "query_recipe",
-            "aspects",
-            "scirgen_tasks.recipes.aspects:AspectsRecipe",
-            "papers for a need of many parts (DORIS-MAE)",
+        *(
+            Provided("query_recipe", name, f"scirgen_tasks.recipes.{name}:{name.capitalize()}Recipe", about)
+            for name, about in _RECIPES.items()
         ),
         Provided("resources", "scirgen-tasks", "scirgen_tasks.options:ROOT"),
     ),

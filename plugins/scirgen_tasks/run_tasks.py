@@ -17,7 +17,7 @@ from scirgen.core.taxonomy import Facets, TaxonomyName
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.release_files.labels import LabelSet
+from scirgen.release_files.labels import UNSURE, LabelSet
 from scirgen.release_files.release import Release, TaskInfo
 from scirgen.release_files.reviews import reviewed_drafts, reviewed_needs
 from scirgen.stages.base import RunView, StageContext
@@ -33,6 +33,7 @@ from scirgen_bench.tasks.task_files import (
     settled,
 )
 from scirgen_tasks.abstract_facets import sentence_facets
+from scirgen_tasks.recipes.facets import corrected
 from scirgen_tasks.settings import settings
 
 NEEDS_DATA = ("sentence", "keyphrases")
@@ -112,6 +113,10 @@ class QueryPart(ReleasePart):
         labels = [Path(f).expanduser() for f in ctx.config.release.labels]
         reviewed = reviewed_drafts([f for f in labels if LabelSet(f).sample.task == "query"])
         queries = reviewed_needs(found.queries, reviewed, drafts=True)
+        if said := settled_facets(labels):
+            documents = {d.paper_id: d for d in run.records("parse", Document) if d.paper_id in said}
+            queries = corrected(queries, documents, said, ctx.taxonomies.facets)
+            found = replace(found, abstracts=tuple(_relabelled(row, said.get(row.id, {})) for row in found.abstracts))
         grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in queries})
         return replace(
             found,
@@ -121,6 +126,23 @@ class QueryPart(ReleasePart):
             unvalidated=tuple(sorted(unvalidated)),
             require_review=chosen.require_review,
         )
+
+
+def settled_facets(folders: Iterable[Path]) -> dict[str, dict[str, str]]:
+    """Paper -> sentence -> facet, from folders of labels of the task ``facet``; those that are not settled are left
+    out."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for labels in map(LabelSet, folders):
+        for item in labels.items if labels.sample.task == "facet" else ():
+            if (label := labels.settled(item.id).label) not in (None, UNSURE):
+                found[item.cluster][item.shown.question] = label or ""
+    return found
+
+
+def _relabelled(row: AbstractRow, said: Mapping[str, str]) -> AbstractRow:
+    """An abstract with the labels that people settled on."""
+    sentences = (s.model_copy(update={"label": said.get(s.text, s.label)}) for s in row.sentences)
+    return row.model_copy(update={"sentences": tuple(sentences)})
 
 
 def _judgements(config: Config) -> list[Path]:

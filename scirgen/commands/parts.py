@@ -48,8 +48,8 @@ def parse(
         settings: dotted setting -> value (``parse.*``).
 
     Returns:
-        One row a file: file, title, authors, doi, year, licence, abstract, language, pages, and ``blocks`` (kind, text,
-        level, page, box); ``error`` and ``reason`` if it cannot be read.
+        One row per file: file, title, authors, doi, year, licence, abstract, language, pages, and ``blocks`` (kind,
+        text, level, page, box); ``error`` and ``reason`` if it cannot be read.
 
     Raises:
         InputError: a file does not exist, or there is none.

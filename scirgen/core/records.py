@@ -112,7 +112,9 @@ class Span(Record):
 
 
 def _plausible(value: object) -> object:
-    return None if isinstance(value, int) and not -9999 <= value <= 9999 else value
+    if isinstance(value, int) and not isinstance(value, bool) and not -9999 <= value <= 9999:
+        return None
+    return value
 
 
 Year = Annotated[int | None, BeforeValidator(_plausible)]

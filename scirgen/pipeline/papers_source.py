@@ -1,13 +1,14 @@
 """The source ``papers``: a folder of papers and nothing else. Each paper becomes a record, made from its front matter.
 
 The record's own paper is its only candidate, found by ``own``, which needs no judging. With
-``collect.datasets_from_papers``, datasets that the papers cite by DOI become records too, as DataCite describes them.
+``collect.datasets_from_papers``, datasets that the papers name by DOI, by address or by title become records too, as
+DataCite describes them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from scirgen.core.errors import InputError, PaperError, SourceError
@@ -30,7 +31,20 @@ from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.stage import read_paper
 
 _PAGE = 25
+_MOST_NAMES = 10
+"""Largest number of titles that are looked up for one paper."""
 _NAMES_DATA = re.compile(r"(?i)\b(?:data|datasets?|database|archived?|repositor(?:y|ies)|deposited|available)\b")
+
+_ADDRESSES = (
+    (re.compile(r"zenodo\.org/records?/(\d+)", re.I), "10.5281/zenodo.{}"),
+    (re.compile(r"figshare\.com/articles/(?:dataset/)?[\w%.-]+/(\d+)", re.I), "10.6084/m9.figshare.{}"),
+)
+"""Addresses of records in repositories whose DOIs follow from them."""
+_TITLE = re.compile(
+    r"\b[A-Z][\w-]*(?: (?:of|and|for|the|in|on|[A-Z0-9][\w-]*)){1,8} "
+    r"(?i:data ?(?:set|base)|archive|atlas|catalog(?:ue)?|collection|inventory|record|reanalysis|survey)\b"
+)
+"""A title in capitals that ends with a word for data."""
 
 
 class PapersOptions(Frozen):
@@ -86,7 +100,7 @@ class PapersSource:
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         config = self._setup.parse
         pool = ParserPool(config.workers, config.memory_mb)
-        cited: set[str] = set()
+        cited: dict[str, str] = {}
         try:
             for number, file in enumerate(self._files[start:], start + 1):
                 read = await self._read(file, pool)
@@ -146,31 +160,59 @@ class PapersSource:
             year=paper.year,
         )
 
-    def _cited(self, read: _Read, cited: set[str]) -> list[Dataset | Rejection]:
-        """Records of the datasets whose DOI stands in a sentence about data, with that sentence."""
+    def _cited(self, read: _Read, cited: dict[str, str]) -> list[Dataset | Rejection]:
+        """Records of the datasets that a sentence about data names, with that sentence."""
         assert read.parsed is not None
         own = self._record(read)
         paper = self._of[own.id][0].paper if isinstance(own, Dataset) else None
         found: list[Dataset | Rejection] = []
+        names = 0
         for block in read.parsed.blocks:
             if block.kind is BlockKind.REFERENCE or not _NAMES_DATA.search(block.text):
                 continue
             for start, end in sentence_spans(block.text):
                 sentence = block.text[start:end]
-                for doi in find_dois(sentence) if _NAMES_DATA.search(sentence) else ():
-                    if paper is None or doi == paper.doi:
+                for name, how in _named_in(sentence) if _NAMES_DATA.search(sentence) else ():
+                    if paper is None or name == paper.doi:
                         continue
-                    if doi in cited:
-                        self._of.get(doi, []).append(Candidate(paper, "doi_in_text"))
-                        continue
-                    cited.add(doi)
-                    record = self._looked_up(doi)
-                    if isinstance(record, Dataset):
-                        self._of[record.id] = [Candidate(paper, "doi_in_text")]
-                        named = ("Named in", f"{paper.title}: {sentence}")
-                        record = record.model_copy(update={"fields": (*record.fields, named)})
-                    found += [record] if record is not None else []
+                    names += how == "title_in_text"
+                    known = cited.get(name)
+                    if known is None and (how == "doi_in_text" or names <= _MOST_NAMES):
+                        record = self._looked_up(name) if how == "doi_in_text" else self._titled(name)
+                        known = cited[name] = record.id if isinstance(record, Dataset) else ""
+                        if isinstance(record, Dataset) and known not in self._of:
+                            named = ("Named in", f"{paper.title}: {sentence}")
+                            record = record.model_copy(update={"fields": (*record.fields, named)})
+                            self._of[known] = []
+                            found.append(record)
+                        elif isinstance(record, Rejection):
+                            found.append(record)
+                    candidates = self._of.get(known or "", [])
+                    if all(c.paper.id != paper.id for c in candidates) and known in self._of:
+                        candidates.append(Candidate(paper, how))
         return found
+
+    def _titled(self, name: str) -> Dataset | Rejection | None:
+        """DataCite's record of a dataset whose title holds the words of a name and few more; None if there is none."""
+        self._http = self._http or open_http(self._setup, service=self._options.base_url)
+        query: dict[str, str | int] = {
+            "query": f'titles.title:"{name}"',
+            "resource-type-id": "dataset",
+            "page[size]": 5,
+        }
+        try:
+            replies = as_dict(self._http.json(f"{self._options.base_url}/dois", query)).get("data")
+        except SourceError as error:
+            if error.error_code == "http_404":
+                return None
+            return Rejection.of("collect", "not_looked_up", f"{name}: {error.message}", ("Dataset", name))
+        wanted = set(name.lower().split())
+        for reply in replies if isinstance(replies, list) else ():
+            record = datacite.dataset_of(as_dict(reply))
+            words = re.findall(r"[\w-]+", record.title.lower()) if isinstance(record, Dataset) else []
+            if wanted <= set(words) and len(words) <= 2 * len(wanted):
+                return record
+        return None
 
     def _looked_up(self, doi: str) -> Dataset | Rejection | None:
         """DataCite's record of a dataset; None if DataCite does not know the DOI, or it is no dataset's."""
@@ -183,3 +225,14 @@ class PapersSource:
             return Rejection.of("collect", "not_looked_up", f"{doi}: {error.message}", ("Dataset", doi))
         kind = as_dict(as_dict(reply.get("attributes")).get("types")).get("resourceTypeGeneral")
         return datacite.dataset_of(reply) if kind == "Dataset" else None
+
+
+def _named_in(sentence: str) -> Iterator[tuple[str, str]]:
+    """(DOI or title, how it is named) of the datasets that a sentence names."""
+    addressed = [form.format(m.group(1)) for address, form in _ADDRESSES for m in address.finditer(sentence)]
+    for doi in dict.fromkeys((*find_dois(sentence), *addressed)):
+        yield doi, "doi_in_text"
+    for found in _TITLE.finditer(sentence):
+        name = found.group().removeprefix("The ")
+        if len(name.split()) > 2:
+            yield name, "title_in_text"

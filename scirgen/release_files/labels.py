@@ -27,7 +27,7 @@ from scirgen.core.prompts import Choice
 from scirgen.core.records import Box, Record
 from scirgen.core.safety.files import private_folder, write_new
 
-TaskName = Literal["faithful", "relevance", "query", "level", "link"]
+TaskName = Literal["faithful", "relevance", "query", "level", "link", "facet"]
 Part = Literal["dev", "test"]
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 """A name that is also a file's name: no path, no hidden file."""
@@ -68,6 +68,7 @@ TASKS: Final[Mapping[str, Task]] = {
     "query": Task("query"),
     "level": Task("level", scale=("C1", "C2", "C3", "C4", "C5", "C6")),
     "link": Task("link"),
+    "facet": Task("facet"),
 }
 
 

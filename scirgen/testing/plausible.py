@@ -163,10 +163,10 @@ class Plausible:
         items = schema.get("items", {"type": "string"})
         most = schema.get("maxItems", 3)
         if "enum" in items:
-            options = list(items["enum"])
+            options: list[Any] = list(items["enum"])
             self.rng.shuffle(options)
-            drawn: list[Any] = (options * max(1, low))[: max(low, min(most, len(options)))]
-            return drawn
+            enough: list[Any] = options * max(1, low)
+            return enough[: max(low, min(most, len(options)))]
         if items.get("type") == "string" and about is not None:
             return [self._string(items, name, about)] * max(1, low)
         found = [self.instance(items, root, name) for _ in range(max(low, most, 1))]

@@ -65,6 +65,21 @@ def test_files_and_classes_that_architecture_names_exist() -> None:
     assert classes - defined == set()
 
 
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    files = [f for name in ("scirgen", "plugins", "benchmarks") for f in sorted((ROOT / name).rglob("*.py"))]
+    odd = [
+        (path.name, line.strip())
+        for path in files
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r'\s*"""(?:What|Whether|Which|How|Of)\b', line)
+    ]
+    # These two are part of schemas that a model reads.
+    assert odd == [
+        ("reading.py", '"""What some chosen sentences are about."""'),
+        ("judged.py", '"""What is wrong with one pair."""'),
+    ]
+
+
 def test_every_setting_has_a_description() -> None:
     bare = [name for name, field in described(Config) if not field.description]
     assert len(bare) <= 40, bare  # those that are left say what they are by their names
@@ -108,10 +123,12 @@ def test_workflow_calls_what_the_project_calls_ci() -> None:
     assert ".ci/run" in steps and "make docs" in steps
 
 
-def test_one_search_finds_every_place_of_the_repository_s_address() -> None:
+def test_no_address_holds_a_placeholder_and_the_citation_has_the_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["repository-code"] == "https://github.com/OWNER/scirgen"
-    assert citation["version"] in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    manifest = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert citation["version"] in manifest
+    pages = [p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md")]
+    assert not any("github.com/OWNER" in text for text in (manifest, str(citation), *pages))
 
 
 def test_code_of_readme_api_page_and_examples_passes_a_strict_type_checker(tmp_path: Path) -> None:

@@ -61,6 +61,6 @@ async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_pat
     assert named == {("gate", "language")}
     refused = [json.loads(line) for line in shown(status, "--reasons", "filter", "--json").splitlines()]
     low = next(r for r in refused if r["code"] == "shift")
-    assert low["reason"].startswith("the evidence makes the answer hardly more likely")
+    assert low["reason"].startswith("the evidence barely raises the answer's probability")
     seen = shown(inspect, low["record_id"], "--no-replies")
     assert "rejected as shift" in seen and "score shift" in seen and "(threshold 0.99) failed" in seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -23,12 +24,13 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
     from scirgen_bench.compare.labelling import Labeller
     from scirgen_bench.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
     from scirgen_bench.compare.question_sets import read_question_set
-    from scirgen_bench.tables import markdown
+    from scirgen_bench.tables import markdown, told_apart
 
     labeller = Labeller(read_question_set(labels_from)) if labels_from else None
     profiles = []
-    for path in sets:
-        questions = read_question_set(path)
+    read = [read_question_set(path) for path in sets]
+    for questions, name in zip(read, told_apart(sets, [q.name for q in read]), strict=True):
+        questions = replace(questions, name=name)
         if labeller and not all(a.bloom and a.question_type for a in questions.questions):
             profiles.append(profile(labeller.label(questions), labeller.description()))
         else:
@@ -65,8 +67,8 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
     index: list[object] = ["evenness", *(d if (d := p.diversity.bloom) is not None else "-" for p in profiles)]
     click.echo(markdown(["level", *names], [*shares_side_by_side(profiles), index]))
     click.echo(
-        f"\nA word is {WORD}.\nEvenness: {DIVERSITY}. ScIRGen's figure 5 prints a diversity index whose formula is not "
-        "in the text we have; evenness replaces it here."
+        f"\nA word is {WORD}.\nEvenness: {DIVERSITY}. ScIRGen's figure 5 prints a diversity index; this table has "
+        "evenness instead."
     )
     for note in notes:
         click.echo(f"note: {note}")

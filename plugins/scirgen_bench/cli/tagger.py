@@ -78,5 +78,5 @@ def _show(report: dict[str, Any], out: Path) -> None:
     click.echo(f"{'':12}{'accuracy':>10}{'macro F1':>10}{'kappa':>10}")
     for name, row in (("tagger", report), *report["baselines"].items()):
         click.echo(f"{name:12}{row['accuracy']:>10.4f}{row['macro_f1']:>10.4f}{row['kappa']:>10.4f}")
-    click.echo(f"{report['questions_per_s']} questions a second")
+    click.echo(f"{report['questions_per_s']} questions per second")
     click.echo(f"saved in {out}; {report['disagreements']} disagreements in {out / 'disagreements.tsv'}")

@@ -7,16 +7,15 @@ abstract's sentences with that label; an objective counts as background.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Grade, Query, Span
-from scirgen.release_files.release import ReleaseInfo, TaskInfo
+from scirgen.release_files.release import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
-from scirgen_bench.published.reading import HINT, damaged, find, needed, number, rows, whole
-from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
+from scirgen_bench.published.reading import HINT, damaged, find, imported, needed, number, rows, whole
+from scirgen_bench.tasks.release_tasks import TaskContent
 from scirgen_bench.tasks.task_files import ADJUDICATED, CITATIONS, AbstractRow, AbstractSentence
 
 FACETS = ("background", "method", "result")
@@ -64,19 +63,7 @@ def csfcube(src: Path) -> ReleaseContent:
         "The official dev figures are those of the split dev; the official test figures are the mean of dev's "
         "and test's."
     )
-    return ReleaseContent(
-        info=ReleaseInfo(
-            name="CSFCube",
-            origin="CSFCube",
-            citation=CITATIONS["facets"],
-            scirgen=version("scirgen"),
-            domain="cs",
-            notes=(note,),
-        ),
-        splits={},
-        keep_all=True,
-        parts=(TaskSet((task,), tuple(abstracts[k] for k in sorted(abstracts))),),
-    )
+    return imported("CSFCube", "cs", (note,), task, abstracts.values())
 
 
 def _abstract(row: Mapping[str, Any]) -> AbstractRow:

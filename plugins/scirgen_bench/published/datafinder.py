@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from scirgen.core.records import Dataset, Query, QueryForm
-from scirgen.release_files.release import ReleaseInfo, TaskInfo
+from scirgen.release_files.release import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
-from scirgen_bench.published.reading import find, needed, rows, table
-from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
+from scirgen_bench.published.reading import find, imported, needed, rows, table
+from scirgen_bench.tasks.release_tasks import TaskContent
 from scirgen_bench.tasks.task_files import CITATIONS
 
 _FIELDS = ("task", "modality", "domain", "language", "training_style", "text_length")
@@ -59,21 +58,7 @@ def datafinder(src: Path) -> ReleaseContent:
         splits={name: splits[name] for name in asked},
         qrels={q.id: dict.fromkeys(q.gold, 1) for q in asked.values()},
     )
-    return ReleaseContent(
-        info=ReleaseInfo(
-            name="DataFinder",
-            origin="DataFinder",
-            citation=CITATIONS["recommend"],
-            scirgen=version("scirgen"),
-            domain="ml",
-            notes=tuple(_notes(queries, datasets)),
-        ),
-        datasets=datasets,
-        splits=dict.fromkeys(datasets, "test"),
-        keep_all=True,
-        parts=(TaskSet((task,)),),
-        same_as=same_as,
-    )
+    return imported("DataFinder", "ml", _notes(queries, datasets), task, (), datasets, same_as)
 
 
 def _collection(path: Path) -> tuple[dict[str, Dataset], dict[str, str]]:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Grade, Query, Span
-from scirgen.release_files.release import ReleaseInfo, TaskInfo
+from scirgen.release_files.release import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
-from scirgen_bench.published.reading import HINT, damaged, needed, number, whole
-from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
+from scirgen_bench.published.reading import HINT, damaged, imported, needed, number, whole
+from scirgen_bench.tasks.release_tasks import TaskContent
 from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow, AbstractSentence
 
 _FILES = ("DORIS-MAE_dataset_v1.json", "DORIS_MAE_dataset_v1.json")
@@ -79,19 +78,7 @@ def dorismae(src: Path) -> ReleaseContent:
         AbstractRow(id=f"c_{d}", sentences=(AbstractSentence(text=text),), licence="CC-BY-NC-4.0")
         for d, text in wanted.items()
     )
-    return ReleaseContent(
-        info=ReleaseInfo(
-            name="DORIS-MAE",
-            origin="DORIS-MAE",
-            citation=CITATIONS["aspects"],
-            scirgen=version("scirgen"),
-            domain="cs",
-            notes=tuple(notes),
-        ),
-        splits={},
-        keep_all=True,
-        parts=(TaskSet((task,), tuple(sorted(corpus, key=lambda a: a.id))),),
-    )
+    return imported("DORIS-MAE", "cs", notes, task, corpus)
 
 
 def _queries(own: str, row: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[tuple[Query, tuple[str, ...]]]:

@@ -3,17 +3,57 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import open_text, read_json, read_objects
+from scirgen.core.records import Dataset
+from scirgen.release_files.release import ReleaseInfo
+from scirgen.stages.release.content import ReleaseContent
+from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
+from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow
 
 HINT = "docs/recipes.md lists the files of each dataset and where its authors publish them."
 
 _LARGEST = 4 * 2**30
+
+
+def imported(
+    name: str,
+    domain: str,
+    notes: Iterable[str],
+    task: TaskContent,
+    abstracts: Iterable[AbstractRow] = (),
+    datasets: Mapping[str, Dataset] | None = None,
+    same_as: Mapping[str, str] | None = None,
+) -> ReleaseContent:
+    """A published retrieval dataset as a release with one task.
+
+    Args:
+        name: of the dataset; the task's citation is its citation.
+        domain: its field.
+        notes: lines for the card.
+        task: its queries and grades.
+        abstracts: the papers that are searched, in any order.
+        datasets: the datasets that are searched, by id.
+        same_as: id -> id of the dataset that it repeats.
+    """
+    info = ReleaseInfo(
+        name=name, origin=name, citation=CITATIONS[task.name], scirgen=version("scirgen"), domain=domain,
+        notes=tuple(notes),
+    )  # fmt: skip
+    return ReleaseContent(
+        info=info,
+        datasets=dict(datasets or {}),
+        splits=dict.fromkeys(datasets or {}, "test"),
+        keep_all=True,
+        parts=(TaskSet((task,), tuple(sorted(abstracts, key=lambda a: a.id))),),
+        same_as=dict(same_as or {}),
+    )
 
 
 def find(src: Path, *names: str) -> Path | None:

@@ -238,7 +238,9 @@
   };
 
   const draw = () => {
-    const done = items.filter((item) => !missing(records.get(item.id))).length;
+    const done = items.length - unfinished();
+    $("finished").hidden = done < items.length;
+    $("finished").textContent = END;
     $("progress").max = items.length;
     $("progress").value = done;
     $("done").textContent = `${done} of ${items.length}`;
@@ -271,8 +273,11 @@
     if (records.has(item) && touched(records.get(item)) && seconds) save(item, { add: seconds }, false);
   };
 
+  const unfinished = () => items.filter((item) => missing(records.get(item.id))).length;
+  const END = `Done: all items are labelled. ${data.server ? "The server has your labels; you may close this page." : "Download your labels, and send the file back."}`;
   const go = (to) => {
-    if (to < 0 || to >= items.length) return tell(to < 0 ? "This is the first item." : "This is the last item.");
+    if (to < 0) return tell("This is the first item.");
+    if (to >= items.length) return tell(unfinished() ? `This is the last item; ${unfinished()} are not finished (f).` : END);
     leave();
     at = to;
     show();
@@ -281,7 +286,7 @@
   };
   const first = () => {
     const to = items.findIndex((item) => missing(records.get(item.id)));
-    if (to < 0) return tell("All items are done. Download your labels, and send the file back.");
+    if (to < 0) return tell(END);
     go(to);
   };
   const set = (name, value) => {

@@ -5,13 +5,14 @@ A model labels all sentences of the abstract in one call; without one, `sentence
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import Query, Rejection, SectionClass, Span
+from scirgen.core.records import Document, Query, SectionClass, Span
+from scirgen.core.taxonomy import Facets
 from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext, StageResult, WorkItem
 from scirgen_tasks.abstract_facets import sentence_facets
@@ -51,29 +52,16 @@ class FacetsRecipe(QueryRecipe):
             found = [(label,) for label in labels]
         else:
             found = sentence_facets(paper.sentences, paper.aspects, facets, paper.document.language)
-        spans_of = _spans(paper)
-        queries: list[Query] = []
-        rejections: list[Rejection] = []
-        for facet in facets.facets:
-            spans = [span for span, ids in zip(spans_of, found, strict=True) if span and facet.id in ids]
-            if not spans:
-                reason = f"no sentence of the abstract is labelled {facet.id}"
-                rejections.append(rejected(ctx, "no_facet", reason, facet.id))
-                continue
-            text = " ".join(" ".join(span.text.split()) for span in spans)
-            queries.append(
-                Query(
-                    id=Query.make_id(self.name, "facet", paper.paper_id, f"{facet.id}: {text}"),
-                    recipe=self.name,
-                    form="facet",
-                    text=text,
-                    paper_id=paper.paper_id,
-                    facet=facet.id,
-                    spans=tuple(spans),
-                    year=paper.year,
-                    provenance=ctx.provenance(prompt, keys),
-                )
-            )
+        spans_of = places(paper.document, paper.sentences)
+        made = facet_queries(paper.paper_id, paper.year, list(zip(spans_of, found, strict=True)), facets)
+        there = {query.facet for query in made}
+        rejections = [
+            rejected(ctx, "no_facet", f"no sentence of the abstract is labelled {facet.id}", facet.id)
+            for facet in facets.facets
+            if facet.id not in there
+        ]
+        origin = ctx.provenance(prompt, keys)
+        queries = [query.model_copy(update={"provenance": origin}) for query in made]
         return StageResult(tuple(queries), tuple(rejections))
 
     async def _labels(
@@ -99,9 +87,61 @@ def labels_reply(facets: Sequence[str], sentences: int) -> type[LabelsReply]:
     )
 
 
-def _spans(paper: PaperMaterial) -> list[Span | None]:
+def facet_queries(
+    paper_id: str, year: int | None, labelled: Sequence[tuple[Span | None, Collection[str]]], facets: Facets
+) -> list[Query]:
+    """A query for each facet of which an abstract has sentences.
+
+    Args:
+        paper_id: of the abstract.
+        year: of the paper.
+        labelled: each sentence's place, and its facets.
+        facets: the taxonomy.
+    """
+    queries: list[Query] = []
+    for facet in facets.facets:
+        spans = tuple(span for span, ids in labelled if span and facet.id in ids)
+        if spans:
+            text = " ".join(" ".join(span.text.split()) for span in spans)
+            name = FacetsRecipe.name
+            id = Query.make_id(name, "facet", paper_id, f"{facet.id}: {text}")
+            queries.append(
+                Query(
+                    id=id, recipe=name, form="facet", text=text, paper_id=paper_id, facet=facet.id, spans=spans,
+                    year=year,
+                )
+            )  # fmt: skip
+    return queries
+
+
+def corrected(
+    queries: Iterable[Query], documents: Mapping[str, Document], labels: Mapping[str, Mapping[str, str]], facets: Facets
+) -> list[Query]:
+    """Queries, with those of papers whose sentences people labelled made again from the labels.
+
+    Args:
+        queries: of a run; those that are no facets stay.
+        documents: by paper.
+        labels: paper -> sentence -> facet.
+        facets: the taxonomy.
+    """
+    kept: list[Query] = []
+    own: dict[str, list[Query]] = {}
+    for query in queries:
+        again = query.facet and query.paper_id in labels and query.paper_id in documents
+        own.setdefault(query.paper_id or "", []).append(query) if again else kept.append(query)
+    for paper, made in own.items():
+        said = {" ".join(span.text.split()): query.facet or "" for query in made for span in query.spans}
+        said |= labels[paper]
+        sentences = PaperMaterial(documents[paper], (), None).sentences
+        found = places(documents[paper], sentences)
+        labelled = [(place, (said.get(s, ""),)) for place, s in zip(found, sentences, strict=True)]
+        kept += facet_queries(paper, made[0].year, labelled, facets)
+    return kept
+
+
+def places(document: Document, sentences: Sequence[str]) -> list[Span | None]:
     """The place of each sentence of the abstract in the document; None if it is not found."""
-    document = paper.document
     text = Verbatim(document.text)
-    places = [text.find(sentence) for sentence in paper.sentences]
-    return [place and document.span(*place, SectionClass.INTRODUCTION) for place in places]
+    found = [text.find(sentence) for sentence in sentences]
+    return [place and document.span(*place, SectionClass.INTRODUCTION) for place in found]

@@ -96,12 +96,16 @@ def list_plugins(kind: str | None, as_json: bool) -> None:
 @click.command()
 @click.argument("run", type=PATH, required=False)
 @as_json_flag
+@click.option("--skill", is_flag=True, help="Print a skill file for agents instead (SKILL.md).")
 @click.pass_context
-def context(ctx: click.Context, run: Path | None, as_json: bool) -> None:
+def context(ctx: click.Context, run: Path | None, as_json: bool, skill: bool) -> None:
     """Print all that a program needs to use scirgen, in one read.
 
     Commands with their options, settings with their defaults, plugins by kind, and the state of RUN if one is given.
     """
+    if skill:
+        click.echo(Path(__file__).with_name("skill.md").read_text("utf-8"), nl=False)
+        return
     found: dict[str, Any] = {
         "version": __version__,
         "exit_codes": {"0": "success", "1": "error", "2": "wrong input or settings", "3": "partial: run again",

@@ -29,8 +29,8 @@ def parse(
 ) -> None:
     """Read papers (PDF, JATS, TEI, LaTeX, HTML, Markdown).
 
-    FILES are papers or folders of papers. --json prints one line a paper with front matter and all blocks, their pages
-    and boxes.
+    FILES are papers or folders of papers. --json prints one line per paper with front matter and all blocks, their
+    pages and boxes.
     """
     found = parts.parse(files, domain=domain, settings=parse_settings(settings))
     if markdown:

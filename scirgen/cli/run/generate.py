@@ -12,9 +12,9 @@ import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import echo_json, run_options, settings_of
-from scirgen.cli.run.progress import make_observer
 from scirgen.commands.estimate.preview import Preview, fields_of, preview
 from scirgen.core.registry import load_registry
+from scirgen.pipeline.progress import make_observer
 from scirgen.release_files.release import Release
 
 

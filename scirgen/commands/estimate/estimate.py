@@ -400,7 +400,7 @@ def _summed(
     hours = Figure(*(max(value, capped) for value in (found.low, found.typical, found.high)))
     notes = list(notes)
     if effort := models.reasoning:
-        notes.append(f"Thinking is not counted: up to {THINKING_TOKENS[effort]:,} more reply tokens a call.")
+        notes.append(f"Thinking is not counted: up to {THINKING_TOKENS[effort]:,} more reply tokens per call.")
     if limits.max_tokens is not None and (used := (prompts + replies).typical) > limits.max_tokens:
         notes.append(f"--max-tokens stops the run after about {limits.max_tokens / used:.0%} of it.")
     return Estimate(

@@ -85,7 +85,8 @@ class CollectConfig(Section):
     )
     datasets_from_papers: bool = Field(
         default=False,
-        description="with papers alone: also make records of the datasets that they cite by DOI, looked up at DataCite",
+        description="with papers alone: also make records of the datasets that they name by DOI, address or title, "
+        "looked up at DataCite",
     )
     sources: dict[str, SourceDefaults] = Field(
         default={}, description="by source: default options and paper services if the source is chosen"

@@ -82,7 +82,7 @@ class EndpointPool(Generic[C]):
 
     Args:
         clients: one per server; messages use its string form.
-        limits: concurrency (over all servers), retries, requests and tokens a minute.
+        limits: concurrency (over all servers), retries, requests and tokens per minute.
         where: names the model in messages.
         patience_s: how long all calls may be refused for load, beyond the waits that servers request.
         clock, sleep, rng: replaced in tests.

@@ -21,7 +21,7 @@ class ExtractStage(Stage):
 
     name = "extract"
     for_all_users: ClassVar[bool] = True
-    """A flag: the model is told which datasets use the paper."""
+    """A flag: the prompt names the datasets that use the paper."""
     version = 7
 
     def uses(self, config: Config) -> Uses:

@@ -71,7 +71,7 @@ def further_requests(config: Config, registry: Registry) -> list[FurtherRequest]
 
 
 def definitions(ctx: StageContext) -> list[object]:
-    """What the further requests' results depend on; empty without any."""
+    """List everything that the further requests' results depend on; empty without any."""
     return [
         (r.name, r.version, ctx.prompts.get(r.prompt, ctx.pack).hash, fingerprinted(ctx.config.section_of(r.name)))
         for r in further_requests(ctx.config, ctx.registry)

@@ -71,7 +71,7 @@ class Material:
 
     @property
     def carries(self) -> int:
-        """The number of pairs that the lines carry at most: up to two a line of the record, two for five statements."""
+        """The maximum number of pairs that the lines carry: two per line of the record, two for five statements."""
         facts = sum(
             min(2.0, len(line.text.split()) / _WORDS_A_FACT) for line in self.record if not _TITLE.match(line.text)
         )

@@ -87,7 +87,7 @@ class VerifyReply(BaseModel):
 
 
 async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
-    """Ask about all aspects of a paper, eighty sentences a call. A removal needs one of four codes; others stay."""
+    """Ask about all aspects of a paper, eighty sentences per call. A removal needs one of four codes; others stay."""
     sentences: dict[tuple[str, int, int], list[Aspect]] = {}
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end)):
         sentences.setdefault((aspect.span.document_id, aspect.span.start, aspect.span.end), []).append(aspect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from click.testing import CliRunner
 
@@ -18,6 +19,18 @@ def test_context_has_every_command_setting_and_kind() -> None:
         k for k, _ in load_registry().entries()
     }
     assert {key.split(".")[0] for key in found["settings"]} == set(Config.model_fields)
+
+
+def test_the_skill_file_names_only_commands_and_options_that_exist() -> None:
+    skill = CliRunner().invoke(cli, ["context", "--skill"]).output
+    commands = json.loads(CliRunner().invoke(cli, ["context", "--json"]).output)["commands"]
+    lines = re.findall(r"(?m)(?:^|`)scirgen ([a-z][^`\n]*)", skill)
+    assert skill.startswith("---\nname: scirgen\ndescription: ") and len(lines) > 12
+    for line in lines:
+        name, *words = line.split()
+        assert {w for w in words if w.startswith("--")} <= set(commands[name].split()), line
+    codes = json.loads(CliRunner().invoke(cli, ["context", "--json"]).output)["exit_codes"]
+    assert codes["3"].startswith("partial") and codes["4"].startswith("stopped")
 
 
 def test_context_as_text_is_short_enough_for_one_read() -> None:

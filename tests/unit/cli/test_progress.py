@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from scirgen.cli.run import progress
-from scirgen.cli.run.progress import ScreenObserver, spoken
+from scirgen.pipeline import progress
+from scirgen.pipeline.progress import NotebookObserver, ScreenObserver, spoken
 
 
 @dataclass
@@ -103,3 +105,14 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (540, "9 min"), (12_000, "3 h 20 min")])
 def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
     assert spoken(seconds) == text
+
+
+def test_a_notebook_shows_the_table_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+    display = ModuleType("IPython.display")
+    display.display = lambda *args, **more: handle  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    with NotebookObserver() as observer:
+        observer.planned("parse", 4)
+    assert len(shown) == 1 and "0/4" in shown[0]

@@ -54,6 +54,14 @@ def test_runs_on_the_same_questions_share_a_table_best_first(tmp_path):
     assert board.best(board.metrics.index("NDCG@10")) is None
 
 
+def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    files = [retrieval(tmp_path / "a/bm25.json", bm25=0.4), retrieval(tmp_path / "b/bm25.json", bm25=0.5)]
+    (board,) = boards(files)
+    assert {e.runs for e in board.entries} == {(str(files[0]),), (str(files[1]),)}
+
+
 @pytest.mark.parametrize(
     "other", [{"setting": "with-paper"}, {"queries": 9}, {"judgements": "graded"}, {"release": "ice"}]
 )

@@ -148,7 +148,7 @@ def test_a_sample_is_labelled_by_keyboard_alone(labels: LabelSet, tmp_path: Path
         assert page.inner_text("#done") == "12 of 12"
         page.keyboard.press("f")
         _saved(page)
-        assert "All items are done" in page.inner_text("#status")
+        assert "Done: all items are labelled" in page.inner_text("#status")
         with page.expect_download() as download:
             page.focus("#download")
             page.keyboard.press("Enter")

@@ -73,7 +73,7 @@ async def test_labels_of_two_people_reach_calibration_and_the_release(tmp_path: 
         third = labels_file(labels, "adjudicator", tmp_path / "C.jsonl", says(), items=[argued])
         assert "No item is disputed" in await _done("label", "merge", folder, third)
         said = await _done("label", "agree", folder, "--judge", f"openai:fake@{server.url}", "--test")
-        assert "Judge openai:fake@" in said and "prompt label/faithful@1#" in said
+        assert "Judge openai:fake@" in said and "prompt label/faithful@2#" in said
         assert json.loads((folder / "agreement.json").read_text())["judges"][0]["result"]["items"] == 10
         calibrated = await _done(
             "calibrate", "--labels", folder, "--scorer", f"openai:fake@{server.url}", "--scorers", "shift"
@@ -92,5 +92,5 @@ async def test_labels_of_two_people_reach_calibration_and_the_release(tmp_path: 
     assert rows[better.record].history[0].before == accepted[better.record].answer
     assert after.outcome is not None and asked > 0
     card = (out / "release" / "README.md").read_text()
-    assert "read by 2 people, guideline label/faithful@1#" in card and "expert_rejected" in card
+    assert "read by 2 people, guideline label/faithful@2#" in card and "expert_rejected" in card
     assert "unvalidated on test" in card or "validated on test" in card

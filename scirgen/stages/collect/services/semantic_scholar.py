@@ -26,7 +26,7 @@ _FIELDS = "title,year,externalIds,openAccessPdf,authors"
 
 
 class SemanticScholarOptions(ServiceOptions):
-    """Without a key the service allows about one request a second, shared by all."""
+    """Without a key the service allows about one request per second, shared by all."""
 
     base_url: str = "https://api.semanticscholar.org"
     most: int = Field(default=100, ge=1)

@@ -309,7 +309,7 @@ def open_http(
 
     Args:
         setup: the argument with which the source was made.
-        per_second: requests a second that the service asks to keep to.
+        per_second: requests per second that the service asks to keep to.
         headers: headers with the service's keys; sent only to the host of ``service``, over https.
         secret_params: keys in the query, under the same conditions.
         service: the service's address; needed for ``headers`` and ``secret_params``.

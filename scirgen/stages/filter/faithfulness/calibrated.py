@@ -224,4 +224,4 @@ def explain(weights: Mapping[str, float], said: Support) -> str:
         return f"the evidence does not say {said.absolute[0]!r}"
     if said.unknown:
         return f"neither evidence nor question has {', '.join(repr(w) for w in said.unknown[:4])}"
-    return "the evidence makes the answer hardly more likely"
+    return "the evidence barely raises the answer's probability"

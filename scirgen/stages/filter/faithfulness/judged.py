@@ -121,7 +121,7 @@ class JudgeScorer(Faithfulness):
 
     The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate
     ``poor_question`` decides by it.
-    Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs a call: those that the scorers
+    Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs per call: those that the scorers
     before it left undecided. A decision model gives a probability in place of 1 or 0. A judge that is also the writer
     names the Bloom levels in the same call (`level_of`), so that the stage tag need not ask about these pairs.
     """

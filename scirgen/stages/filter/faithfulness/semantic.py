@@ -110,7 +110,7 @@ class SemanticScorer(Faithfulness):
 
     def why(self, score: Score) -> str:
         return (
-            "answers sampled with the evidence mean the same as this one hardly more often than those without it: "
+            "answers sampled with the evidence agree with this one barely more often than those without it: "
             + score.detail
         )
 

@@ -59,7 +59,7 @@ class ShiftScorer(Faithfulness):
 
     def why(self, score: Score) -> str:
         least = _least_helped(score)
-        return "the evidence makes the answer hardly more likely" + (f", least of all {least!r}" if least else "")
+        return "the evidence barely raises the answer's probability" + (f", least of all {least!r}" if least else "")
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         framing, kind = Framing(ctx), ctx.config.filter.window

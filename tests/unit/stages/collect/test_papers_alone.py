@@ -108,6 +108,40 @@ async def test_a_dataset_that_a_paper_cites_becomes_a_record_if_asked(tmp_path: 
     assert dict(dataset.fields)["Named in"].startswith("Lake ice of the north: The measured thickness data")
 
 
+async def test_a_dataset_named_by_title_or_address_alone_becomes_a_record(tmp_path: Path) -> None:
+    def record(doi: str, title: str) -> dict[str, object]:
+        types = {"resourceTypeGeneral": "Dataset"}
+        return {"id": doi, "attributes": {"doi": doi, "types": types, "titles": [{"title": title}]}}
+
+    said = (
+        "\n\n## Data\n\nPollen data were taken from the Eurasian Modern Pollen Database in its second version. "
+        "Counts are available at https://zenodo.org/records/77 as a table. "
+        "Further data stand in the Old World Rain Archive of a ministry.\n"
+    )
+    asked: list[str] = []
+
+    def search(request: object) -> Answer:
+        asked.append(str(request))
+        found = [
+            record("10.1594/x.1", "The Rain Archive"),
+            record("10.1594/p.2", "Eurasian Modern Pollen Database (EMPD), version 2"),
+        ]
+        return Answer({"data": found})
+
+    root = folder(tmp_path / "in", ice_md=ICE.replace("10.5072/ice.7", "a table") + said)
+    routes = {
+        "/dois": search,
+        "/dois/10.5281/zenodo.77": lambda _: Answer({"data": record("10.5281/zenodo.77", "Counts")}),
+    }
+    with LoopbackServer(routes) as server:
+        http = {"allow_private_addresses": True, "retries": 0}
+        collect = {"datasets_from_papers": True, "options": {"base_url": server.url}, "http": http}
+        [page] = await collected(tmp_path, input=str(root), collect=collect)
+    found = {i.dataset.id: (i.links[0].found_by, dict(i.dataset.fields).get("Named in", "")) for i in page.items}
+    assert found["10.1594/p.2"][0] == "title_in_text" and "second version" in found["10.1594/p.2"][1]
+    assert found["10.5281/zenodo.77"][0] == "doi_in_text" and len(found) == 3 and len(asked) == 2
+
+
 async def test_a_doi_that_datacite_does_not_know_is_no_record(tmp_path: Path) -> None:
     root = folder(tmp_path / "in", ice_md=ICE)
     with LoopbackServer({}) as server:

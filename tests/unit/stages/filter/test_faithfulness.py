@@ -385,7 +385,7 @@ def test_a_rejection_says_why_before_its_figure(ctx: StageContext) -> None:
         logprobs_with=(-1.0, -3.0, -3.0, -1.0, -0.1), logprobs_without=(-2.0, -2.5, -2.0, -2.0, -0.1),
     )  # fmt: skip
     assert sentence(shift, ctx.registry) == (
-        "the evidence makes the answer hardly more likely, least of all 'volcanoes' (shift 0.02 is not above 0.1)"
+        "the evidence barely raises the answer's probability, least of all 'volcanoes' (shift 0.02 is not above 0.1)"
     )
     nli = Score(name="nli", value=0.2, threshold=0.5)
     assert sentence(nli, ctx.registry) == "the evidence does not entail the answer (nli 0.2 is not above 0.5)"

@@ -1,7 +1,9 @@
-"""Progress on the screen: live bars on a terminal, plain lines elsewhere."""
+"""Progress on the screen: live bars on a terminal and in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import importlib
+import io
 import sys
 import threading
 import time
@@ -33,6 +35,8 @@ class _Counts:
 class ScreenObserver(Silent):
     """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing
     happens)."""
+
+    _every_s = _PLAIN_EVERY_S
 
     def __init__(self, *, live: bool) -> None:
         self._counts = {step.stage: _Counts() for step in PLAN}
@@ -74,7 +78,7 @@ class ScreenObserver(Silent):
         counts.rejected += result.n_rejections
         counts.busy += seconds
         self._finished_at = time.monotonic()
-        if not self._live and self._finished_at - self._said > _PLAIN_EVERY_S:
+        if not self._live and self._finished_at - self._said > self._every_s:
             self._say()
 
     def _of(self, stage: str) -> _Counts:
@@ -147,6 +151,33 @@ class ScreenObserver(Silent):
                 str(c.failed) if c.failed else "", f"{rate:.0f}" if c.fresh else "reused" if c.done else "", left,
             )  # fmt: skip
         return table
+
+
+class NotebookObserver(ScreenObserver):
+    """The table in a notebook cell's output, renewed every second."""
+
+    _every_s = 1.0
+
+    def __init__(self) -> None:
+        super().__init__(live=False)
+        display = importlib.import_module("IPython.display").display  # untyped
+        self._shown = display({"text/plain": "scirgen"}, raw=True, display_id=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        super().__exit__(kind, error, at)
+        self._say()
+
+    def _say(self) -> None:
+        self._said = time.monotonic()
+        text = io.StringIO()
+        Console(file=text, width=110, color_system=None, force_jupyter=False).print(self._table())
+        self._shown.update({"text/plain": text.getvalue()}, raw=True)
+
+
+def in_notebook() -> bool:
+    """Tells whether a notebook's kernel runs this."""
+    made = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(made).__name__ == "ZMQInteractiveShell"
 
 
 def spoken(seconds: float) -> str:

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Makes the runs of the sample anew: sh examples/release/commands.sh FOLDER MODEL
+# MODEL was openai:desk-70B@http://127.0.0.1:8765/v1; another one writes other rows.
+set -eu
+here=$(dirname "$0")
+python "$here/build.py" --papers "$1/papers"
+for language in en es pt; do
+  scirgen generate --domain general --input "$here/records/$language" --papers "$1/papers/$language" --language $language \
+    --model "$2" --scorer bundled:smollm2-135m --set limits.timeout_s=7000 --set limits.concurrency=200 \
+    --set parse.no_extract=parse --out "$1/$language"
+done
+python "$here/build.py" --pack "$1"   # the papers lie in $1/papers, which is no language
+python "$here/build.py"
