@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,23 @@ def judged(body: dict[str, Any]) -> dict[str, Any]:
     message = found["choices"][0]["message"]
     properties = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {}).get("properties", {})
     options = [str(properties.get(name)) for name in properties if name.startswith("p")]
-    if "pairs" not in properties and "unanswered" in " ".join(options):
+    if {"pairs", "probe"} <= properties.keys():
+        message["content"] = with_nuggets(json.loads(message["content"]), body["messages"][-1]["content"])
+    elif "unanswered" in " ".join(options):
         message["content"] = verdicts(properties, "answered", "unanswered")
     elif "not_in_answer" in " ".join(options):
         message["content"] = verdicts(properties, "not_carried", "vital")
     return found
+
+
+def with_nuggets(reply: dict[str, Any], prompt: str) -> str:
+    """The reply with a nugget for each pair, which quotes the pair's first line."""
+    lines = dict(re.findall(r"^\[(\d+)\] (.*)$", prompt, re.M))
+    reply["probe"]["nuggets"] = [
+        {"pair": n, "fact": f"Fact {n}.", "quote": lines[str(pair["evidence"][0])]}
+        for n, pair in enumerate(reply["pairs"], 1)
+    ]
+    return json.dumps(reply)
 
 
 def verdicts(properties: dict[str, Any], first: str, others: str) -> str:
