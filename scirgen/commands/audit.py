@@ -24,7 +24,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.collect.files.folder import record_files
 from scirgen.stages.collect.files.recordfiles import kind_of
 from scirgen.stages.filter.base import Gate, Material
-from scirgen.stages.filter.stage import select_gates
+from scirgen.stages.filter.stage import select_gates, verdicts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,8 @@ class Audit:
             another dataset has too, nearly word for word, with another or the same answer.
         clean_rows: rows without any defect.
         languages: rows per language, as the file says or as the words show.
-        not_checked: gate code -> what the file lacks for it.
+        checked: codes of the gates that could judge a row.
+        not_checked: code of any other gate -> what the file lacks for it.
         verification: answers of Verification questions: yes, no, other.
         pointing_phrases: rows with "the study", "this dataset", "the context" or the like; most of them are harmless
             ("in the context of ..."), and ``defects["pointing"]`` counts those that point at something the reader
@@ -64,6 +65,7 @@ class Audit:
     by_type: dict[str, Counter[str]] = field(default_factory=dict)
     types: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
+    checked: set[str] = field(default_factory=set)
     not_checked: dict[str, str] = field(default_factory=dict)
     verification: Counter[str] = field(default_factory=Counter)
     pointing_phrases: int = 0
@@ -182,7 +184,7 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
         for position in await _judge_group(group, gates, result, ctx):
             defective.add(base + position)
     result.rows = len(seen)
-    result.not_checked = {c: r for c, r in result.not_checked.items() if not result.defects[c]}
+    result.not_checked = {c: r for c, r in result.not_checked.items() if c not in result.checked}
     for code in result.not_checked:
         del result.defects[code]
     result.not_checked |= {g.code: "off with these settings" for g in chosen if g not in gates}
@@ -209,7 +211,9 @@ async def _judge_group(group: QAGroup, gates: Iterable[Gate], result: Audit, ctx
         able = [
             n for n, row in enumerate(group.rows) if not (lack := _lacks(gate, row, group)) or _note(result, gate, lack)
         ]
-        verdicts = await gate.check([pairs[n] for n in able], material, ctx)
+        if able:
+            result.checked.add(gate.code)
+        verdicts = await verdicts_of(gate, [pairs[n] for n in able], material, ctx)
         for n, verdict in zip(able, verdicts, strict=True):
             if not verdict.accept:
                 result.found(gate.code, group.rows[n], verdict.reason)

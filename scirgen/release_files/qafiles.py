@@ -151,8 +151,9 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
             Span(document_id=e.document_id, start=e.start, end=e.end, text=e.text, page=e.page) for e in row.evidence
         )
         gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids)))
+        answer = None if row.added().get("answerable") is False else row.answer  # nothing answers it
         found.setdefault(row.dataset_id, []).append(
-            QARow(row.id, row.question, row.answer, row.question_type, row.bloom, row.split, row.language, gold, spans)
+            QARow(row.id, row.question, answer, row.question_type, row.bloom, row.split, row.language, gold, spans)
         )
     metadata = {d.id: d.metadata for d in release.corpus("without-paper") if d.id in found}
     for document in release.corpus("with-paper"):

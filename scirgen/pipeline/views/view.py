@@ -159,6 +159,11 @@ class StoreView:
                 row[status] = row.get(status, 0) + count
                 row["outputs"] = row.get("outputs", 0) + int(outputs)
                 row["rejected"] = row.get("rejected", 0) + int(rejected)
+            if "generate" in table:  # a plugin's records from the same calls are no candidates
+                (table["generate"]["outputs"],) = self.store.db.execute(
+                    f"SELECT COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
+                    "WHERE m.stage='generate' AND w.kind='QAPair'"
+                ).fetchone()
             for stage, kind, code, count in self.store.db.execute(
                 f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
                 "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"

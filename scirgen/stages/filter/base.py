@@ -17,7 +17,7 @@ Need = Literal["generator", "scorer", "judge", "entailment"]
 ``filter.entailment``."""
 MODELS: Final[frozenset[Need]] = frozenset(get_args(Need))
 MATERIAL: Final = frozenset({"answer", "type", "dataset", "context", "sources", "evidence", "scores"})
-"""The needs of a gate besides models."""
+"""Names of the material that a gate may need, besides models."""
 
 
 @dataclass(frozen=True)

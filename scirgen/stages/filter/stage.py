@@ -113,9 +113,7 @@ async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material,
     for gate in gates:
         if not pairs:
             break
-        member = gate.judge if isinstance(gate, PairGate) else gate.check
-        given = await gate.check(pairs, material, found.ctx)
-        verdicts = returned_list(member, given, Verdict, "a scirgen.Verdict", len(pairs))
+        verdicts = await verdicts_of(gate, pairs, material, found.ctx)
         kept = []
         for pair, verdict in zip(pairs, verdicts, strict=True):
             if verdict.error is not None:
@@ -126,6 +124,17 @@ async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material,
                 found.rejected(pair, gate.code, verdict.reason, verdict.score)
         pairs = kept
     return pairs
+
+
+async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
+    """A gate's verdicts, one a pair.
+
+    Raises:
+        PluginError: it gave something else; the message names its member and line.
+    """
+    member = gate.judge if isinstance(gate, PairGate) else gate.check
+    given = await gate.check(pairs, material, ctx)
+    return returned_list(member, given, Verdict, "a scirgen.Verdict", len(pairs))
 
 
 def _needed(config: Config, registry: Registry) -> set[Need]:

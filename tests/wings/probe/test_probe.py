@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +30,28 @@ MATERIAL = Path(__file__).parents[2] / "material" / "invented"
 
 
 def judged(body: dict[str, Any]) -> dict[str, Any]:
-    """The fake server as a judge: the first of a call is refused, the others pass. As a reader it refuses every second
-    prompt, by its length."""
+    """The fake server as a judge: the first of a call is refused, the others pass."""
     found = chat_completion(body)
     message = found["choices"][0]["message"]
     properties = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {}).get("properties", {})
     options = [str(properties.get(name)) for name in properties if name.startswith("p")]
-    if "pairs" not in properties and "unanswered" in " ".join(options):
+    if {"pairs", "probe"} <= properties.keys():
+        message["content"] = with_nuggets(json.loads(message["content"]), body["messages"][-1]["content"])
+    elif "unanswered" in " ".join(options):
         message["content"] = verdicts(properties, "answered", "unanswered")
     elif "not_in_answer" in " ".join(options):
         message["content"] = verdicts(properties, "not_carried", "vital")
-    elif "UNANSWERABLE" in str(body["messages"]) and len(str(body["messages"])) % 2:
-        message["content"] = "UNANSWERABLE"
     return found
+
+
+def with_nuggets(reply: dict[str, Any], prompt: str) -> str:
+    """The reply with a nugget for each pair, which quotes the pair's first line."""
+    lines = dict(re.findall(r"^\[(\d+)\] (.*)$", prompt, re.M))
+    reply["probe"]["nuggets"] = [
+        {"pair": n, "fact": f"Fact {n}.", "quote": lines[str(pair["evidence"][0])]}
+        for n, pair in enumerate(reply["pairs"], 1)
+    ]
+    return json.dumps(reply)
 
 
 def verdicts(properties: dict[str, Any], first: str, others: str) -> str:
@@ -100,6 +110,7 @@ def test_questions_that_the_judge_answers_are_rejections(probed: Path) -> None:
     run = scirgen.Run(probed)
     codes = {code for code in run.funnel()["probe"] if code.startswith("rejected:")}
     assert codes == {"rejected:answered", "rejected:not_carried"}
+    assert run.funnel()["generate"]["outputs"] == len(list(run.records("generate", scirgen.QAPair)))
     asked = list(run.records("generate", Unanswerable))
     kept = list(run.records("probe", Unanswerable))
     assert 0 < len(kept) < len(asked)
@@ -135,18 +146,46 @@ def test_exports_know_rows_without_an_answer(probed: Path) -> None:
     assert impossible == bare
 
 
+def test_an_audit_finds_no_fault_in_a_missing_answer(probed: Path) -> None:
+    report = scirgen.audit(probed / "release")
+    bare = {r.question for r in scirgen.Release(probed).rows() if not r.answer}
+    assert bare and report.defects["schema"] == 0
+
+
 async def test_benchmarks_leave_them_out_or_score_abstention(probed: Path, tmp_path: Path) -> None:
     release = scirgen.Release(probed)
     assert all(r.answer for r in questions_of_split(release, "train"))
-    async with FakeServer(reply=judged) as server:
-        model = f"openai:fake@{server.url}"
-        settings = QASettings(model, ks=(1,), split="train", nugget_judge=model)
+    (first, *others) = [r for r in release.rows("train") if not r.answer]
+    same = [r for r in release.rows("train") if r.answer and first.question in r.question]
+
+    def refusing(body: dict[str, Any]) -> dict[str, Any]:
+        found = judged(body)
+        if first.question in body["messages"][-1]["content"]:
+            found["choices"][0]["message"]["content"] = "Unanswerable."
+        return found
+
+    async with FakeServer(reply=refusing) as server:
+        settings = QASettings(f"openai:fake@{server.url}", ks=(1,), split="train")
         report = await run_qa(release, settings, load_registry(), tmp_path)
     row, yes = report.rows[0], report.rows[1]
     assert row.questions == sum(bool(r.answer) for r in release.rows("train"))
-    assert yes.answered_unanswerable == 1 and yes.refused_answerable == 0 and yes.nuggets_lenient is None
-    assert row.answered_unanswerable is not None and row.answered_unanswerable < 1
-    assert row.nuggets_lenient is not None and row.nuggets_contradicted is not None
+    assert row.answered_unanswerable == pytest.approx(len(others) / (len(others) + 1), abs=1e-6)
+    assert row.refused_answerable == pytest.approx(len(same) / row.questions, abs=1e-6)
+    assert yes.answered_unanswerable == 1 and yes.refused_answerable == 0
+    assert row.nuggets_lenient is None, "no judge of nuggets is named"
+
+
+async def test_answers_are_scored_by_the_nuggets_they_support(probed: Path, tmp_path: Path) -> None:
+    release = scirgen.Release(probed)
+    split = next(r.split for r in release.rows() if r.added()["nuggets"])
+    async with FakeServer(reply=judged) as server:
+        model = f"openai:fake@{server.url}"
+        settings = QASettings(model, ks=(1,), split=split, nugget_judge=model)
+        report = await run_qa(release, settings, load_registry(), tmp_path)
+    row, copied = report.rows[0], report.rows[2]
+    scored = [a.nuggets for a in report.answers if a.nuggets is not None]
+    assert scored and row.nuggets_lenient == pytest.approx(sum(n.lenient for n in scored) / len(scored), abs=1e-5)
+    assert row.nuggets_contradicted is not None and copied.nuggets_lenient is None
 
 
 @pytest.mark.parametrize(
