@@ -415,21 +415,6 @@ class Query(Record):
         return content_id("q", recipe, form, paper_id, text)
 
 
-class Grade(Record):
-    """One judge's grade for one (query, document). A pair may have several grades, from raters and the adjudicator."""
-
-    query_id: Id
-    document_id: Id
-    judge: str = Field(description="model:IDENTITY, human:NAME or adjudicated")
-    grade: int = Field(ge=0)
-    label: str = Field(default="", description="the word that the judge chose, if the scale has words")
-    reason: str = ""
-    found_by: tuple[str, ...] = Field(
-        default=(), description="the retriever or rule that put the document into the pool"
-    )
-    reply: str = Field(default="", description="key of the cached reply")
-
-
 class Rejection(Record):
     """Something that was not kept, with the reason. Every input is kept or rejected, so the counts of the funnel add
     up."""
@@ -473,7 +458,6 @@ class Failure(Record):
 
     @classmethod
     def of(cls, stage: str, error: ScirgenError, record_id: str | None = None) -> Failure:
-        """The failure that records an error."""
         return cls(
             stage=stage, code=error.error_code, message=error.message, hint=error.hint, retryable=error.retryable,
             record_id=record_id,

@@ -54,7 +54,6 @@ class Sessions:
         return self.meter.summary()
 
     def identities(self) -> dict[str, str]:
-        """Role -> model."""
         opened = {"generator": self.chat, "scorer": self.score, "judge": self.judge}
         return {role: str(session.identity) for role, session in opened.items() if session is not None}
 
@@ -82,7 +81,6 @@ class Sessions:
                 session.drain()
 
     async def aclose(self) -> None:
-        """Close all."""
         for session in (self.chat, self.score, self.judge):
             if session is not None:
                 await session.aclose()

@@ -226,7 +226,6 @@ class LabelSet:
 
     @property
     def task(self) -> Task:
-        """The task of the annotators."""
         return TASKS[self.sample.task]
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from scirgen.core.records import Query, Rejection, SectionClass, Span
 from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_tasks.abstract_facets import sentence_facets
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 
@@ -25,7 +26,7 @@ class FacetsRecipe(QueryRecipe):
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
-        facets = ctx.taxonomies.facets
+        facets = facets_of(ctx.taxonomies)
         found = sentence_facets(paper.sentences, paper.aspects, facets, paper.document.language)
         spans_of = _spans(paper)
         queries: list[Query] = []

@@ -73,7 +73,6 @@ class StoreView:
         return int(count)
 
     def datasets(self) -> Iterator[Dataset]:
-        """Datasets by id."""
         return self.records("collect", Dataset)
 
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
@@ -285,7 +284,6 @@ class DearPaper:
 
     @property
     def total(self) -> int:
-        """Calls of all stages."""
         return sum(self.calls.values())
 
 

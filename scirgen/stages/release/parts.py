@@ -13,7 +13,6 @@ from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
-from scirgen.core.taxonomy import TaxonomyName
 from scirgen.stages.base import RunView, StageContext
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class ReleasePart(ABC):
     name."""
 
     name: ClassVar[str]
-    taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ()
+    taxonomies: ClassVar[tuple[str, ...]] = ()
 
     def fingerprint(self, config: Config) -> str:
         """Hash of the files outside the run that the part reads."""
