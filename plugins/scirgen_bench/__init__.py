@@ -56,6 +56,7 @@ PLUGIN = Plugin(
             "scirgen_bench.cli.tagger:tagger",
             "Train a fast local tagger of Bloom levels or question types.",
         ),
+        Provided("record", "Query", "scirgen_bench.tasks.records:Query"),
         Provided("kind", "retriever", "scirgen_bench.retriever:CONTRACT"),
         Provided("retriever", "bm25", "scirgen_bench.lexical:bm25", "BM25 as in Lucene", "benchmark"),
         Provided("retriever", "tfidf", "scirgen_bench.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from scirgen import Plugin, Provided, __version__
 
 if TYPE_CHECKING:
+    from scirgen_bench.tasks.records import Query
     from scirgen_tasks.recipes.base import QueryRecipe, paper_materials
 
-__all__ = ["PLUGIN", "QueryRecipe", "paper_materials"]
+__all__ = ["PLUGIN", "Query", "QueryRecipe", "paper_materials"]
 
 PLUGIN = Plugin(
     "scirgen-tasks",
@@ -45,5 +46,6 @@ PLUGIN = Plugin(
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("scirgen_tasks.recipes.base"), name)
+        module = "scirgen_bench.tasks.records" if name == "Query" else "scirgen_tasks.recipes.base"
+        return getattr(import_module(module), name)
     raise AttributeError(f"module 'scirgen_tasks' has no attribute {name!r}")

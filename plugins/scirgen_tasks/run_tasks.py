@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Paper, Query, Rejection
+from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Paper, Rejection
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
@@ -20,7 +20,7 @@ from scirgen.release_files.labels import LabelSet
 from scirgen.release_files.release import Release, TaskInfo
 from scirgen.stages.base import RunView, StageContext
 from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial, ReleasePart
-from scirgen_bench.tasks.grades import Grade
+from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.reviews import reviewed_drafts, reviewed_needs
 from scirgen_bench.tasks.task_files import (

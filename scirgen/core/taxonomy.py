@@ -322,6 +322,7 @@ class Taxonomies:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._spoken: dict[tuple[str, str], QuestionType] = {}
+        self._loaded: dict[tuple[str, type[BaseModel]], Any] = {}
 
     @cached_property
     def graesser(self) -> _Graesser:
@@ -406,7 +407,10 @@ class Taxonomies:
         Raises:
             ResourceError: there is no such file, or it does not fit the model.
         """
-        return self._load(name, model)
+        if (name, model) not in self._loaded:
+            self._loaded[name, model] = self._load(name, model)
+        found: _T = self._loaded[name, model]
+        return found
 
     def _load(self, name: str, model: type[_T]) -> _T:
         layers = [root / "taxonomies" / f"{name}.yaml" for _, root in self._resources.layers()]

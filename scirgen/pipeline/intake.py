@@ -10,7 +10,7 @@ from typing import TypeVar
 from scirgen.core.config import fingerprinted
 from scirgen.core.errors import SourceError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import AnyRecord, Provenance, Record, Rejection
+from scirgen.core.records import Provenance, Record, Rejection
 from scirgen.pipeline.dataset_scope import content_fingerprint
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import RUN, Store
@@ -105,7 +105,7 @@ class Intake:
         return ids
 
     def _put_collected(self, collected: Collected) -> str:
-        records: tuple[AnyRecord, ...] = (collected.dataset, *collected.papers, *collected.links)
+        records: tuple[Record, ...] = (collected.dataset, *collected.papers, *collected.links)
         dataset_id = collected.dataset.id
         fingerprint = digest([content_fingerprint(r) for r in records])
         result = self._store.get("collect", dataset_id, fingerprint)

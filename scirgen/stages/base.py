@@ -16,7 +16,6 @@ from scirgen.core.errors import ConfigError, PluginError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import Prompt, PromptLibrary, RenderedPrompt
 from scirgen.core.records import (
-    AnyRecord,
     Dataset,
     Failure,
     Provenance,
@@ -69,7 +68,7 @@ class WorkItem:
 class StageResult:
     """The result of one work item. With failures, the outputs count but the item is tried again on the next run."""
 
-    outputs: tuple[AnyRecord, ...] = ()
+    outputs: tuple[Record, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     failures: tuple[Failure, ...] = ()
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Query, Span
+from scirgen.core.records import Span
 from scirgen.release_files.release import ReleaseInfo, TaskInfo
 from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.published.reading import HINT, damaged, needed, number, whole
-from scirgen_bench.tasks.grades import Grade
+from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow, AbstractSentence
 

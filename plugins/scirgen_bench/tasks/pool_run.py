@@ -18,9 +18,9 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
 from scirgen_bench.retriever import complete_specs
-from scirgen_bench.tasks.grades import Grade
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
+from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import PoolInfo, Task, TaskQuery, added_up, requirements, settled
 from scirgen_bench.tasks.taxonomies import facets_of
 

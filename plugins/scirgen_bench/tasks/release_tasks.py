@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scirgen.core.files.jsonl import write_rows
-from scirgen.core.records import Query, Rejection
+from scirgen.core.records import Rejection
 from scirgen.release_files.release import SPLITS, Release, TaskInfo
 from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial
 from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
-from scirgen_bench.tasks.grades import Grade
+from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.task_files import AbstractRow, TaskQuery, write_task
 
 

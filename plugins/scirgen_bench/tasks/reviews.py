@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import Query
 from scirgen.release_files.labels import ADJUDICATOR, Item, LabelSet
 from scirgen.release_files.reviews import agreement_of
+from scirgen_bench.tasks.records import Query
 
 _KEEP = "keep"
 Q = TypeVar("Q", bound=Query)

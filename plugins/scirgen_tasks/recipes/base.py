@@ -15,7 +15,7 @@ from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
-from scirgen_bench.tasks.taxonomies import needs_of
+from scirgen_bench.tasks.taxonomies import facets_of, needs_of
 
 STAGE = "query"
 CONTRACT = ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)")
@@ -88,7 +88,9 @@ class QueryRecipe(ABC):
             ResourceError: a taxonomy is damaged, or names something that it does not define.
         """
         for name in self.taxonomies:
-            getattr(ctx.taxonomies, name)
+            ctx.taxonomies.hash(name)
+        if "facets" in self.taxonomies:
+            facets_of(ctx.taxonomies)
         if "needs" in self.taxonomies:
             needs_of(ctx.taxonomies).of(ctx.config.domain)
 

@@ -6,9 +6,10 @@ The sentences of a facet are those that `sentence_facets` finds in the abstract.
 
 from __future__ import annotations
 
-from scirgen.core.records import Query, Rejection, SectionClass, Span
+from scirgen.core.records import Rejection, SectionClass, Span
 from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen_bench.tasks.records import Query
 from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_tasks.abstract_facets import sentence_facets
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected

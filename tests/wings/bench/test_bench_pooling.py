@@ -11,9 +11,9 @@ from scirgen.testing.server import FakeServer
 from scirgen_bench.metrics import ndcg_of_pool, per_query
 from scirgen_bench.retrieval import evaluate
 from scirgen_bench.tables import retrieval_table
-from scirgen_bench.tasks.grades import Grade
 from scirgen_bench.tasks.pool_run import gold_seen, run_task_pool
 from scirgen_bench.tasks.pools import GOLD, PoolSettings
+from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import Questions, read_qrels
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write

@@ -10,16 +10,16 @@ import pytest
 from scirgen.cli.main import cli
 from scirgen.core.errors import ConfigError
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Query, Span
+from scirgen.core.records import Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.labels import Label, LabelSet, write_lines
 from scirgen.release_files.release import Release
 from scirgen.testing.serving import serving
-from scirgen_bench.tasks.grades import Grade
 from scirgen_bench.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
 from scirgen_bench.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
+from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.reviews import Need, reviewed_needs, validated_judges
 from scirgen_bench.tasks.task_files import (
     ADJUDICATED,
