@@ -4,7 +4,7 @@
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY . .
-RUN pip install --no-cache-dir --prefix=/install --constraint constraints.txt '.[local,pdf,report,release,sources]'
+RUN pip install --no-cache-dir --prefix=/install --constraint constraints.txt '.[local,pdf,release,sources]'
 
 FROM python:3.11-slim
 COPY --from=build /install /usr/local

@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,pdf,report,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,pdf,dev]'
 	touch $@
 
 .PHONY: setup demo test lint

@@ -1,5 +1,5 @@
-"""What `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with the plainest
-rules."""
+"""The parsers that `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with
+the plainest rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES = re.compile(
 
 @dataclass
 class Extract:
-    """What a parser got out of a paper, in the form in which it is scored."""
+    """A parser's result for one paper, in the form in which it is scored."""
 
     headings: list[tuple[int, str]] = field(default_factory=list)
     abstract: str = ""

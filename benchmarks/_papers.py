@@ -28,7 +28,7 @@ _SEC_TYPES = (
 
 @dataclass
 class Truth:
-    """What a paper is known to hold. ``sec_types``: heading text -> section class its publisher marked it with."""
+    """The known structure of a paper. ``sec_types``: heading text -> section class its publisher marked it with."""
 
     name: str
     title: str

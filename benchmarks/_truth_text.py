@@ -1,4 +1,4 @@
-"""How headings of a paper and of its truth are compared."""
+"""Compares headings of a paper with those of its truth."""
 
 from __future__ import annotations
 

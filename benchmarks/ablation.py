@@ -57,7 +57,7 @@ EASY: Final = ("swap", "number", "negated")
 
 @dataclass
 class Part:
-    """What one part of the filter says of each answer: rejected (False), kept (True), or unsure (None), with its
+    """The verdict of one part of the filter on each answer: rejected (False), kept (True), or unsure (None), with its
     values and its processor time."""
 
     decided: list[bool | None]
@@ -116,7 +116,7 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _config(arguments: argparse.Namespace) -> Config:
-    models = ModelsConfig(generator=arguments.judge or arguments.model, scorer=arguments.model)
+    models = ModelsConfig(generator=arguments.model, scorer=arguments.model, judge=arguments.judge)
     chosen = FilterConfig(entailment=arguments.entailment, faithfulness=("llm_judge",))
     return Config(models=models, filter=chosen, limits=LimitsConfig(timeout_s=7000))
 
@@ -214,9 +214,15 @@ async def _judged(every: Sequence[Row], sample: int, config: Config) -> Part:
     decided: list[bool | None] = [None] * len(every)
     (judge,) = select_scorers(["llm_judge"], load_registry())
     async with opened(config, Resources(), load_registry()) as ctx:
-        for index in by_fold.values():
-            pairs = [every[i].pair.model_copy(update={"id": f"pair{n}"}) for n, i in enumerate(index)]
-            for i, score in zip(index, await judge.score(pairs, Material(None, (), ""), ctx), strict=True):
+        asked = [
+            judge.score(
+                [every[i].pair.model_copy(update={"id": f"pair{n}"}) for n, i in enumerate(index)],
+                Material(None, (), ""), ctx,
+            )
+            for index in by_fold.values()
+        ]  # fmt: skip
+        for index, scores in zip(by_fold.values(), await asyncio.gather(*asked), strict=True):
+            for i, score in zip(index, scores, strict=True):
                 if isinstance(score, Exception):
                     raise score
                 decided[i] = score.value > judge.default_threshold

@@ -20,8 +20,8 @@ from scirgen.core.records import QAPair, Span
 HAND = Path(__file__).parent / "data" / "hand_pairs.jsonl"
 MADE_OF = 100
 SAMPLED = {"swap": 3, "number": 2}
-"""Of the first so many true answers of the strong writer, every third is swapped and every second gets other digits,
-which keeps the measuring short."""
+"""The number of the strong writer's true answers that are corrupted: every third is swapped, every second gets other
+digits, which keeps the measuring short."""
 
 TRUE = ("written", "close", "loose", "right")
 HELD = ("held", "held2")
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def faithful(self) -> bool:
-        """Whether the evidence supports the answer."""
+        """True if the evidence supports the answer."""
         return self.made in TRUE
 
 

@@ -1,16 +1,13 @@
-"""How well papers are parsed and their sections labelled, against the papers' sources: ``python -m
+"""Measures how well papers are parsed and their sections labelled, against the papers' sources: ``python -m
 benchmarks.parsing``.
 
 Headings: an extracted heading is right if its normalised text is at least 90 % similar to a heading of the truth
-(rapidfuzz ratio), in
-any order. Headings in ``missing`` and the labels of abstracts are not counted. Back matter named in the truth counts
-as right if it is
-found, and not as an error if it is not. Body coverage: share of the truth's word 5-grams (letters only, not across a
-citation, a reference, a formula or an inline program of the source) that are found in the parsed prose. Sections: the
-class of each truth heading, compared with the usual name of the outermost
-heading, or else the publisher's own ``sec-type``. Headings with neither are not scored; headings that were not found
-count as wrong. Pages
-per second: CPU time of one process on one core.
+(rapidfuzz ratio), in any order. Headings in ``missing`` and the labels of abstracts are not counted. Back matter named
+in the truth counts as right if it is found, and not as an error if it is not. Body coverage: share of the truth's word
+5-grams (letters only, not across a citation, a reference, a formula or an inline program of the source) that are found
+in the parsed prose. Sections: the class of each truth heading, compared with the usual name of the outermost heading,
+or else the publisher's own ``sec-type``. Headings with neither are not scored; headings that were not found count as
+wrong. Pages per second: CPU time of one process on one core.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import time
 import unicodedata
@@ -62,11 +58,10 @@ _GOLD = (
 
 
 def main() -> None:
-    """Run, print the tables, and write ``--json`` and ``--markdown`` where asked for."""
+    """Run, print the tables, and write ``--json`` where asked for."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--data", type=Path, nargs="+", required=True)
     arguments.add_argument("--json", type=Path)
-    arguments.add_argument("--markdown", type=Path, help="write the tables for docs/benchmarks")
     arguments.add_argument("--no-baselines", action="store_true")
     arguments.add_argument("--no-left-out", action="store_true", help="skip the table of papers left out of training")
     arguments.add_argument("--rules", action="store_true", help="also the table of rules beside the classifier")
@@ -87,12 +82,9 @@ def main() -> None:
         result["rules"] = {"overall": overall, "papers": papers}
     if not given.no_baselines:
         result["baselines"] = {n: measure(truths, extract)[0] for n, extract in BASELINES.items()}
-    table = markdown(result)
-    print(table)
+    print(markdown(result))
     if given.json:
         given.json.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    if given.markdown:
-        given.markdown.write_text(_page(table, len(truths)), encoding="utf-8")
 
 
 def scirgen_extract(model: Callable[[str], Classifier] | None = None) -> Callable[[Path], Extract]:
@@ -280,8 +272,8 @@ _COLUMNS = ("heading_recall", "heading_precision", "level_agreement", "order_agr
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """Two tables, one row a paper and the whole: with the shipped classifier, and each paper with one that did not see
-    it."""
+    """Write two tables, one row for each paper and the whole: with the shipped classifier, and with one that did not
+    see the paper."""
     parts = [_table(result, dict(result["baselines"]))]
     left_out = dict(result["left_out"])
     if left_out:
@@ -335,29 +327,6 @@ def _cell(column: str, value: object) -> str:
     if not isinstance(value, int | float):
         return "-"
     return f"{value:.1f}" if column == "pages_per_s" else f"{value:.3f}"
-
-
-_CAVEAT = (
-    "Quote only the second table, in which the classifier was trained without the paper. The rules around the "
-    "classifier (lines, order, front\n"
-    "matter, series of numbers, levels) were written with all of these papers at hand, so papers of other styles "
-    "may score lower. The rules that\n"
-    "the classifier replaced found 0.712 of the headings of the 23 papers of `papers2` at a precision of 0.900 "
-    "when they first saw them."
-)
-
-
-def _page(table: str, papers: int) -> str:
-    import pymupdf
-
-    return (
-        "# Parsing and sections\n\n"
-        f"{papers} real papers with known structure. This command made the tables:\n\n"
-        "    python -m benchmarks.parsing --data ../shared/data/papers ../shared/data/papers2 --rules "
-        "--no-baselines --markdown docs/benchmarks/parsing.md\n\n"
-        f"on 2 cores, CPU only; Python {platform.python_version()}, PyMuPDF {pymupdf.__version__}.\n\n"
-        f"{__doc__.split(chr(10), 1)[1].strip()}\n\n{_CAVEAT}\n\n{table}\n"
-    )
 
 
 if __name__ == "__main__":

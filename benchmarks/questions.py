@@ -1,10 +1,12 @@
-"""Counts of a run's questions: levels, polarity, declines, tokens, evidence, and whether they name what they are about.
+"""Counts of a run's questions: levels, polarity, declines, evidence, whether they name what they are about, and the
+tokens of all model calls by prompt and per released row.
 
     python -m benchmarks.questions RUN [--json FILE]
 
 Reads any run's folder. A question names its region, product or dataset when it holds a name that its dataset's record
 or its paper's title has: counted by capital letters, so that it is a lower bound for texts in English and means nothing
-in Chinese.
+in Chinese. Tokens are those of the replies in the run's store, so calls of an earlier invocation count too; where a
+backend counts none, characters / 4 stand for them, and the figures say so.
 """
 
 from __future__ import annotations
@@ -12,19 +14,25 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scirgen.claims.conformance import polarity
+from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Document, QAPair
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.llm.cache import CachedReply, ReplyCache
 from scirgen.pipeline.views.view import StoreView, open_view
 
 _NAME = re.compile(
     r"(?<![.?!:] )(?<!^)\b(?:[A-Z][a-z]+(?:[ -][A-Z][a-z]+)*|[A-Z]{2,}[\w-]*|[A-Z][A-Za-z]*[A-Z][\w-]*)\b"
 )
+_CHARACTERS_A_TOKEN = 4
+_OPENING = 40
+"""Characters of a system text that tell which prompt it is from."""
 _COMMON = frozenset(("The", "This", "Please", "Yes", "No", "Title", "Description", "Keywords", "Data"))
 
 
@@ -33,7 +41,7 @@ def names(text: str) -> set[str]:
     return {word for name in _NAME.findall(text) for word in re.split(r"[ -]", name) if len(word) > 1} - _COMMON
 
 
-def measure(view: StoreView) -> dict[str, object]:
+def measure(view: StoreView, folder: Path) -> dict[str, object]:
     """Every figure of one run."""
     taxonomies = Taxonomies(Resources())
     pairs = list(view.pairs())
@@ -70,7 +78,7 @@ def measure(view: StoreView) -> dict[str, object]:
         "evidence_spans_a_pair": round(len(spans) / len(pairs), 2) if pairs else None,
         "evidence_ends_cut": sum(_cut(s.text, sources.get(s.document_id, ""), s.end) for s in spans),
         "naming_what_they_are_about": [sum(bool(_named(p, known)) for p in pairs), len(pairs)],
-        "tokens_per_released_row": view.tokens_per_released_row(),
+        "tokens": tokens(view, folder),
     }  # fmt: skip
 
 
@@ -104,8 +112,57 @@ def _named(pair: QAPair, known: Mapping[str, set[str]]) -> set[str]:
 
 
 def _cut(text: str, source: str, end: int) -> bool:
-    """Whether a span stops right before the mark that ends its sentence."""
+    """True if a span stops right before the mark that ends its sentence."""
     return text[-1:].isalnum() and source[end : end + 1] in (".", "?", "!", "”", '"', ")")
+
+
+def openings() -> dict[str, str]:
+    """The beginning of each prompt's system text, up to its first variable -> the prompt's id."""
+    library = PromptLibrary(Resources())
+    found = {}
+    for id in library.ids():
+        system = re.split(r"\{[{%]", library.get(id).file.system or "")[0].strip()
+        if system:
+            found[" ".join(system.split())[:_OPENING]] = id
+    return found
+
+
+def replies(folder: Path) -> Iterator[CachedReply]:
+    """The chat replies in a run's store."""
+    database = sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True)
+    cache = ReplyCache(database, owned=True)
+    for (key,) in database.execute("SELECT key FROM replies WHERE kind='chat' ORDER BY key").fetchall():
+        if (found := cache.peek(key)) is not None:
+            yield found
+
+
+def tokens(view: StoreView, folder: Path) -> dict[str, object]:
+    """Calls, prompt and reply tokens of each prompt, and of all per released row."""
+    known = openings()
+    calls: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    estimated = 0
+    for reply in replies(folder):
+        messages = json.loads(reply.request)["messages"]
+        texts = [m["content"] if isinstance(m, dict) else m[1] for m in messages]
+        start = " ".join(texts[0].split())[:_OPENING]
+        name = next((id for opening, id in known.items() if start.startswith(opening)), "other")
+        counted = reply.usage.prompt_tokens, reply.usage.completion_tokens
+        estimated += None in counted
+        lengths = sum(len(t) for t in texts) // _CHARACTERS_A_TOKEN, len(reply.text) // _CHARACTERS_A_TOKEN
+        for i, number in enumerate((1, *(n if n is not None else e for n, e in zip(counted, lengths, strict=True)))):
+            calls[name][i] += number
+    rows = sum(view.released_rows().values())
+    totals = [sum(entry[i] for entry in calls.values()) for i in range(3)]
+    return {
+        "rows": rows,
+        "calls": {
+            name: dict(zip(("calls", "prompt", "reply"), entry, strict=True))
+            for name, entry in sorted(calls.items())
+        },
+        "all": dict(zip(("calls", "prompt", "reply"), totals, strict=True)),
+        "per_row": {"prompt": round(totals[1] / rows, 1), "reply": round(totals[2] / rows, 1)} if rows else {},
+        "calls_with_estimated_tokens": estimated,
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -116,7 +173,7 @@ def main() -> None:
     arguments = parser.parse_args()
     view = open_view(arguments.run)
     try:
-        found = measure(view)
+        found = measure(view, arguments.run)
     finally:
         view.close()
     text = json.dumps(found, indent=2, ensure_ascii=False)

@@ -1,5 +1,5 @@
-"""How fast are SePer scores? 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the published
-procedure.
+"""Measures the speed of SePer scores: 54 pairs on one 1,500-token context of ScIRGen-Geo: naive, ours, vLLM, the
+published procedure.
 
 ``naive`` is one pair, one forward pass with all logits; ``naive_tail`` the same with the answer's logits only.
 ``floor`` is
@@ -43,27 +43,16 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="", help="float32, bfloat16; default: the backend's own")
     parser.add_argument("--json", type=Path, help="write {'rows': [...]} here")
-    parser.add_argument("--merge", type=Path, help="a JSON of an earlier run whose rows are kept")
+    parser.add_argument("--default", action="store_true", help="time the filter's default on labelled pairs instead")
     arguments = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
+    if arguments.default:
+        asyncio.run(default(arguments))
+        return
     result = asyncio.run(measure(arguments))
-    if arguments.merge:
-        result["rows"] = merged(json.loads(arguments.merge.read_text())["rows"], result["rows"])
     print_table(result["rows"])
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-
-
-def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of two runs of the same pairs, an engine's first one; ratios the later run could not give are to the
-    earlier one's."""
-    known = {row["engine"]: row["seconds"] for row in earlier}
-    for row in rows:
-        if row["ratio_to_naive"] is None and "naive" in known:
-            row["ratio_to_naive"] = known["naive"] / row["seconds"]
-        if row["floor_ratio"] is None and "floor" in known:
-            row["floor_ratio"] = row["seconds"] / known["floor"]
-    return earlier + [row for row in rows if row["engine"] not in known]
 
 
 class Clock:
@@ -108,6 +97,25 @@ def chosen_entry(tokenizer: Any, context_tokens: int, pairs: int) -> Entry:
     )
     more = [p for e in every if e.id != first.id for p in e.pairs[:1]]
     return Entry(first.id, first.title, first.context, (first.pairs + tuple(more))[:pairs])
+
+
+async def default(arguments: argparse.Namespace) -> None:
+    """The filter's default beside the shift alone: seconds a pair on labelled answers, with their evidence."""
+    from benchmarks.ablation import scoring
+    from benchmarks.labelled_pairs import rows
+    from scirgen.core.config import Config, FilterConfig, ModelsConfig
+    from scirgen.stages.filter.base import Material
+    from scirgen.stages.filter.deciding import score_all
+
+    pairs = [r.pair for r in rows() if r.made in ("written", "close")][: arguments.pairs]
+    clock = Clock(arguments.clock)
+    for name in ("shift", "shift", "auto"):  # the first one warms up
+        config = Config(models=ModelsConfig(generator=arguments.model), filter=FilterConfig(faithfulness=(name,)))
+        async with scoring(arguments.model, config, ":memory:") as ctx:
+            start = clock.now()
+            found = await score_all(pairs, Material(None), ctx)
+        scores = sorted({s.name for pair, _ in found.values() for s in pair.scores})
+        print(f"{name} ({', '.join(scores)}): {1000 * (clock.now() - start) / len(pairs):.1f} ms a pair")
 
 
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -214,7 +222,7 @@ def rows_of(
 
 
 def naive(model: Any, sequences: Sequence[Any]) -> Values:
-    """What one writes first: one pair, one forward pass, the log-softmax of all logits."""
+    """Score in the simplest way: one pair, one forward pass, the log-softmax of all logits."""
     import torch
 
     values: Values = []

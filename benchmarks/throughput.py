@@ -187,7 +187,8 @@ async def whole_stack(url: str, requests: int, concurrency: int, out: Path) -> N
 
 
 PEERS = {"curator": "benchmarks._peer_curator", "distilabel": "benchmarks._peer_distilabel"}
-"""What `--peer NAME=PYTHON` can measure: the module that the given interpreter, which has the peer installed, runs."""
+"""The peers that `--peer NAME=PYTHON` can measure: the module that the given interpreter, which has the peer
+installed, runs."""
 
 CLIENTS = {"bare aiohttp": bare_aiohttp, "openai SDK + semaphore": bare_sdk, "scirgen": whole_stack}
 

@@ -34,6 +34,7 @@ _EXPORTS = {
     "Score": "scirgen.core.records", "ScoreReply": "scirgen.llm.base", "ScoreRequest": "scirgen.llm.base",
     "Span": "scirgen.core.records", "Stage": "scirgen.stages.base", "Step": "scirgen.pipeline.plan",
     "StageContext": "scirgen.stages.base", "StageResult": "scirgen.stages.base", "Scope": "scirgen.stages.base",
+    "RowFields": "scirgen.stages.release.parts", "RunView": "scirgen.stages.base",
     "Uses": "scirgen.stages.base", "Usage": "scirgen.llm.base", "Verdict": "scirgen.stages.filter.base",
     "WorkItem": "scirgen.stages.base", "GenerationTask": "scirgen.stages.generate.strategy:Task",
     "MatchPair": "scirgen.stages.match.base:Pair", "ScirgenError": "scirgen.core.errors",
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from scirgen.pipeline.plan import Step as Step
     from scirgen.release_files.release import Release as Release
     from scirgen.release_files.release import ReleaseRow as ReleaseRow
+    from scirgen.stages.base import RunView as RunView
     from scirgen.stages.base import Scope as Scope
     from scirgen.stages.base import Stage as Stage
     from scirgen.stages.base import StageContext as StageContext
@@ -121,6 +123,7 @@ if TYPE_CHECKING:
     from scirgen.stages.parse.base import ParsedBlock as ParsedBlock
     from scirgen.stages.parse.base import ParsedPaper as ParsedPaper
     from scirgen.stages.parse.base import ParserOptions as ParserOptions
+    from scirgen.stages.release.parts import RowFields as RowFields
 
     GenerationTask = Task
     MatchPair = Pair

@@ -29,6 +29,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
         "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
+        "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
         "hf": ("scirgen.llm.local.transformers_local:TransformersChat", "transformers in process", "local"),
     },
     "scoring_model": {
@@ -86,8 +87,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "metadata_echo": ("scirgen.stages.filter.gates.reference:MetadataEchoGate",),
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
-        "answerable_without_context": ("scirgen.stages.filter.gates.answerable:AnswerableWithoutContextGate",),
-        "unanswerable_with_context": ("scirgen.stages.filter.gates.answerable:UnanswerableWithContextGate",),
         "poor_question": ("scirgen.stages.filter.gates.judged:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),

@@ -15,46 +15,24 @@ if TYPE_CHECKING:
 __all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "benchmark_qa", "benchmark_retrieval"]
 
 ROOT = Path(__file__).parent
+_COMMANDS = {
+    "benchmark": "Measure retrievers and models on a release.",
+    "leaderboard": "Compare benchmark results in a Markdown and an HTML table.",
+    "analyze": "Compare question sets: types, Bloom levels, papers, words.",
+    "calibrate": "Measure faithfulness scores on labelled answers and find thresholds.",
+    "import": "Import a published dataset as a release.",
+    "retriever": "Train an embedding model for retrieval on a release.",
+    "tagger": "Train a fast local tagger of Bloom levels or question types.",
+}
+_MODULES = {"import": "import_"}
 PLUGIN = Plugin(
     "scirgen-bench",
     __version__,
     (
-        Provided(
-            "command",
-            "benchmark",
-            "scirgen_bench.cli.benchmark:benchmark",
-            "Measure retrievers and models on a release.",
-        ),
-        Provided(
-            "command",
-            "leaderboard",
-            "scirgen_bench.cli.leaderboard:leaderboard",
-            "Compare benchmark results in a Markdown and an HTML table.",
-        ),
-        Provided(
-            "command",
-            "analyze",
-            "scirgen_bench.cli.analyze:analyze",
-            "Compare question sets: types, Bloom levels, papers, words.",
-        ),
-        Provided(
-            "command",
-            "calibrate",
-            "scirgen_bench.cli.calibrate:calibrate",
-            "Measure faithfulness scores on labelled answers and find thresholds.",
-        ),
-        Provided("command", "import", "scirgen_bench.cli.import_:import_", "Import a published dataset as a release."),
-        Provided(
-            "command",
-            "retriever",
-            "scirgen_bench.cli.retriever:retriever",
-            "Train an embedding model for retrieval on a release.",
-        ),
-        Provided(
-            "command",
-            "tagger",
-            "scirgen_bench.cli.tagger:tagger",
-            "Train a fast local tagger of Bloom levels or question types.",
+        *(
+            Provided("command", name, f"scirgen_bench.cli.{module}:{module}", about)
+            for name, about in _COMMANDS.items()
+            for module in (_MODULES.get(name, name),)
         ),
         Provided("record", "Query", "scirgen_bench.tasks.records:Query"),
         Provided("kind", "retriever", "scirgen_bench.retriever:CONTRACT"),

@@ -58,18 +58,24 @@ class Dense:
 
 
 class MaxSim:
-    """Best pair of sentences: the largest cosine of a sentence of the query and one of the document (CSFCube, section
-    5.1)."""
+    """Compares sentences: each one of the query has the largest cosine with one of the document.
 
-    def __init__(self, model: str, bf16: bool = False) -> None:
-        self._embedder = open_embedder(model, bf16)
+    Args:
+        model: embeds sentences.
+        mean: score a document by the mean over the query's sentences (DORIS-MAE, equation 4), or by the best one
+            (CSFCube, section 5.1).
+        bf16: embed in bfloat16.
+    """
+
+    def __init__(self, model: str, mean: bool = False, bf16: bool = False) -> None:
+        self._embedder, self._mean = open_embedder(model, bf16), mean
         self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
         self._starts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
     @property
     def parameters(self) -> dict[str, object]:
         """The model, and the way in which texts are compared."""
-        return {"model": self._embedder.name, "compared": "sentences, maximum"}
+        return {"model": self._embedder.name, "compared": f"sentences, {'mean of maxima' if self._mean else 'maximum'}"}
 
     def index(self, documents: Sequence[str]) -> None:
         """Embed every sentence of the corpus."""
@@ -78,13 +84,14 @@ class MaxSim:
         self._vectors = self._embedder.embed([s for found in sentences for s in found])
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """Rank by the best pair of sentences."""
-        return ranked(lambda part: self._best(queries[part]), len(queries), depth, positive=False, batch=1)
+        """Rank by the best pair of sentences, or the mean of each sentence's best."""
+        return ranked(lambda part: self._scores(queries[part]), len(queries), depth, positive=False, batch=1)
 
-    def _best(self, queries: Sequence[str]) -> NDArray[np.float32]:
+    def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
         asked = self._embedder.embed(_sentences(queries[0]), "query")
-        best: NDArray[np.float32] = np.maximum.reduceat((asked @ self._vectors.T).max(axis=0), self._starts)
-        return best[None, :].astype(np.float32)
+        best: NDArray[np.float32] = np.maximum.reduceat(asked @ self._vectors.T, self._starts, axis=1)
+        over: NDArray[np.float32] = (best.mean if self._mean else best.max)(axis=0, keepdims=True)
+        return over.astype(np.float32)
 
 
 def _sentences(text: str) -> list[str]:
@@ -178,19 +185,20 @@ def _wants_tuning(retriever: Retriever) -> bool:
 
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
-    """``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` compares sentences, ``,bf16`` is
-    faster."""
+    """``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` and ``,meanmax`` compare sentences,
+    ``,bf16`` is faster."""
     model, *options = _needed("st", argument).split(",")
     unknown = next((o for o in options if o not in OPTIONS), "")
     asking, two, answering = model.partition("|")
-    if unknown or (two and "maxsim" in options):
+    compared = [o for o in options if o != "bf16"]
+    if unknown or len(compared) + bool(two) > 1:
         raise PluginError(
-            f"st does not accept {unknown or 'maxsim with two encoders'!r}",
-            hint="st:MODEL_OR_DIR, st:MODEL,maxsim or st:QUERY_MODEL|DOCUMENT_MODEL; each also with ,bf16",
+            f"st does not accept {unknown or ','.join(compared) + (' with two encoders' if two else '')!r}",
+            hint="st:MODEL_OR_DIR, st:MODEL,maxsim|meanmax or st:QUERY_MODEL|DOCUMENT_MODEL; each also with ,bf16",
         )
     bf16 = "bf16" in options
-    if "maxsim" in options:
-        return MaxSim(model, bf16)
+    if compared:
+        return MaxSim(model, compared == ["meanmax"], bf16)
     return Dense(answering, asking, bf16) if two else Dense(model, bf16=bf16)
 
 

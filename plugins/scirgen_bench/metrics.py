@@ -121,7 +121,8 @@ Values = NDArray[np.float64]
 
 
 class Clusters:
-    """Intervals and tests that redraw groups of queries, since the results of one dataset's queries are correlated.
+    """Intervals and tests that redraw groups of queries, since the results of one dataset's queries are correlated. A
+    query whose value is nan does not count.
 
     Args:
         of: the cluster name of each query.
@@ -132,17 +133,16 @@ class Clusters:
     def __init__(self, of: Sequence[str], seed: int = 0, draws: int = 2000) -> None:
         names, self._of = np.unique(np.asarray(of), return_inverse=True)
         self._n = len(names)
-        self._sizes = np.bincount(self._of, minlength=self._n).astype(float)
         self._seed, self._draws = seed, draws
 
     def _sums(self, values: Values) -> Values:
-        return np.bincount(self._of, weights=values, minlength=self._n).astype(np.float64)
+        return np.bincount(self._of, weights=np.nan_to_num(values), minlength=self._n).astype(np.float64)
 
     def interval(self, values: Values, level: float = 0.95) -> tuple[float, float]:
         """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), which redraws clusters."""
-        sums = self._sums(values)
+        sums, sizes = self._sums(values), self._sums(~np.isnan(values))
         drawn = drawn_clusters(self._n, self._draws, self._seed)
-        found = percentile_interval((float(sums[d].sum() / self._sizes[d].sum()) for d in drawn), level)
+        found = percentile_interval((float(sums[d].sum() / n) for d in drawn if (n := sizes[d].sum())), level)
         low, high = found or (float("nan"), float("nan"))
         return round(low, 6), round(high, 6)
 

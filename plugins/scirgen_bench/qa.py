@@ -29,8 +29,9 @@ from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
 from scirgen.release_files.release import Release, ReleaseRow
 from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen_bench.honesty import NuggetScore, nugget_scores, rate, refused
 from scirgen_bench.metrics import Clusters, too_few
-from scirgen_bench.questions import questions_of_split
+from scirgen_bench.questions import is_answerable, questions_of_split
 from scirgen_bench.retriever import make_retriever
 
 
@@ -50,6 +51,8 @@ class Answered(BaseModel):
     rouge_l: float | None
     exact: float | None
     number: float | None
+    refused: bool = False
+    nuggets: NuggetScore | None = None
 
 
 class SystemRow(BaseModel):
@@ -57,7 +60,7 @@ class SystemRow(BaseModel):
 
     ``failed`` counts questions without an answer. ``unjudged`` counts answers that the entailment model could not read
     (too long for its window); accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy; it
-    redraws datasets.
+    redraws datasets. Abstention and nuggets (`honesty`) are None where the release has no such questions.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,6 +75,11 @@ class SystemRow(BaseModel):
     number: float | None
     unjudged: int = 0
     interval: tuple[float, float] | None = None
+    answered_unanswerable: float | None = None
+    refused_answerable: float | None = None
+    nuggets_strict: float | None = None
+    nuggets_lenient: float | None = None
+    nuggets_contradicted: float | None = None
 
 
 class Cell(BaseModel):
@@ -111,8 +119,8 @@ class Question:
 def questions_of(
     release: Release, split: str, limit: int | None, forms: Mapping[str, str], spec: str, registry: Registry, depth: int
 ) -> list[Question]:
-    """Questions of a split that have an answer, with the passages that a retriever finds. A limited number is spread
-    over the split.
+    """Questions of a split that have an answer, or proved to have none, with the passages that a retriever finds. A
+    limited number is spread over the split.
 
     Args:
         forms: question type -> "short" or "long".
@@ -120,7 +128,7 @@ def questions_of(
     Raises:
         InputError: the split has no answered question.
     """
-    rows = questions_of_split(release, split, limit, lambda r: bool(r.answer), "answered questions")
+    rows = questions_of_split(release, split, limit, _asked, "answered questions")
     found: list[tuple[str, ...]] = [()] * len(rows)
     if depth:
         texts = [p.text for p in sorted(release.passages(), key=lambda p: p.id)]
@@ -131,6 +139,10 @@ def questions_of(
     return [Question(r, forms.get(r.question_type) == "short", f) for r, f in zip(rows, found, strict=True)]
 
 
+def _asked(row: ReleaseRow) -> bool:
+    return bool(row.answer) or not is_answerable(row)
+
+
 async def answers(
     questions: Sequence[Question],
     k: int,
@@ -139,6 +151,7 @@ async def answers(
     *,
     seed: int = 0,
     concurrency: int = 8,
+    may_refuse: bool = False,
     progress: Callable[[], None] = lambda: None,
 ) -> list[str | None]:
     """The model's answers with k passages; None if it gave no answer. Replies are cached."""
@@ -149,6 +162,7 @@ async def answers(
             question=question.row.question,
             passages=list(question.passages[:k]),
             form="short" if question.short else "long",
+            may_refuse=may_refuse,
         )
         async with gate:
             try:
@@ -165,12 +179,20 @@ async def answers(
 
 
 async def score(
-    system: str, k: int, questions: Sequence[Question], given: Sequence[str | None], entailment: EntailmentModel
+    system: str,
+    k: int,
+    all_questions: Sequence[Question],
+    all_given: Sequence[str | None],
+    entailment: EntailmentModel,
+    nuggets: Mapping[str, NuggetScore] | None = None,
 ) -> tuple[SystemRow, list[Answered]]:
     """Measure a system's answers with the metrics for Hugging Face `evaluate`; an answer is right if it entails the
     reference with more than 0.5."""
     from scirgen_bench.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL, pair_values
 
+    both = list(zip(all_questions, all_given, strict=True))
+    questions, given = [q for q, _ in both if q.row.answer], [a for q, a in both if q.row.answer]
+    unanswerable = [a for q, a in both if not q.row.answer and a is not None]
     usable = [(q, a) for q, a in zip(questions, given, strict=True) if a is not None]
     replies, references = [a for _, a in usable], [q.row.answer for q, _ in usable]
     asked = [q.row.question for q, _ in usable]
@@ -193,10 +215,20 @@ async def score(
             rouge_l=None if short[n] else _rounded(rouge[n]),
             exact=exact[n] if short[n] else None,
             number=number[n] if short[n] else None,
+            refused=refused(answer),
+            nuggets=(nuggets or {}).get(q.row.id),
         )
         for n, (q, answer) in enumerate(usable)
     ]
-    return system_row(system, k, questions, found), found
+    row = system_row(system, k, questions, found)
+    if len(questions) < len(both):
+        row = row.model_copy(
+            update={
+                "answered_unanswerable": rate([not refused(a) for a in unanswerable]),
+                "refused_answerable": rate([a.refused for a in found]),
+            }
+        )
+    return row, found
 
 
 def system_row(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> SystemRow:
@@ -204,6 +236,7 @@ def system_row(system: str, k: int, questions: Sequence[Question], found: Sequen
     dataset_of = {q.row.id: q.row.dataset_id for q in questions}
     judged = [(dataset_of[a.query], float(a.entailment > THRESHOLD)) for a in found if a.entailment is not None]
     right = np.asarray([value for _, value in judged])
+    nuggets = [a.nuggets for a in found if a.nuggets is not None]
     return SystemRow(
         system=system,
         k=k,
@@ -215,6 +248,9 @@ def system_row(system: str, k: int, questions: Sequence[Question], found: Sequen
         number=_mean([a.number for a in found if a.number is not None]),
         unjudged=sum(a.entailment is None for a in found),
         interval=Clusters([dataset for dataset, _ in judged]).interval(right) if judged else None,
+        nuggets_strict=_mean([n.strict for n in nuggets if n.strict is not None]),
+        nuggets_lenient=_mean([n.lenient for n in nuggets]),
+        nuggets_contradicted=_mean([n.contradicted for n in nuggets]),
     )
 
 
@@ -233,7 +269,8 @@ def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[An
     for by, value_of in BREAKDOWNS.items():
         groups: dict[str, list[Question]] = {}
         for question in questions:
-            groups.setdefault(value_of(question), []).append(question)
+            if question.row.answer:
+                groups.setdefault(value_of(question), []).append(question)
         for value, group in sorted(groups.items()):
             answered = [by_query[q.row.id] for q in group if q.row.id in by_query]
             lines.append(Cell(by=by, value=value, row=system_row(system, k, group, answered)))
@@ -267,6 +304,7 @@ class QASettings:
         split: the split of the release whose questions are asked.
         limit: largest number of questions, spread over the split; None: all.
         entailment: URI of the model that decides whether an answer entails the reference.
+        nugget_judge: URI of the model that decides which nuggets an answer supports; empty: nuggets are not scored.
     """
 
     model: str
@@ -275,6 +313,7 @@ class QASettings:
     split: str = "test"
     limit: int | None = None
     entailment: str = "lexical:words"
+    nugget_judge: str = ""
 
 
 async def run_qa(
@@ -298,7 +337,7 @@ async def run_qa(
     resources = Resources()
     prompts = PromptLibrary(resources)
     forms = {t.id: t.answer_form for t in Taxonomies(resources).graesser.types}
-    config = Config.model_validate({"models": {"generator": settings.model}})
+    config = Config.model_validate({"models": {"generator": settings.model, "judge": settings.nugget_judge}})
     judge = open_entailment(
         settings.entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard")
     )
@@ -324,16 +363,21 @@ async def run_qa(
                 sessions.chat,
                 prompts,
                 concurrency=config.limits.concurrency,
+                may_refuse=any(not q.row.answer for q in questions),
                 progress=lambda: progress(next(done)),
             )
-            row, found = await score(str(sessions.chat.identity), k, questions, replies, judge)
+            said = [(q.row, a) for q, a in zip(questions, replies, strict=True) if a is not None]
+            nuggets = (
+                await nugget_scores(said, sessions.judge or sessions.chat, prompts) if settings.nugget_judge else {}
+            )
+            row, found = await score(str(sessions.chat.identity), k, questions, replies, judge, nuggets)
             rows.append(row)
             given += found
             broken_down += cells(row.system, k, questions, found)
     finally:
         await sessions.aclose()
-    for name, said in baselines(questions).items():
-        row, found = await score(name, 0 if name == "always Yes" else 1, questions, said, judge)
+    for name, repeated in baselines(questions).items():
+        row, found = await score(name, 0 if name == "always Yes" else 1, questions, repeated, judge)
         rows.append(row)
         broken_down += cells(name, row.k, questions, found)
     return QAReport(

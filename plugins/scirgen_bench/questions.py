@@ -8,11 +8,16 @@ from scirgen.core.errors import InputError
 from scirgen.release_files.release import Release, ReleaseRow
 
 
+def is_answerable(row: ReleaseRow) -> bool:
+    """Tells whether something in the release answers a row (field ``answerable`` of `scirgen_probe`)."""
+    return getattr(row, "answerable", True) is not False
+
+
 def questions_of_split(
     release: Release,
     split: str,
     limit: int | None = None,
-    keep: Callable[[ReleaseRow], bool] = lambda row: True,
+    keep: Callable[[ReleaseRow], bool] = is_answerable,
     what: str = "questions",
 ) -> list[ReleaseRow]:
     """The questions of a split; with a limit, that many, evenly spaced, so that they cover the datasets.

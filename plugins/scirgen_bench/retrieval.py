@@ -296,7 +296,7 @@ def paired_tests(
             metric=m,
             left=a,
             right=b,
-            difference=round(float((values[a][m] - values[b][m]).mean()), 6),
+            difference=round(float(np.nanmean(values[a][m] - values[b][m])), 6),
             p=round(raw[f"{m}\t{a}\t{b}"], 6),
             p_holm=round(corrected[f"{m}\t{a}\t{b}"], 6),
         )

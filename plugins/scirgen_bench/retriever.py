@@ -101,7 +101,7 @@ def make_retriever(registry: Registry, spec: str) -> Retriever:
     return cast(Retriever, factory(argument, lambda inner: make_retriever(registry, inner)))
 
 
-OPTIONS = ("maxsim", "bf16")
+OPTIONS = ("maxsim", "meanmax", "bf16")
 """Words after a comma that belong to the retriever before it."""
 
 

@@ -94,6 +94,22 @@ def qa_table(rows: Sequence[SystemRow]) -> str:
     return markdown(header, body)
 
 
+def honesty_table(rows: Sequence[SystemRow]) -> str:
+    """One line for each system: abstention, and nuggets; empty if nothing of it was measured."""
+    names = (
+        "answered_unanswerable", "refused_answerable", "nuggets_strict", "nuggets_lenient", "nuggets_contradicted",
+    )  # fmt: skip
+    values = [[getattr(r, name) for name in names] for r in rows]
+    if all(v is None for line in values for v in line):
+        return ""
+    body = [
+        [shown_spec(r.system), r.k, *("-" if v is None else v for v in line)]
+        for r, line in zip(rows, values, strict=True)
+    ]
+    header = ["unanswerable answered", "answerable refused", "nuggets strict", "lenient", "contradicted"]
+    return markdown(["system", "k", *header], body)
+
+
 def qa_cells_table(cells: Sequence[Cell], by: str) -> str:
     """One line for each value of ``by``, system and number of passages."""
     body = []

@@ -15,7 +15,8 @@ _HITS = 500
 
 
 class TriplesFormat:
-    """``TASK.SPLIT.jsonl`` for each retrieval task over datasets: query, form, positives, negatives (ids).
+    """``TASK.SPLIT.jsonl`` for each retrieval task over datasets: query, form, positives and negatives (ids), and the
+    texts of both.
 
     Negatives are the first seven different documents among BM25's 500 hits (k1 0.9, b 0.4, lengths as in Lucene) that
     are not gold; if there are fewer, all are taken. A query without gold in the corpus is left out.
@@ -30,6 +31,7 @@ class TriplesFormat:
             task = Task(release, name)
             documents = task.documents()
             names = [d.same_as or d.id for d in documents]
+            texts = dict(zip(names, (d.searched for d in documents), strict=True))
             model = BM25(norms="byte")
             model.index([d.searched for d in documents])
             for split in SPLITS:
@@ -43,13 +45,16 @@ class TriplesFormat:
                     gold = {d for d, grade in qrels[query.id].items() if grade > 0}
                     positives = sorted(gold & set(names))
                     near = dict.fromkeys(names[h] for h in hits if h >= 0 and names[h] not in gold)
+                    negatives = list(near)[:_NEGATIVES]
                     if positives:
                         rows.append(
                             {
                                 "query": query.text,
                                 "form": query.form,
                                 "positives": positives,
-                                "negatives": list(near)[:_NEGATIVES],
+                                "negatives": negatives,
+                                "positive_texts": [texts[d] for d in positives],
+                                "negative_texts": [texts[d] for d in negatives],
                             }
                         )
                 with (folder / f"{name}.{split}.jsonl").open("w", encoding="utf-8") as out:

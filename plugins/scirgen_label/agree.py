@@ -228,16 +228,17 @@ def as_text(found: Mapping[str, Any]) -> str:
         lines += [
             f"  {v:20}{_cell(g['share'], g['interval']):22}{g['items']} items" for v, g in found["faithful"].items()
         ]
+    readers = "people" if not models else "language models" if len(models) == len(found["annotators"]) else "annotators"
     for judge in found["judges"]:
-        lines += ["", *_judge_lines(judge)]
+        lines += ["", *_judge_lines(judge, readers)]
     return "\n".join(lines)
 
 
-def _judge_lines(judge: Mapping[str, Any]) -> list[str]:
+def _judge_lines(judge: Mapping[str, Any], readers: str) -> list[str]:
     r = judge["result"]
     lines = [f"Judge {judge['judge']} on {judge['part']}: {judge['identity']}"]
     lines.append(
-        f"  people agree with each other on {r['human_human']:.3f}, with the judge on {r['human_judge']:.3f} of "
+        f"  {readers} agree with each other on {r['human_human']:.3f}, with the judge on {r['human_judge']:.3f} of "
         f"{r['items']} items: "
         f"gap {r['gap']:+.3f}, one-sided 95 % bound {r['bound']:+.3f}, margin {r['margin']:g}"
     )
@@ -256,7 +257,7 @@ def _judge_lines(judge: Mapping[str, Any]) -> list[str]:
 
 
 def _anno_gpt_lines(table: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """DORIS-MAE's Table 1, in percent. G is the judge, H the people, A the labels that the people settled on."""
+    """DORIS-MAE's Table 1, in percent. G is the judge, H the annotators, A the labels that they settled on."""
     head = f"  {'':12}{'G&A':>8}{'H&H':>8}{'G&H':>8}{'H&H 95 %':>15}{'G&H 95 %':>15}{'p':>7}"
     return [head, *(_anno_gpt_line(name, row) for name, row in table.items())]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, names_in, parse_settings, settings_option
+from scirgen.cli.options import PATH, SPLIT, as_json_flag, echo_json, names_in, parse_settings, settings_option
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources, resolve_config
@@ -263,8 +263,8 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     "--judge",
     "judges",
     multiple=True,
-    help="Judge to test: a model's URI, a score (shift), labels:FILE, or grades:POOL (the judges of a graded "
-    "pool). May be repeated.",
+    help="Judge to test: a model's URI, a score (shift, llm_judge), labels:FILE, or grades:POOL (the judges of a "
+    "graded pool). May be repeated.",
 )
 @click.option(
     "--test",
@@ -277,7 +277,8 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     type=click.FloatRange(0, 1, min_open=True),
     help="Largest acceptable gap.  [default: that of the sample]",
 )
-@settings_option("filter.thresholds.shift.*=0.1")
+@as_json_flag
+@settings_option("models.judge=URI")
 @_domain
 @_overrides
 def agree(
@@ -288,6 +289,7 @@ def agree(
     settings: tuple[str, ...],
     domain: str | None,
     overrides: Path | None,
+    as_json: bool,
 ) -> None:
     """Measure how well the annotators agree, and whether a judge agrees with them as well as they do with each other.
 
@@ -304,7 +306,10 @@ def agree(
         found["judges"] = verdicts(labels, judged, part, margin)
     keep_earlier(labels, found)
     write(labels, found)
-    click.echo(as_text(found))
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo(as_text(found))
 
 
 @label.command()

@@ -161,6 +161,11 @@ async def _by_score(
     missing = [i for i in items if i.id not in scores]
     identity = f"score {name} of {labels.sample.source}"
     failed: dict[str, int] = {}
+    if missing and "judge" in scorer.needs and not config.models.judge:
+        raise InputError(
+            f"{name} needs a judge for {len(missing)} items that the run did not judge",
+            hint="Name it: --set models.judge=URI",
+        )
     if missing:
         contexts = labels.contexts()
         rows = [

@@ -17,8 +17,9 @@ from scirgen.cli.options import PATH
 from scirgen.core.errors import InputError
 from scirgen.release_files.release import Release
 from scirgen_bench.tables import markdown
+from scirgen_bench.tasks.pools import CITED
 from scirgen_bench.tasks.records import Grade
-from scirgen_bench.tasks.task_files import ADJUDICATED, TaskQuery, open_task, read_pools
+from scirgen_bench.tasks.task_files import ADJUDICATED, TaskQuery, open_task, read_pools, settled
 from scirgen_label.agreement import alpha, exact, kappa, spearman
 
 Column = list[int | None]
@@ -80,7 +81,7 @@ def _measured(group: str, grades: Sequence[Grade]) -> _Query | None:
     columns: dict[str, dict[str, int]] = defaultdict(dict)
     for grade in grades:
         columns[grade.judge][grade.document_id] = grade.grade
-    settled = columns.pop(ADJUDICATED, {})
+    adjudicated = columns.pop(ADJUDICATED, {})
     raters = sorted(columns)
     if len(raters) < 2:
         return None
@@ -90,10 +91,10 @@ def _measured(group: str, grades: Sequence[Grade]) -> _Query | None:
     a, b = ([columns[r].get(d) for d in documents] for r in raters[:2])
     after: dict[str, float] = {}
     overruled = 0.0
-    if settled:
+    if adjudicated:
         # A pair that only one rater graded counts only in comparing that rater with the settled grade.
-        everything = sorted({d for r in raters[:2] for d in columns[r]} | settled.keys())
-        final: Column = [settled.get(d, columns[raters[0]].get(d)) for d in everything]
+        everything = sorted({d for r in raters[:2] for d in columns[r]} | adjudicated.keys())
+        final: Column = [adjudicated.get(d, columns[raters[0]].get(d)) for d in everything]
         given = [[columns[r].get(d) for d in everything] for r in raters[:2]]
         for name, measure in STATISTICS.items():
             values = [v for rater in given if (v := measure(rater, final)) is not None]
@@ -118,6 +119,19 @@ def _row(group: str, measured: Sequence[_Query]) -> AgreementRow:
         exact_pooled=sum(m.equal for m in measured) / pairs if pairs else 0.0,
         overruled=fmean(m.overruled for m in measured) if measured else 0.0,
     )
+
+
+def cited_shares(grades: Iterable[Grade]) -> dict[int, tuple[int, int]]:
+    """Settled grade -> (pairs of which the query's paper cites the document or is cited by it, all pairs), as in
+    CSFCube's Appendix D."""
+    found = list(grades)
+    cited = {(g.query_id, g.document_id) for g in found if CITED in g.found_by}
+    table: dict[int, tuple[int, int]] = {}
+    for query, by_document in settled(found).items():
+        for document, grade in by_document.items():
+            near, pairs = table.get(grade, (0, 0))
+            table[grade] = near + ((query, document) in cited), pairs + 1
+    return table
 
 
 @click.command(short_help="Measure how well the judges of a task agree.")
@@ -146,3 +160,7 @@ def agreement(release: Path, task: str, grades: Path | None) -> None:
     ]  # fmt: skip
     click.echo("Medians over queries: rho (Spearman), alpha (Krippendorff, ordinal), kappa (Cohen), exact\n")
     click.echo(markdown(header, body))
+    shares = sorted(cited_shares(found).items(), reverse=True)
+    if any(cited for _, (cited, _) in shares):
+        told = ", ".join(f"{grade}: {cited} of {pairs} ({cited / pairs:.0%})" for grade, (cited, pairs) in shares)
+        click.echo(f"\nCited papers by grade: {told}")

@@ -13,7 +13,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import digest
 from scirgen.release_files.labels import ADJUDICATOR, Item, Label, LabelSet, write_text
 from scirgen.report.html import fill_page
-from scirgen_label.pictures import Picture, page_pictures
+from scirgen.report.pictures import Picture, page_pictures
 
 _PARTS = files("scirgen_label") / "page"
 _TITLES: Final = {

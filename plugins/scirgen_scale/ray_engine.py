@@ -101,6 +101,7 @@ class Worker:
         return StageContext(
             self._config, self._resources, PromptLibrary(self._resources), Taxonomies(self._resources), self._registry,
             self._folder, self._sessions.chat, self._sessions.score, judge_session=self._sessions.judge,
+            entailment_session=self._sessions.entailment,
         )  # fmt: skip
 
     def _stage(self, name: str) -> Stage:

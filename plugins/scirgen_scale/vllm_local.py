@@ -167,7 +167,7 @@ class VLLMScoring(_VLLM, ScoringModel):
         if window is not None and len(encoded.ids) >= window:
             return ContextTooLongError(
                 f"{len(encoded.ids)} tokens do not fit the model's window of {window}",
-                hint="Score against a window of the context (filter.window: evidence or max), or use another scorer.",
+                hint="Score against the evidence (filter.window: evidence), or use another scorer.",
             )
         return encoded
 

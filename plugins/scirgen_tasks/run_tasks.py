@@ -139,6 +139,10 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
     queries = {q.id: q.model_copy(update={"provenance": None}) for q in run.records("query", Query)}
     if not queries:
         return RunQueries()
+    labelled: dict[str, dict[str, str]] = defaultdict(dict)
+    for query in queries.values():
+        if query.facet and query.paper_id:
+            labelled[query.paper_id] |= {" ".join(span.text.split()): query.facet for span in query.spans}
     papers = {p.id: p for p in run.records("collect", Paper)}
     aspects: dict[str, list[Aspect]] = defaultdict(list)
     for aspect in run.records("extract", Aspect):
@@ -150,7 +154,7 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
         AbstractRow(
             id=key,
             title=documents[key].title,
-            sentences=tuple(_sentences(documents[key], aspects[key], facets)),
+            sentences=tuple(_sentences(documents[key], aspects[key], facets, labelled.get(key))),
             year=papers[key].year if key in papers else None,
             licence=papers[key].licence if key in papers else "unknown",
             cites=tuple(sorted(_cited(documents[key], titles) - {key})),
@@ -257,10 +261,16 @@ def _task(
     )
 
 
-def _sentences(document: Document, aspects: Sequence[Aspect], facets: Facets) -> Iterator[AbstractSentence]:
+def _sentences(
+    document: Document, aspects: Sequence[Aspect], facets: Facets, labelled: Mapping[str, str] | None
+) -> Iterator[AbstractSentence]:
+    """The abstract's sentences, with the facets of the paper's own queries or, if it has none, those of the rules."""
     text = " ".join(document.abstract.split())
     sentences = [text[start:end] for start, end in sentence_spans(text, document.language)]
     sentences = [s for s in sentences if not talks_to_machine(s)]
+    if labelled is not None:
+        yield from (AbstractSentence(text=s, label=labelled.get(s, "")) for s in sentences)
+        return
     for sentence, found in zip(sentences, sentence_facets(sentences, aspects, facets, document.language), strict=True):
         yield AbstractSentence(text=sentence, label=next(iter(found), ""))
 

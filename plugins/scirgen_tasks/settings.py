@@ -23,6 +23,11 @@ class QueryConfig(Section):
         default=(95, 226), description="aspects: smallest and largest number of words of a need"
     )
     sub_query_aspects: int = Field(default=2, ge=1, description="aspects: number of aspects that a sub-query joins")
+    facets_by: Literal["auto", "model", "rules"] = Field(
+        default="auto",
+        description="facets: who labels an abstract's sentences: a call for each abstract, or the extracted statements "
+        "and rules. auto: the model if its prompts are the standard ones",
+    )
     require_review: bool = Field(
         default=True,
         description="aspects: grade only needs that a person has kept",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,11 @@ def settings_option(example: str = "") -> Callable[[F], F]:
     """``--set KEY=VALUE``, with an example in its help; `parse_settings` reads the values."""
     text = f"Any setting, e.g. {example}." if example else "Any setting."
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+
+
+def echo_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def write_json(file: Path | None, text: str) -> None:

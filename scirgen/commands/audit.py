@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scirgen.claims.conformance import matches, polarity
-from scirgen.commands.tables import Rows, Table, rows_of
+from scirgen.commands.tables import Rows, Table, holds_questions, rows_of
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, QAPair
@@ -139,8 +139,7 @@ def open_rows(given: Rows, split: str | None = None, language: str = "") -> QAFi
 def _is_table(path: Path) -> bool:
     """Tells a table that `open_qa` does not read: CSV, TSV, Parquet, or a folder whose only records are such files."""
     if path.is_dir():
-        known = [path / "release.json", path / "release" / "release.json", path / "queries.jsonl"]
-        files = [] if any(map(Path.is_file, known)) else [p for p, _ in record_files(path)]
+        files = [] if holds_questions(path) else [p for p, _ in record_files(path)]
         return bool(files) and all(kind_of(p) in _TABLES or p.suffix == ".jsonl" for p in files)
     return kind_of(path) in _TABLES
 

@@ -27,7 +27,21 @@ def template_folder() -> Path:
     return packaged if packaged.is_dir() else builtin_root() / "plugins" / "template"
 
 
-def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[str] = OVERRIDES["standard"]) -> Path:
+PARTS: Final[Mapping[str, str]] = {
+    "gate": 'Provided("gate", "template_gate", "scirgen_template.gate:TemplateGate", "its gate")',
+    "scorer": 'Provided("faithfulness", "template_scorer", "scirgen_template.scorer:TemplateScorer", "its scorer")',
+    "recipe": 'Provided("query_recipe", "template_recipe", "scirgen_template.recipe:TemplateRecipe", "its recipe")',
+}
+"""Parts that a new plugin may have beside its source -> their lines in its manifest."""
+
+
+def scaffold(
+    name: str,
+    parent: Path,
+    registry: Registry,
+    overrides: Sequence[str] = OVERRIDES["standard"],
+    parts: Sequence[str] = (),
+) -> Path:
     """Write a plugin package ``scirgen-NAME`` for a new domain.
 
     Args:
@@ -36,6 +50,7 @@ def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[st
         registry: the installed plugins, whose names are refused.
         overrides: built-in files to copy into it: ids as ``scirgen prompts list`` and ``scirgen taxonomy list`` print
             them.
+        parts: of `PARTS`.
 
     Returns:
         The package's folder.
@@ -59,8 +74,14 @@ def scaffold(name: str, parent: Path, registry: Registry, overrides: Sequence[st
     source = template_folder()
     for path in sorted(source.rglob("*")):
         relative = path.relative_to(source)
-        if path.is_file() and not _LEFT_OUT & set(relative.parts):
-            _write(target / _renamed(relative.as_posix(), name), _renamed(path.read_text(encoding="utf-8"), name))
+        part = path.stem.removeprefix("test_")
+        wanted = part in parts or part not in PARTS
+        if path.is_file() and wanted and not _LEFT_OUT & set(relative.parts):
+            text = path.read_text(encoding="utf-8")
+            if relative.as_posix() == "scirgen_template/__init__.py":
+                more = "".join(f"        {PARTS[p]},\n" for p in dict.fromkeys(parts))
+                text = text.replace("    ),\n)", f"{more}    ),\n)")
+            _write(target / _renamed(relative.as_posix(), name), _renamed(text, name))
     for (folder, identity), text in copies:
         _write(target / _renamed("scirgen_template", name) / folder / f"{identity}.yaml", text)
     return target
@@ -72,7 +93,8 @@ def _renamed(text: str, name: str) -> str:
     text = text.replace("scirgen_template", "scirgen_" + "_".join(words)).replace(
         "test_template", "test_" + "_".join(words)
     )
-    text = text.replace("TemplateSource", "".join(w.capitalize() for w in words) + "Source")
+    text = re.sub(r"Template(?=Source|Gate|Scorer|Recipe)", "".join(w.capitalize() for w in words), text)
+    text = re.sub(r"\btemplate_(?=gate|scorer|recipe)", "_".join(words) + "_", text)
     text = re.sub(r"\bTemplate\b", " ".join(words).capitalize(), text)
     return re.sub(r"\btemplate\b", name, text)
 

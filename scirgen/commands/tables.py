@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, overload, runtime_checkable
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Rejection
+from scirgen.release_files.qafiles import open_qa
 from scirgen.stages.collect.files.folder import record_files
 from scirgen.stages.collect.files.recordfiles import kind_of, read_records
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 _SHOWN = 10
 _WIDTH = 60
+_LINE = 120
 
 
 @runtime_checkable
@@ -33,12 +35,12 @@ class Frame(Protocol):
 
 
 Rows = str | Path | Sequence[Row] | Frame
-"""A path (CSV, TSV, JSON Lines, JSON, Parquet, a folder of them such as a Hugging Face dataset), a list, a
-DataFrame."""
+"""A path (a run, a release, CSV, TSV, JSON Lines, JSON, Parquet, a folder of them such as a Hugging Face dataset), a
+list, a DataFrame."""
 
 
 def rows_of(given: Rows) -> Iterator[Row]:
-    """The rows of a file, a folder, a list or a DataFrame.
+    """The rows of a file, a folder, a list or a DataFrame; those of a run or a release have their evidence as context.
 
     Raises:
         InputError: the path does not exist or holds no table, or a row cannot be read (file and line are named).
@@ -61,6 +63,15 @@ def rows_of(given: Rows) -> Iterator[Row]:
 def _read(path: Path) -> Iterator[Row]:
     if not path.exists():
         raise InputError(f"{path} does not exist", hint="Check the path.", code="missing_input")
+    if holds_questions(path):
+        for group in open_qa(path).groups():
+            for row in group.rows:
+                yield {
+                    "id": row.id, "dataset_id": group.dataset_id, "question": row.question, "answer": row.answer,
+                    "question_type": row.question_type, "language": row.language,
+                    "context": "\n".join(s.text for s in row.evidence) or group.context,
+                }  # fmt: skip
+        return
     files = record_files(path) if path.is_dir() else [(path, path.name)]
     if not files or (path.is_file() and kind_of(path) is None):
         raise InputError(
@@ -71,6 +82,12 @@ def _read(path: Path) -> Iterator[Row]:
             if isinstance(entry, Rejection):
                 raise InputError(entry.reason, hint="Correct this row.", code=entry.code)
             yield entry.value
+
+
+def holds_questions(path: Path) -> bool:
+    """Tells a run's folder with a release, a release and a BEIR folder from folders of tables."""
+    known = ("release.json", "release/release.json", "queries.jsonl")
+    return any((path / name).is_file() for name in known)
 
 
 class Table(Sequence[Row]):
@@ -103,7 +120,7 @@ class Table(Sequence[Row]):
         """
         from scirgen.core.errors import require
 
-        with require("report", "to_pandas()"):
+        with require("pandas", "to_pandas()"):
             import pandas as pd
         return pd.DataFrame(list(self._rows), columns=list(self.columns))
 
@@ -111,10 +128,15 @@ class Table(Sequence[Row]):
         return "\n".join(json.dumps(dict(row), ensure_ascii=False, default=str) for row in self._rows)
 
     def __repr__(self) -> str:
-        lines = [f"{self.title or 'table'}: {len(self)} rows"]
-        rows = ("  ".join(f"{key}={_short(value)}" for key, value in row.items()) for row in self._rows[:_SHOWN])
-        lines += [f"  {row}" for row in rows]
-        return "\n".join(lines + (["  ..."] if len(self) > _SHOWN else []))
+        lines = [f"{self.title or 'table'}: {len(self)} {'row' if len(self) == 1 else 'rows'}"]
+        told = [{k: _short(v) for k, v in row.items() if v not in ("", None, [])} for row in self._rows[:_SHOWN]]
+        rows = ["  ".join(f"{key}={text}" for key, text in row.items()) for row in told]
+        if all(len(row) < _LINE for row in rows):
+            lines += [f"  {row}" for row in rows]
+        else:
+            for number, row in enumerate(told, 1):
+                lines += [f"{number}", *(f"  {key:16} {text}" for key, text in row.items())]
+        return "\n".join(lines + ([f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)

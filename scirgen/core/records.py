@@ -336,6 +336,7 @@ class Score(Record):
     detail: str = ""
     abstained: bool = Field(default=False, description="there was nothing to measure; the score decides nothing")
     parts: tuple[tuple[str, float], ...] = Field(default=(), description="components of the value, by name")
+    level: str | None = Field(default=None, description="the Bloom level that a judge named in the same call")
 
 
 class QAPair(Record):

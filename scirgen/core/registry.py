@@ -6,13 +6,13 @@ import difflib
 import importlib
 import inspect
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from scirgen.core.errors import MissingExtraError, PluginError
 
@@ -50,6 +50,8 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "settings": ("model_fields",),
     "record": ("model_validate_json", "model_dump_json"),
     "release_part": ("name", "taxonomies", "fingerprint(config)", "material(run, ctx)"),
+    "further_request": ("name", "version", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
+    "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
     "resources": (),
     "kind": (),
@@ -221,6 +223,39 @@ def shape_problems(kind: str, name: str, found: object, wanted: Sequence[str]) -
     if code != name:
         problems.append(f"it is registered as {name!r}, and its code is {code!r}")
     return problems
+
+
+T = TypeVar("T")
+
+
+def returned(method: Callable[..., object], value: object, kind: type[T], wanted: str) -> T:
+    """The value that a plugin's method returned.
+
+    Raises:
+        PluginError: it is not a ``kind``; the message names the class, the method and its file and line.
+    """
+    if isinstance(value, kind):
+        return value
+    raise wrong_return(method, value, wanted)
+
+
+def wrong_return(method: Callable[..., object], value: object, wanted: str) -> PluginError:
+    """The error for a plugin's method that returned a value of the wrong form."""
+    plain = inspect.unwrap(getattr(method, "__func__", method))
+    code = getattr(plain, "__code__", None)
+    name = getattr(plain, "__qualname__", type(method).__name__)
+    place = f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
+    said = f"{plain.__module__}: {name}(){place} gave {_told(value)}, not {wanted}"
+    return PluginError(said, hint="Fix the plugin; docs/plugins.md has an example of each kind.")
+
+
+def _told(value: object) -> str:
+    """A value in words: itself where it is short, else its type."""
+    text = repr(value)
+    return f"{text} of type {type(value).__name__}" if len(text) <= _SHORT else f"a {type(value).__name__}"
+
+
+_SHORT = 40
 
 
 def _has(found: object, member: str) -> bool:

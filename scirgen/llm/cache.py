@@ -42,7 +42,7 @@ SELECT kind, model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
 
 @dataclass(frozen=True)
 class Spent:
-    """Usage of all replies of one kind ("chat", "score"), including earlier invocations and replaced replies.
+    """Usage of all replies of one kind ("chat", "score") and model, including earlier invocations and replaced replies.
 
     ``uncounted`` replies have no token counts, so the sums are lower bounds. ``cached_tokens`` are the prompt tokens
     from servers' prefix caches.
@@ -54,6 +54,7 @@ class Spent:
     completion_tokens: int
     uncounted: int
     cached_tokens: int = 0
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,15 +184,14 @@ class ReplyCache:
             self._there = self._counted = True
 
     def spent(self) -> list[Spent]:
-        """Usage of the replies of all invocations, by kind; for a run of an older scirgen, that of its stored
-        replies."""
+        """Usage of the replies of all invocations; for a run of an older scirgen, that of its stored replies."""
         table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
         if table is None:
             return []
-        columns = "SUM(calls), SUM(prompt_tokens), SUM(completion_tokens), SUM(uncounted), SUM(cached_tokens)"
+        columns = "calls, prompt_tokens, completion_tokens, uncounted, cached_tokens"
         with self.writer.guarded():
-            rows = self._db.execute(f"SELECT kind, {columns} FROM {table} GROUP BY kind ORDER BY kind").fetchall()  # noqa: S608
-        return [Spent(str(kind), *(int(n) for n in sums)) for kind, *sums in rows]
+            rows = self._db.execute(f"SELECT kind, {columns}, model FROM {table} ORDER BY kind, model").fetchall()  # noqa: S608
+        return [Spent(*row) for row in rows]
 
     def spoil(self, *keys: str) -> None:
         """Mark replies as unusable, because their item failed; the next run requests them again."""

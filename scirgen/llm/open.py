@@ -4,6 +4,7 @@ any work is done."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -15,7 +16,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, suggest
 from scirgen.core.resources import Resources
 from scirgen.core.text.untrusted import know_special_tokens
-from scirgen.llm.base import Backend, ChatModel, ScoringModel
+from scirgen.llm.base import Backend, BackendT, ChatModel, ScoringModel
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
@@ -26,6 +27,7 @@ from scirgen.llm.uri import FORMS, ModelURI
 from scirgen.llm.usage import UsageMeter
 
 Kind = Literal["chat_model", "scoring_model"]
+_DECISION = "decision"
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Sessions:
     Attributes:
         datasets: number of datasets in flight that keeps the generator busy; None for the setting's value.
         judge: session of ``models.judge``; None if the generator judges.
+        entailment: session of ``filter.entailment`` if that is a decision model.
         outlives: the generator's calls continue after this process ends, so a stop does not wait for them.
     """
 
@@ -44,46 +47,46 @@ class Sessions:
     datasets: int | None = None
     outlives: bool = False
     judge: CachedChatSession | None = None
+    entailment: CachedChatSession | None = None
+
+    @property
+    def _opened(self) -> dict[str, CachedChatSession | CachedScoreSession]:
+        roles = {"generator": self.chat, "scorer": self.score, "judge": self.judge, "entailment": self.entailment}
+        return {role: session for role, session in roles.items() if session is not None}
 
     def usage(self) -> Mapping[str, object]:
         """Calls, tokens, cost and cache hits by role; unknown values are None."""
         # Backends count their own retries; those that do not count them have none.
-        for role, session in (("generator", self.chat), ("scorer", self.score), ("judge", self.judge)):
-            if session is not None:
-                self.meter.role(role).retries = session.retried
+        for role, session in self._opened.items():
+            self.meter.role(role).retries = session.retried
         return self.meter.summary()
 
     def identities(self) -> dict[str, str]:
-        opened = {"generator": self.chat, "scorer": self.score, "judge": self.judge}
-        return {role: str(session.identity) for role, session in opened.items() if session is not None}
+        return {role: str(session.identity) for role, session in self._opened.items()}
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Set the callback for messages to the user; equal messages of both models about one server are reported
+        """Set the callback for messages to the user; equal messages of several models about one server are reported
         once."""
         last: list[str] = []
 
         def once(message: str) -> None:
-            subject = message.partition(" (")[
-                0
-            ]  # the rest of the message gives the reason, which may differ between the two
+            # The rest of the message gives the reason, which may differ between models.
+            subject = message.partition(" (")[0]
             if last != [subject]:
                 last[:] = [subject]
                 to(message)
 
-        for session in (self.chat, self.score, self.judge):
-            if session is not None:
-                session.tell(once)
+        for session in self._opened.values():
+            session.tell(once)
 
     def drain(self) -> None:
         """The run is stopping: calls in flight finish, and nothing is retried."""
-        for session in (self.chat, self.score, self.judge):
-            if session is not None:
-                session.drain()
+        for session in self._opened.values():
+            session.drain()
 
     async def aclose(self) -> None:
-        for session in (self.chat, self.score, self.judge):
-            if session is not None:
-                await session.aclose()
+        for session in self._opened.values():
+            await session.aclose()
 
 
 async def open_sessions(
@@ -113,40 +116,47 @@ async def open_sessions(
     cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
     meter = UsageMeter(config.limits)
     scorer_uri = config.models.scorer or config.models.generator
+    others = {"judge": config.models.judge}
+    if config.filter.entailment.startswith(f"{_DECISION}:"):
+        others["entailment"] = config.filter.entailment
     used: list[tuple[Kind, str]] = [("chat_model", config.models.generator)]
     if needs_scores:
         used.append(("scoring_model", scorer_uri))
-    if config.models.judge:
-        used.append(("chat_model", config.models.judge))
+    used += [("chat_model", uri) for uri in others.values() if uri]
     _check_options(config, registry, used)
+    if ModelURI.parse(config.models.generator).scheme == _DECISION:
+        raise ConfigError(
+            f"{config.models.generator} decides and writes nothing",
+            hint="Name it in models.judge or filter.entailment.",
+        )
     prompts = prompts or PromptLibrary(Resources())
-    scoring = await open_scoring(scorer_uri, config, registry) if needs_scores else None
-    try:
-        _refuse_unpriced(config, scoring)
-        chat = await open_chat(config.models.generator, config, registry, journal=cache.writer)
-    except BaseException:
-        if scoring is not None:
-            await scoring.aclose()
-        raise
-    try:
-        _refuse_unpriced(config, chat)
-    except BaseException:
-        for model in (chat, scoring):
-            if model is not None:
-                await model.aclose()
-        raise
-    meter.role("generator", _price(config, chat))
-    limits = config.limits.model_copy(update={"concurrency": chat.IN_FLIGHT or config.limits.concurrency})
-    chat_session = CachedChatSession(
-        chat, prompts=prompts, cache=cache, usage=meter, limits=limits, pack=config.models.pack
-    )
-    score_session = None
+    async with AsyncExitStack() as opened:
+
+        async def ready(model: BackendT, role: str) -> BackendT:
+            opened.push_async_callback(model.aclose)
+            _refuse_unpriced(config, model)
+            meter.role(role, _price(config, model))
+            return model
+
+        scoring = await ready(await open_scoring(scorer_uri, config, registry), "scorer") if needs_scores else None
+        made: dict[str, CachedChatSession] = {}
+        for role, uri in {"generator": config.models.generator, **others}.items():
+            if not uri:
+                continue
+            chat = await ready(await open_chat(uri, config, registry, journal=cache.writer), role)
+            limits = config.limits
+            if role == "generator":
+                limits = limits.model_copy(update={"concurrency": chat.IN_FLIGHT or limits.concurrency})
+                meter.slow, datasets = chat.OUTLIVES, chat.DATASETS
+            made[role] = CachedChatSession(
+                chat, prompts=prompts, cache=cache, usage=meter, limits=limits, pack=config.models.pack, role=role
+            )
+        opened.pop_all()
+    score = None
     if scoring is not None:
-        meter.role("scorer", _price(config, scoring))
-        score_session = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
-    meter.slow = chat.OUTLIVES
-    judge = await _open_judge(config, registry, chat_session, prompts, cache, meter)
-    return Sessions(chat_session, score_session, meter, chat.DATASETS, chat.OUTLIVES, judge)
+        score = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
+    chat_session = made.pop("generator")
+    return Sessions(chat_session, score, meter, datasets, meter.slow, made.get("judge"), made.get("entailment"))
 
 
 def _tokenizer_folder(config: Config) -> Path | None:
@@ -156,29 +166,6 @@ def _tokenizer_folder(config: Config) -> Path | None:
     uri = ModelURI.parse(config.models.generator)
     folder = Path(uri.name)
     return folder if uri.scheme in ("hf", "vllm") and (folder / "tokenizer.json").is_file() else None
-
-
-async def _open_judge(
-    config: Config,
-    registry: Registry,
-    chat: CachedChatSession,
-    prompts: PromptLibrary,
-    cache: ReplyCache,
-    meter: UsageMeter,
-) -> CachedChatSession | None:
-    """The session of ``models.judge``, or None if it is not set."""
-    if not config.models.judge:
-        return None
-    try:
-        model = await open_chat(config.models.judge, config, registry, journal=cache.writer)
-        _refuse_unpriced(config, model)
-    except BaseException:
-        await chat.aclose()
-        raise
-    meter.role("judge", _price(config, model))
-    return CachedChatSession(
-        model, prompts=prompts, cache=cache, usage=meter, limits=config.limits, pack=config.models.pack, role="judge"
-    )
 
 
 async def open_chat(uri: str, config: Config, registry: Registry, *, journal: Writer | None = None) -> ChatModel:
@@ -230,7 +217,7 @@ async def _open(
     journal: Writer | None = None,
 ) -> Backend:
     parsed, factory = backend_of(kind, uri, registry)
-    if config.models.reasoning and kind == "chat_model" and not factory.REASONS:
+    if config.models.reasoning and uri == config.models.generator and kind == "chat_model" and not factory.REASONS:
         raise ConfigError(
             f"models.reasoning: {uri} does not take it", hint="It is for reasoning models on a server; remove it."
         )
@@ -275,7 +262,7 @@ def _refuse_unpriced(config: Config, model: Backend | None) -> None:
 def _check_options(config: Config, registry: Registry, used: Sequence[tuple[Kind, str]]) -> None:
     known: set[str] = set()
     if config.filter.entailment:
-        known |= {"non_commercial", "api_key_env", "api_key_file", "extra_headers", "extra_query"}
+        known.add("non_commercial")
     for kind, uri in used:
         scheme = ModelURI.parse(uri).scheme
         if kind == "scoring_model" and scheme not in registry.names(kind):

@@ -50,7 +50,7 @@ class ModelURI:
         if not name.strip():
             raise ConfigError(f"{text!r} does not name a model", hint="Write the model's name before the @.")
         if (
-            scheme in ("openai", "azure", "batch")
+            scheme in ("openai", "azure", "batch", "decision")
             and not endpoints
             and "@" in name
             and name.rpartition("@")[2][:1].isalnum()

@@ -240,31 +240,32 @@ class UsageMeter:
         }
 
 
-_ROLES = {"chat": "generator", "score": "scorer"}
+def whole_usage(spent: Sequence[Spent], meter: UsageMeter, models: Mapping[str, str]) -> dict[str, object]:
+    """Usage of a run over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now configured.
 
-
-def whole_usage(spent: Sequence[Spent], meter: UsageMeter) -> dict[str, object]:
-    """Usage of a dataset over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now
-    configured."""
-    rows: dict[str, object] = {}
-    tokens, costs = 0, []
+    Args:
+        spent: usage by kind of reply and model.
+        meter: the roles' prices.
+        models: role -> model. Replies of a model that has no role any more count as the generator's.
+    """
+    chats = {model: role for role, model in reversed(list(models.items())) if role != "scorer"}
+    roles: dict[str, RoleUsage] = {}
     for one in spent:
-        role = _ROLES.get(one.kind, one.kind)
-        price = meter.role(role).price
-        used = one.prompt_tokens, one.completion_tokens, one.cached_tokens
-        cost = None if price is None or one.uncounted else _price(price, *used)
-        rows[role] = {
-            "calls": one.calls,
-            "prompt_tokens": None if one.uncounted and not one.prompt_tokens else one.prompt_tokens,
-            "completion_tokens": None if one.uncounted and not one.completion_tokens else one.completion_tokens,
-            "cached_prompt_tokens": one.cached_tokens,
-            "replies_without_token_counts": one.uncounted,
-            "cost": cost,
-        }
-        tokens += one.prompt_tokens + one.completion_tokens
-        costs.append(cost)
-    known = [c for c in costs if c is not None]
-    return {**rows, "total_tokens": tokens, "total_cost": sum(known) if len(known) == len(costs) else None}
+        role = "scorer" if one.kind == "score" else chats.get(one.model, "generator")
+        row = roles.setdefault(role, RoleUsage(price=meter.role(role).price))
+        row.calls += one.calls
+        row.prompt_tokens += one.prompt_tokens
+        row.completion_tokens += one.completion_tokens
+        row.cached_tokens += one.cached_tokens
+        row.uncounted += one.uncounted
+    shown = {
+        "calls", "prompt_tokens", "completion_tokens", "cached_prompt_tokens", "replies_without_token_counts", "cost",
+    }  # fmt: skip
+    rows = {role: {k: v for k, v in row.row().items() if k in shown} for role, row in roles.items()}
+    known = [row.cost for row in roles.values() if row.cost is not None]
+    total = sum(known) if len(known) == len(roles) else None
+    tokens = sum(row.prompt_tokens + row.completion_tokens for row in roles.values())
+    return {**rows, "total_tokens": tokens, "total_cost": total}
 
 
 def _tokens(r: RoleUsage) -> float:

@@ -67,6 +67,7 @@ async def execute(
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
+            entailment_session=sessions.entailment,
         )  # fmt: skip
         if silent := silent_gates(config, registry, ctx.taxonomies, ctx.pack):
             observer.note(
@@ -96,11 +97,8 @@ async def execute(
             raise
         finally:
             with suppress(ScirgenError):
-                write_manifest(
-                    folder,
-                    store,
-                    build_manifest(config, ctx, stages, whole_usage(replies.spent(), sessions.meter), sessions.usage()),
-                )
+                whole = whole_usage(replies.spent(), sessions.meter, sessions.identities())
+                write_manifest(folder, store, build_manifest(config, ctx, stages, whole, sessions.usage()))
         log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
     return outcome
 
@@ -246,7 +244,8 @@ async def opened_context(
     try:
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, Path(), chat_session=sessions.chat,
-            score_session=sessions.score, judge_session=sessions.judge, stage=stage, key="rows",
+            score_session=sessions.score, judge_session=sessions.judge,
+            entailment_session=sessions.entailment, stage=stage, key="rows",
         )  # fmt: skip
     finally:
         await sessions.aclose()

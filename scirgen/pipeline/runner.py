@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
@@ -26,7 +27,7 @@ from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
 from scirgen.pipeline.store import RUN, Store, StoredResult
-from scirgen.pipeline.views.view import MERGED, StoreView
+from scirgen.pipeline.views.view import MERGED, StoreView, digest_of
 from scirgen.release_files.quotas import plan_round, progress
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Source
@@ -84,6 +85,7 @@ class Runner:
         self._ended: tuple[Status, str] = ("stopped", "")
         self._task: asyncio.Task[None] | None = None
         self._sharing = Sharing(store, ())
+        self._material = ""
         self._intake = Intake(store, ctx, source, observer, intake_fingerprint(ctx)) if source is not None else None
 
     # -- start, stop, end ------------------------------------------------------------------------------------------
@@ -135,6 +137,7 @@ class Runner:
             for steps in phases(self._plan):
                 ids = await self._each(datasets, steps)
                 self._sharing = Sharing.of(self._store)
+                self._show_run()
                 datasets = _each_of(ids)
             self._store.forget_rounds()
             for number in itertools.count(1):
@@ -143,6 +146,13 @@ class Runner:
                     break
                 await self._each(_each_of(sorted(wanted)), repeated(self._plan, "quota"), number, wanted)
             await self._release()
+
+    def _show_run(self) -> None:
+        """Let the stages that read the whole run see what every dataset has now: its record and its papers."""
+        if any(stage.reads_run for stage in self._stages.values()):
+            view = StoreView(self._store)
+            self._ctx = replace(self._ctx, run=view)
+            self._material = digest_of(row[:4] for row in view.state() if row[0] in ("collect", "parse", "match"))
 
     def _begin(self) -> int:
         """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
@@ -197,7 +207,7 @@ class Runner:
         known = list(self._store.members(dataset_id, before))
         shared = self._sharing.of_dataset(dataset_id)
         fingerprint = digest(self._plan_fingerprint, [r.fingerprint for r in known if r.stage == "collect"])
-        fingerprint += sharing_fingerprint(shared) if len(before) > 1 else ""  # unknown in the first phase
+        fingerprint += sharing_fingerprint(shared) + self._material if len(before) > 1 else ""  # not yet known first
         if not round:
             if self._store.completed(dataset_id).startswith(fingerprint):
                 return
@@ -345,6 +355,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
         {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
         {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},
         uses.extra,
+        *filter(None, [plugin_code(type(stage))]),
     )
 
 

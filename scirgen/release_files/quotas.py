@@ -112,6 +112,11 @@ def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, in
     return _whole(cells, total)
 
 
+def wanted_cells(config: QuotaConfig, kinds: Sequence[QuestionType]) -> list[Cell]:
+    """The cells of which the target wants a pair, in their order."""
+    return [cell for cell, count in sorted(targets(config, kinds).items()) if count]
+
+
 def plan_round(
     config: QuotaConfig, kinds: Sequence[QuestionType], progress: Progress, round: int
 ) -> dict[str, list[dict[str, object]]]:

@@ -15,11 +15,12 @@ README.md, croissant.json    dataset card and Croissant metadata; further format
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from types import GenericAlias
+from typing import Any, Final, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError, create_model
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json, read_records
@@ -99,13 +100,58 @@ class ReleaseRow(Record):
     strategy: str = ""
     group: str = Field(default="", description="connected component; no component is in two splits")
     evidence: tuple[EvidenceRow, ...] = ()
-    passages: tuple[str, ...] = Field(default=(), description="ids of the passages that hold the evidence")
+    passages: tuple[str, ...] = Field(
+        default=(),
+        description="ids of the passages that hold the evidence; without an answer, the nearest",
+    )
     scores: tuple[ScoreRow, ...] = ()
     unsure: bool = Field(default=False, description="the faithfulness scores could not decide, and no judge did")
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
     checked: int = Field(default=0, description="number of people who checked the row and kept it")
     history: tuple[RevisionRow, ...] = Field(default=(), description="corrections by people")
+
+    def added(self) -> dict[str, object]:
+        """The fields that plugins added, by name, as JSON values."""
+        names = type(self).model_fields.keys() - ReleaseRow.model_fields.keys()
+        return self.model_dump(mode="json", include=set(names)) if names else {}
+
+
+class RowField(Record):
+    """A field that a plugin adds to the rows (door ``row_fields``)."""
+
+    name: str
+    plugin: str = Field(description="registered name of what adds it")
+    description: str = ""
+    feature: dict[str, JsonValue] = Field(description="its type in the notation of Hugging Face's features")
+    default: JsonValue = Field(default=None, description="the value in rows that the plugin says nothing of")
+
+
+FEATURES: Final[dict[type, str]] = {str: "string", int: "int64", float: "float64", bool: "bool"}
+"""Types of single values and their names in Hugging Face's notation."""
+
+
+def row_model(fields: Sequence[RowField]) -> type[ReleaseRow]:
+    """`ReleaseRow` with the fields that plugins added."""
+    if not fields:
+        return ReleaseRow
+    more: dict[str, Any] = {
+        f.name: (_kind(f.feature, f.name), Field(default=f.default, description=f.description, validate_default=True))
+        for f in fields
+    }
+    return create_model("ReleaseRow", __base__=ReleaseRow, **more)
+
+
+def _kind(feature: Any, name: str) -> Any:
+    """The type that a feature describes; single values may be missing."""
+    kinds: dict[str, Any] = {dtype: kind for kind, dtype in FEATURES.items()}
+    inner = feature.get("list")
+    if inner is None:
+        return kinds[feature["dtype"]] | None
+    if isinstance(inner, str):
+        return GenericAlias(tuple, (kinds[inner], ...))
+    columns: dict[str, Any] = {c["name"]: (_kind(c, c["name"]), () if "list" in c else None) for c in inner}
+    return GenericAlias(tuple, (create_model(name, __base__=Record, **columns), ...))
 
 
 class UnfaithfulRow(Record):
@@ -218,6 +264,18 @@ class MadeRow(Record):
     prompt: str = Field(default="", description="id@version#hash; empty if the model was called without a prompt file")
 
 
+class LinkedInfo(Record):
+    """The datasets that answer a task's queries: how often they are used and how old they are then (DataFinder, figures
+    4 to 6)."""
+
+    datasets: int
+    links: int = Field(description="pairs of a query's paper and a dataset that answers it")
+    once: int = Field(description="datasets with one link")
+    ten_most: int = Field(description="links of the ten datasets with most links")
+    dated: int = Field(default=0, description="links of which the years of paper and dataset are known")
+    age_quartiles: tuple[float, ...] = Field(default=(), description="years from the dataset to the paper")
+
+
 class TaskInfo(Record):
     """Description of a retrieval task of the release."""
 
@@ -233,6 +291,7 @@ class TaskInfo(Record):
     judges: tuple[str, ...] = Field(default=(), description="who graded")
     needs_review: bool = Field(default=False, description="whether a person must keep a need before it is graded")
     unvalidated: tuple[str, ...] = Field(default=(), description="judges that have not passed the labels test")
+    linked: LinkedInfo | None = Field(default=None, description="the datasets that answer its queries")
 
 
 class LabelNote(Record):
@@ -276,6 +335,7 @@ class ReleaseInfo(Record):
     about: dict[str, str] = Field(default={}, description="the publisher's statements on creator, funder, contact, ...")
     licences: dict[str, int] = Field(default={}, description="licence -> number of passages under it")
     labels: tuple[LabelNote, ...] = Field(default=(), description="labels that were used, by people or language models")
+    row_fields: tuple[RowField, ...] = Field(default=(), description="fields that plugins added to the rows")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
 
@@ -326,9 +386,10 @@ class Release:
             raise InputError(f"{marker} is damaged: {error}", hint="Write the release again.") from error
 
     def rows(self, split: str | None = None) -> Iterator[ReleaseRow]:
-        """Questions of one split, or of all in the order train, dev, test."""
+        """Questions of one split, or of all in the order train, dev, test; with the fields that plugins added."""
+        kind = row_model(self.info.row_fields)
         for name in SPLITS if split is None else (split,):
-            yield from self._read(f"{name}.jsonl", ReleaseRow)
+            yield from self._read(f"{name}.jsonl", kind)
 
     def corpus(self, setting: str = "without-paper") -> Iterator[CorpusDocument]:
         """Documents in the order of ids; both settings have the same ids."""

@@ -135,10 +135,23 @@ class PaperRow(Frozen):
     total: int
 
 
+class RecordRow(Frozen):
+    """A dataset with the numbers of its used papers and of its rows."""
+
+    id: str
+    title: str
+    papers: int
+    rows: int
+
+
 class ReportData(Frozen):
     """All figures of a run, or of a release, which has no funnel, usage or rejected rows.
 
     Attributes:
+        field: title of the domain.
+        date: day on which the run, or the release, was last written.
+        judged: who judged the rows, with their agreement, in sentences.
+        records: the datasets with most rows.
         rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and hops count the
             released rows, or all accepted ones before the first release.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
@@ -149,6 +162,10 @@ class ReportData(Frozen):
     kind: Literal["run", "release"] = "run"
     name: str = ""
     domain: str
+    field: str = ""
+    date: str = ""
+    judged: tuple[str, ...] = ()
+    records: tuple[RecordRow, ...] = ()
     models: dict[str, str]
     datasets: int
     datasets_with_papers: int

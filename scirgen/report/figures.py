@@ -22,6 +22,8 @@ from scirgen.pipeline.plan import PLAN, Step
 from scirgen.pipeline.record_codec import rejected_pair
 from scirgen.pipeline.views.idle import recorded_idle
 from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
+from scirgen.release_files.release import Release
+from scirgen.report.about import day_of, field_of, judgements, most_rows
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, nearest, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -52,7 +54,14 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
         StoreError: the folder is not a run, or its store is damaged.
     """
     with open_view(folder) as view:
-        return _gather(view, sample)
+        data = _gather(view, sample)
+    info = Release(folder).info if (folder / "release" / "release.json").is_file() else None
+    return data.model_copy(
+        update={
+            "name": folder.resolve().name, "field": field_of(data.domain), "judged": judgements(info),
+            "date": day_of(folder / "manifest.json", folder / "run.db"),
+        }
+    )  # fmt: skip
 
 
 def _gather(view: StoreView, sample: int) -> ReportData:
@@ -109,6 +118,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         last_usage=last if isinstance(last, dict) else {},
         sample=tuple(_sample(view, accepted, rejections, datasets, sample)),
         sample_of=len(accepted) + sum(r.record_kind == "QAPair" for r in rejections),
+        records=most_rows(datasets, {d: len(p) for d, p in uses.items()}, (p.dataset_id for p in pairs)),
     )
 
 

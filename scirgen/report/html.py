@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from importlib.resources.abc import Traversable
 
 import jinja2
+
+
+def words(name: object) -> str:
+    """An id as words: ``causal_antecedent`` -> causal antecedent."""
+    return str(name).replace("_", " ")
 
 
 def fill_page(parts: Traversable, name: str, **values: object) -> str:
@@ -23,6 +29,8 @@ def fill_page(parts: Traversable, name: str, **values: object) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["n"] = lambda value: f"{value:,}"
+    environment.filters["brief"] = lambda text: re.split(r"(?<=[.:;]) | \(", text)[0].rstrip(".:;") + "."
+    environment.filters["words"] = words
     admitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = environment.from_string((parts / f"{name}.html.j2").read_text("utf-8"))
     return template.render(**values, script=script, style=style, script_hash=admitted)

@@ -6,28 +6,34 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
-from scirgen.core.errors import StoreError
+from scirgen.core.errors import InputError, StoreError
+from scirgen.core.fingerprint import digest
 from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.release_files.release import SPLITS, Release
-from scirgen.report.charts import charts_of
+from scirgen.report.charts import histograms
 from scirgen.report.codes import meanings
 from scirgen.report.counting import summaries
 from scirgen.report.data import ReportData, SampleRow
 from scirgen.report.figures import gather
-from scirgen.report.html import fill_page
+from scirgen.report.html import fill_page, words
+from scirgen.report.profile import as_html, build_profile
 from scirgen.report.released import gather_release
 
 _PARTS = files("scirgen.report") / "page"
+_EXAMPLES: Final = 3
+_FEW_WORDS: Final = 3
 
 
-def write_report(folder: Path, out: Path | None = None) -> Path:
+def write_report(folder: Path, out: Path | None = None, *, pages: bool = False) -> Path:
     """Write report.html and report.json for a run, or for a release without a run (an imported one).
 
     Args:
         folder: a run's folder, or a release.
         out: output folder; by default the run's folder, or for a release, which contains only the files it lists, a
             folder beside it (``NAME-report``).
+        pages: also write a page for each dataset that has rows, into ``datasets/``; only for a run.
 
     Returns:
         The path of report.html.
@@ -40,31 +46,44 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         raise StoreError(
             f"{folder} is neither a run nor a release", hint="Give the folder that --out named, or a release's folder."
         )
-    if not (folder / "run.db").is_file():
+    if (folder / "run.db").is_file():
+        data = gather(folder)
+        out = out or folder
+    elif pages:
+        raise InputError(f"{folder} is a release", hint="Pages of datasets need the run's folder.")
+    else:
         data = gather_release(Release(folder))
         place = folder.resolve()
         out = out or place.with_name(f"{place.name}-report")
-    else:
-        data = gather(folder)
-        out = out or folder
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{out} cannot be made: {error.strerror}", hint="Choose another with --out.") from error
     mode = mode_beside(folder / "run.db")
+    written: dict[str, str] = {}
+    for record in data.records if pages else ():
+        if record.rows:
+            written[record.id] = f"datasets/{digest('page', record.id)[:16]}.html"
+            (out / "datasets").mkdir(exist_ok=True)
+            _write(out / written[record.id], as_html(build_profile(folder, record.id)), mode)
     _write(out / "report.json", data.model_dump_json(indent=2) + "\n", mode)
-    _write(out / "report.html", render(data), mode)
+    _write(out / "report.html", render(data, written), mode)
     return out / "report.html"
 
 
-def render(data: ReportData) -> str:
-    """The page. All text is escaped, and the content security policy allows the page's one script only by its hash."""
-    charts, no_charts = charts_of(data)
+def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
+    """The page. All text is escaped, and the content security policy allows the page's one script only by its hash.
+
+    Args:
+        data: the figures.
+        pages: dataset id -> address of its page.
+    """
+    pages = pages or {}
     return fill_page(
         _PARTS,
         "report",
         data=data,
-        title="scirgen report" if data.kind == "run" else data.name,
+        title=data.name or "scirgen report",
         said=_in_a_sentence(data),
         reason=_commonest_reason(data),
         per_row=_tokens_per_row(data),
@@ -73,8 +92,11 @@ def render(data: ReportData) -> str:
         usage=_usage(data.usage, data.last_usage),
         facets=_facets(data.sample),
         listed=frozenset(r.id for r in data.sample),
-        charts=charts,
-        no_charts=no_charts,
+        charts=histograms(data.scores),
+        flow=_flow(data),
+        examples=_examples(data.sample),
+        most=max((n for levels in data.bloom_by_type.values() for n in levels.values()), default=1),
+        pages=pages,
     )
 
 
@@ -106,16 +128,51 @@ def _commonest_reason(data: ReportData) -> str:
     failures = [(n, row.stage, code) for row in data.funnel for code, n in row.failures.items()]
     if failures:
         number, stage, code = max(failures)
-        return f"Most items that could not be done: {stage}, {code} ({number:,}). The next run tries them again."
+        return f"Most items that could not be done: {stage}, {words(code)} ({number:,}). The next run tries them again."
     shown = ("filter", "generate") if data.candidates else tuple(row.stage for row in data.funnel)
     rejected = [(n, row.stage, code) for row in data.funnel if row.stage in shown for code, n in row.rejected.items()]
     if not rejected:
         return ""
     number, stage, code = max(rejected)
     of = f" of {data.candidates:,} candidates" if stage == "filter" else ""
-    return (
-        f"Commonest reason for a rejection: {stage}, {code} ({number:,}{of}). {meanings([code]).get(code, '')}".strip()
-    )
+    meaning = meanings([code]).get(code, "")
+    return f"Commonest reason for a rejection: {stage}, {words(code)} ({number:,}{of}). {meaning}".strip()
+
+
+_FLOW: Final = {
+    "collect": "datasets",
+    "parse": "papers read",
+    "match": "papers that use a dataset",
+    "extract": "sentences chosen",
+    "verify": "sentences kept",
+    "generate": "candidate questions",
+    "filter": "questions kept",
+    "release": "questions released",
+}
+
+
+def _flow(data: ReportData) -> list[dict[str, object]]:
+    """The steps from records to rows: what is left after each, how much was lost, and the commonest reasons, those of
+    failures first."""
+    counted = {"collect": data.datasets, "match": data.papers, "release": data.released or 0}
+    found: list[dict[str, object]] = []
+    for row in data.funnel:
+        lost, failed = (sorted(of.items(), key=lambda e: -e[1]) for of in (row.rejected, row.failures))
+        if row.stage in _FLOW or failed:
+            found.append({
+                "stage": row.stage, "name": _FLOW.get(row.stage, row.stage),
+                "left": counted.get(row.stage, row.outputs), "failed": failed, "lost": lost[:3],
+                "others": sum(n for _, n in lost[3:]),
+            })  # fmt: skip
+    return found
+
+
+def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
+    """Accepted rows with evidence, of different types and datasets where there are some."""
+    rows = [r for r in sample if r.status == "accepted" and r.evidence and len(r.answer.split()) > _FEW_WORDS]
+    first = {r.question_type: r for r in reversed(rows)}
+    apart = {r.dataset: r for r in reversed(list(first.values()))}
+    return [*apart.values(), *(r for r in rows if r not in apart.values())][:_EXAMPLES]
 
 
 def _tokens_per_row(data: ReportData) -> str:

@@ -1,4 +1,4 @@
-"""Renders the profile of a dataset: what its papers say, by aspect, each sentence linked to its page.
+"""Renders the profile of a dataset: its rows, and what its papers say, by aspect, each sentence linked to its page.
 
 Everything shown comes from a run's store. Paper and catalogue text is escaped, in HTML and in Markdown.
 """
@@ -6,16 +6,30 @@ Everything shown comes from a run's store. Paper and catalogue text is escaped, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import jinja2
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Aspect, Dataset, Document, Frozen, Link, Paper, Rejection, Span, aspects_by_category
+from scirgen.core.records import (
+    Aspect,
+    Box,
+    Dataset,
+    Document,
+    Frozen,
+    Link,
+    Paper,
+    QAPair,
+    Rejection,
+    Span,
+    aspects_by_category,
+)
 from scirgen.core.registry import suggest
 from scirgen.pipeline.views.view import StoreView, open_view
+from scirgen.report.html import words
+from scirgen.report.pictures import page_pictures
 
 _PARTS = files("scirgen.report") / "page"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -31,6 +45,30 @@ class Said(Frozen):
     section: str
     link: str
     reason: str = ""
+    box: Box | None = None
+
+
+class Question(Frozen):
+    """A released row, numbered from 1, with its evidence; ``paper`` 0 stands for the metadata."""
+
+    number: int
+    id: str
+    question: str
+    answer: str
+    question_type: str
+    bloom: str
+    evidence: tuple[Said, ...]
+
+
+class Sheet(Frozen):
+    """The picture of a page, and the evidence on it: (row's number, left, top, width, height), in percent."""
+
+    paper: int
+    page: int
+    src: str
+    width: float
+    height: float
+    frames: tuple[tuple[int, float, float, float, float], ...]
 
 
 class LinkedPaper(Frozen):
@@ -40,6 +78,7 @@ class LinkedPaper(Frozen):
     title: str
     doi: str | None
     link: str
+    file: str
     explanation: str
     evidence: tuple[Said, ...]
 
@@ -50,6 +89,7 @@ class Profile(Frozen):
     Attributes:
         chosen: sentences of its papers that extract chose; each is shown, or left out with a reason.
         left_out: the sentences that no call of generate shows, with their reasons.
+        rows: the accepted rows.
     """
 
     id: str
@@ -62,6 +102,7 @@ class Profile(Frozen):
     candidates_rejected: tuple[tuple[str, str], ...]
     chosen: int
     left_out: tuple[Said, ...]
+    rows: tuple[Question, ...] = ()
 
 
 def build_profile(folder: Path, wanted: str) -> Profile:
@@ -77,7 +118,9 @@ def build_profile(folder: Path, wanted: str) -> Profile:
     """
     with open_view(folder) as view:
         dataset = _dataset(view, wanted)
-        titles = {d.paper_id: d.title for d in view.records("parse", Document, dataset.id)}
+        titles, documents = {}, {}
+        for document in view.records("parse", Document, dataset.id):
+            titles[document.paper_id], documents[document.id] = document.title, document.paper_id
         papers = {
             p.id: p if p.title else p.model_copy(update={"title": titles.get(p.id, "")})
             for p in view.records("collect", Paper, dataset.id)
@@ -88,7 +131,8 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
         stages = ("verify", "generate")
         removed = [r for s in stages for r in view.rejections(s, dataset.id) if r.dataset_id == dataset.id]
-    return _profile(dataset, papers, links, aspects, chosen, not_used, removed)
+        pairs = sorted(view.records("tag", QAPair, dataset.id), key=lambda p: (p.question_type, p.id))
+    return _profile(dataset, papers, links, aspects, chosen, not_used, removed, pairs, documents)
 
 
 def as_markdown(profile: Profile) -> str:
@@ -97,8 +141,31 @@ def as_markdown(profile: Profile) -> str:
 
 
 def as_html(profile: Profile) -> str:
-    """The profile as one HTML page that needs no network and runs no script."""
-    return _render("profile.html.j2", profile, autoescape=True)
+    """The profile as one HTML page that needs no network and runs no script, with pictures of the PDF pages that hold
+    evidence."""
+    return _render("profile.html.j2", profile, autoescape=True, sheets=list(_sheets(profile)))
+
+
+def _sheets(profile: Profile) -> Iterator[Sheet]:
+    """Pictures of the pages that hold evidence of the rows, as far as their files can be drawn."""
+    wanted: dict[tuple[int, int], list[tuple[int, Box | None]]] = {}
+    for row in profile.rows:
+        for said in row.evidence:
+            if said.paper and said.page:
+                wanted.setdefault((said.paper, said.page), []).append((row.number, said.box))
+    for paper in profile.papers:
+        pages = sorted(page for number, page in wanted if number == paper.number)
+        file = Path(paper.file)
+        drawn = page_pictures(file, pages) if pages and paper.file and file.is_file() else {}
+        for page, picture in sorted(drawn.items()):
+            wide, high = picture.width, picture.height
+            yield Sheet(
+                paper=paper.number, page=page, src=picture.src, width=wide, height=high,
+                frames=tuple(
+                    (number, 100 * x0 / wide, 100 * y0 / high, 100 * (x1 - x0) / wide, 100 * (y1 - y0) / high)
+                    for number, box in wanted[paper.number, page] if box for x0, y0, x1, y1 in [box]
+                ),
+            )  # fmt: skip
 
 
 def _dataset(view: StoreView, wanted: str) -> Dataset:
@@ -122,6 +189,8 @@ def _profile(
     chosen: Sequence[Aspect],
     not_used: Sequence[Rejection],
     removed: Sequence[Rejection],
+    pairs: Sequence[QAPair],
+    documents: Mapping[str, str],
 ) -> Profile:
     numbers = {link.paper_id: n for n, link in enumerate(links, 1)}
 
@@ -133,6 +202,7 @@ def _profile(
             section=span.section.value.replace("_", " ") if span.section else "",
             link=_page_link(papers.get(paper_id), span.page),
             reason=reason,
+            box=span.bbox,
         )
 
     linked = tuple(
@@ -141,6 +211,7 @@ def _profile(
             title=paper.title if (paper := papers.get(link.paper_id)) and paper.title else link.paper_id,
             doi=paper.doi if paper else None,
             link=_page_link(paper, None),
+            file=(paper.file or "") if paper else "",
             explanation=link.explanation,
             evidence=tuple(said(s, link.paper_id) for s in link.evidence),
         )
@@ -168,6 +239,18 @@ def _profile(
         left_out=tuple(
             said(a.span, a.paper_id, reasons[_id_of(a, dataset)])
             for a in sorted(gone.values(), key=lambda a: (numbers.get(a.paper_id, 0), a.span.start, a.span.end))
+        ),
+        rows=tuple(
+            Question(
+                number=n,
+                id=p.id,
+                question=p.question,
+                answer=p.answer,
+                question_type=p.question_type,
+                bloom=p.bloom or "",
+                evidence=tuple(said(s, documents.get(s.document_id, "")) for s in p.evidence),
+            )
+            for n, p in enumerate(pairs, 1)
         ),
     )
 
@@ -209,14 +292,15 @@ def _link_target(link: str) -> str:
     return link.replace(" ", "%20").replace("(", "%28").replace(")", "%29").replace("<", "%3C").replace(">", "%3E")
 
 
-def _render(name: str, profile: Profile, *, autoescape: bool) -> str:
+def _render(name: str, profile: Profile, *, autoescape: bool, sheets: Sequence[Sheet] = ()) -> str:
     environment = jinja2.Environment(
         autoescape=autoescape,  # noqa: S701  (Markdown has its own escaping: the filter md)
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["words"] = words
     environment.filters["md"] = markdown_text
     environment.filters["target"] = _link_target
-    text = environment.from_string((_PARTS / name).read_text("utf-8")).render(profile=profile)
+    text = environment.from_string((_PARTS / name).read_text("utf-8")).render(profile=profile, sheets=sheets)
     return text.rstrip() + "\n"

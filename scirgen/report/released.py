@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
+from scirgen.report.about import day_of, field_of, judgements, most_rows
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -28,6 +29,7 @@ class _Asked:
     """The parts of a row that the tables need, since complete rows of a large release may not fit in memory."""
 
     id: str
+    dataset_id: str
     question: str
     answer: str
     question_type: str
@@ -48,15 +50,21 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
     asked: list[_Asked] = []
     scores: list[ScoreRow] = []
     for row in release.rows():
-        asked.append(_Asked(row.id, row.question, row.answer, row.question_type, row.bloom, row.hops))
+        asked.append(_Asked(row.id, row.dataset_id, row.question, row.answer, row.question_type, row.bloom, row.hops))
         scores += _scores(row)
-    documents = {d.id: d.papers for d in release.corpus(_WITH_PAPER)}
+    documents, titles = {}, {}
+    for document in release.corpus(_WITH_PAPER):
+        documents[document.id], titles[document.id] = document.papers, document.title
     bloom = Counter(a.bloom for a in asked if a.bloom)
     info = release.info
     return ReportData(
         kind="release",
         name=info.name,
         domain=info.domain,
+        field=field_of(info.domain),
+        date=day_of(release.folder / "release.json"),
+        judged=judgements(info),
+        records=most_rows(titles, {d: len(p) for d, p in documents.items()}, (a.dataset_id for a in asked)),
         models={str(n): model for n, model in enumerate(info.models, 1)},
         datasets=len(documents),
         datasets_with_papers=sum(bool(p) for p in documents.values()),

@@ -198,6 +198,7 @@ class StageContext:
     key: str = ""
     fingerprint: str = ""
     judge_session: ChatSession | None = None
+    entailment_session: ChatSession | None = None
 
     def at(self, stage: str, key: str, fingerprint: str) -> StageContext:
         """This context, for one work item."""
@@ -256,11 +257,14 @@ class StageContext:
 class Stage(ABC):
     """One of the steps of the pipeline. Stateless: everything it needs is in the item and the context.
 
-    ``version`` is raised by hand whenever the same inputs would give other outputs.
+    ``version`` is raised by hand whenever the same inputs would give other outputs. With ``reads_run``, ``items`` reads
+    the records and papers of the whole run in ``ctx.run``, and its items are planned again when these change; such a
+    step comes after match.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    reads_run: ClassVar[bool] = False
 
     def uses(self, config: Config) -> Uses:
         """Everything that results depend on, apart from the inputs."""

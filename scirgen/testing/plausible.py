@@ -165,7 +165,8 @@ class Plausible:
         if "enum" in items:
             options = list(items["enum"])
             self.rng.shuffle(options)
-            return options[: max(low, most)]
+            drawn: list[Any] = (options * max(1, low))[: max(low, min(most, len(options)))]
+            return drawn
         if items.get("type") == "string" and about is not None:
             return [self._string(items, name, about)] * max(1, low)
         found = [self.instance(items, root, name) for _ in range(max(low, most, 1))]

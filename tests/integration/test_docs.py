@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -21,6 +24,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "benchmarks").glob("*.md")),
+    *sorted((ROOT / "docs" / "architecture").glob("*.md")),
 ]
 
 
@@ -40,6 +44,25 @@ def test_links_to_files_of_the_repository_lead_somewhere(page: Path) -> None:
         if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def test_code_of_the_plugins_page_is_that_of_the_examples() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"\[(examples/plugins/[^\]]+)\]\([^)]+\)\n\n```\w+\n(.*?)```\n", page, re.S))
+    files = [ROOT / "examples/plugins/pyproject.toml", *(ROOT / "examples/plugins/scirgen_examples").glob("*.py")]
+    assert shown == {str(f.relative_to(ROOT)): f.read_text(encoding="utf-8") for f in files}
+
+
+def test_files_and_classes_that_architecture_names_exist() -> None:
+    pages = [p.read_text(encoding="utf-8") for p in (ROOT / "docs" / "architecture").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"`([^`\n]+)`", page)}
+    places = (ROOT, ROOT / "scirgen", ROOT / "plugins")
+    paths = [n for n in named if re.fullmatch(r"[\w/]+/(?:\w+\.(?:py|yaml))?", n)]
+    code = "\n".join(f.read_text(encoding="utf-8") for root in places[1:] for f in root.rglob("*.py"))
+    defined = {a or b for a, b in re.findall(r"(?:class|def) (\w+)|^(\w+)\b.* = ", code, re.M)}
+    classes = {part for n in named if re.fullmatch(r"[A-Z]\w*(?:\.\w+)?", n) for part in n.split(".")}
+    assert [p for p in paths if not any((place / p).exists() for place in places)] == []
+    assert classes - defined == set()
 
 
 def test_every_setting_has_a_description() -> None:
@@ -89,3 +112,22 @@ def test_one_search_finds_every_place_of_the_repository_s_address() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["repository-code"] == "https://github.com/OWNER/scirgen"
     assert citation["version"] in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_code_of_readme_api_page_and_examples_passes_a_strict_type_checker(tmp_path: Path) -> None:
+    blocks = [code for page in ("README.md", "docs/api.md") for code in _python_blocks(ROOT / page)]
+    written = tmp_path / "pages.py"
+    setup = ["import scirgen", "from custom_source import TideGauges as MySource", "async def page() -> None:"]
+    written.write_text("\n".join([*setup, textwrap.indent("\n".join(blocks), "    ")]))
+    checked = [written, ROOT / "examples/custom_source.py", *sorted((ROOT / "examples/plugins").rglob("*.py"))]
+    # Outside the repository, as an installed package: the project's own settings do not apply.
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={ROOT / '.mypy_cache/pages'}", *map(str, checked)],
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT / "examples")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert len(blocks) >= 4
+    assert done.returncode == 0, done.stdout
+
+
+def _python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pydantic import Field
 
 import scirgen
 from scirgen import ModelURI
@@ -21,6 +22,7 @@ from scirgen.core.registry import CONTRACTS, Registry, load_registry, shape_prob
 from scirgen.pipeline.observer import Silent
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.store import StoredResult
+from scirgen.stages.release.parts import added_values, row_fields
 from scirgen_bench.retriever import Retriever, make_retriever
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
@@ -94,7 +96,8 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
         "filter.thresholds": {"shift": {"*": -100.0}},  # the scorer is asked, and decides nothing
         "tag_locally.tagger": str(tagger_in(tmp_path)),
         "query.recipes": ["titles"],
-        "release.formats": ["csv"],
+        "word_counts.most": 2,
+        "release.formats": ["csv", "parquet", "squad", "beir"],
     }
     loaded, domain = resolve_config(domain="stations", flags=flags)
     run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Silent())
@@ -104,8 +107,65 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
     assert any("10 minutes" in r for r in rows)
     (query,) = map(json.loads, (run.release / "tasks" / "titles" / "queries.jsonl").read_text().splitlines()[:1])
     assert query["gold"]
+    added_everywhere(run.release)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
+
+
+def added_everywhere(folder: Path) -> None:
+    """The field of the example is typed, and in card, schema, Croissant (single values only) and exports."""
+    import pyarrow.parquet as pq
+
+    release = scirgen.Release(folder)
+    (row, *_) = list(release.rows())
+    words = row.added()["frequent_words"]
+    assert isinstance(words, list) and len(words) == 2 and row.frequent_words == tuple(words)
+    assert release.info.row_fields[0].feature == {"list": "string"}
+    card = (folder / "README.md").read_text()
+    assert "| `frequent_words` | word_counts | frequent words of the dataset's record |" in card
+    assert "- name: frequent_words" in card
+    table = pq.read_table(folder / "parquet" / f"{row.split}.parquet").to_pylist()
+    assert table[0]["frequent_words"] == words
+    article = json.loads((folder / "squad" / f"{row.split}.json").read_text())["data"][0]
+    assert article["paragraphs"][0]["qas"][0]["frequent_words"]
+    query = (folder / "beir" / "without-paper" / "queries.jsonl").read_text().splitlines()[0]
+    assert json.loads(query)["metadata"]["frequent_words"] == words
+
+
+class Doubled(scirgen.Record):
+    question: str = ""
+
+
+class Odd(scirgen.Record):
+    when: dict[str, str] = Field(default={})
+
+
+def fields_of(kind: type[scirgen.Record], returns: object = None) -> type[scirgen.RowFields]:
+    made = {"name": "word_counts", "fields": kind, "values": lambda self, run, ctx: returns}
+    return type("Made", (scirgen.RowFields,), made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [(Doubled, "the field 'question' is scirgen's already"), (Odd, "no Hugging Face feature")],
+)
+def test_fields_that_no_row_can_have_are_refused(
+    installed: Registry, monkeypatch: pytest.MonkeyPatch, kind: type[scirgen.Record], says: str
+) -> None:
+    import scirgen_examples.word_counts as module
+
+    monkeypatch.setattr(module, "FrequentWords", fields_of(kind))
+    config = load_config(flags={"word_counts.most": 2}).config
+    with pytest.raises(scirgen.ConfigError) as caught:
+        row_fields(config, installed)
+    assert says in caught.value.message and "word_counts" in caught.value.message
+
+
+@pytest.mark.parametrize("returns", [["a"], {"pair": {"question": "x"}}])
+def test_values_of_another_form_are_an_error_with_member_and_line(returns: object) -> None:
+    made = fields_of(Doubled, returns)()
+    with pytest.raises(scirgen.ConfigError, match=r"<lambda>\(\) \(.*test_plugin_examples.py, line \d+\) gave"):
+        added_values([made], None, None)  # type: ignore[arg-type]
 
 
 async def test_a_plugin_s_step_resumes_and_shows_its_records_everywhere(installed: Registry, tmp_path: Path) -> None:
@@ -160,7 +220,7 @@ def test_an_unknown_step_is_refused_with_the_near_one(installed: Registry) -> No
 
 def test_every_kind_has_an_example_here_or_in_a_wing(installed: Registry) -> None:
     mine = {kind for (kind, _), (plugin, _) in installed.entries().items() if plugin == "scirgen-examples"}
-    shown_by_wings = {"release_part", "reader", "resources", "kind"}
+    shown_by_wings = {"release_part", "further_request", "reader", "resources", "kind"}
     assert mine == set(CONTRACTS) - shown_by_wings | {"retriever", "query_recipe"}
     installed.verify(name for _, name in installed.entries())
 

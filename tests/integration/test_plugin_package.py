@@ -137,9 +137,25 @@ def test_a_domain_that_exists_and_a_folder_that_is_not_empty_are_refused(tmp_pat
     assert [p.name for p in tmp_path.rglob("*.py")] == ["mine.py"]
 
 
+def test_parts_are_written_with_their_tests_and_offered_in_the_manifest(tmp_path: Path) -> None:
+    made = scaffold("ice-cores", tmp_path, load_registry(), parts=("gate", "recipe"))
+    assert {p.name for p in made.rglob("*gate.py")} == {"gate.py", "test_gate.py"} and not list(
+        made.rglob("*scorer.py")
+    )
+    manifest = (made / "scirgen_ice_cores" / "__init__.py").read_text()
+    assert 'Provided("gate", "ice_cores_gate", "scirgen_ice_cores.gate:IceCoresGate", "its gate")' in manifest
+    assert "ice_cores_recipe" in manifest and "scorer" not in manifest
+    script = (
+        "import sys; sys.path[:0] = [sys.argv[1]]\n"
+        "from scirgen.testing import check_gate\nfrom scirgen_ice_cores.gate import IceCoresGate as G\n"
+        "assert all(v.accept for v in check_gate(G))"
+    )
+    subprocess.run([sys.executable, "-c", script, str(made)], check=True)
+
+
 def test_the_template_uses_only_the_public_api() -> None:
     for path in template_folder().rglob("*.py"):
         for module in re.findall(r"^\s*(?:from|import) (scirgen[\w.]*)", path.read_text(), re.M):
-            assert module in ("scirgen", "scirgen.testing") or module.startswith("scirgen_template"), (
+            assert module in ("scirgen", "scirgen.testing", "scirgen_tasks") or module.startswith("scirgen_template"), (
                 f"{path}: {module}"
             )

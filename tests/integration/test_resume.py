@@ -158,7 +158,10 @@ def test_stopped_run_finishes_what_is_in_flight_and_goes_on_later(
 ) -> None:
     reference, _ = undisturbed
     out, before = tmp_path / "drained", Counter(server.stats())
-    process = subprocess.Popen(command(server, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command(server, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # tests under nohup inherit an ignored SIGHUP
+    )  # fmt: skip
     while replies(out) < 20:
         time.sleep(0.02)
         assert process.poll() is None

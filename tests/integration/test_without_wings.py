@@ -16,7 +16,7 @@ from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes, run_small
 
 ROOT = Path(__file__).parents[2]
-WINGS = ("scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_scale")
+WINGS = ("scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale")
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
 RUN = """

@@ -24,6 +24,7 @@ PLUGIN = Plugin(
         Provided("record", "WordCounts", "scirgen_examples.word_counts:WordCounts"),
         Provided("stage", "word_counts", "scirgen_examples.word_counts:WordCountStage"),
         Provided("step", "word_counts", "scirgen_examples.word_counts:STEP", "frequent words of each record"),
+        Provided("row_fields", "word_counts", "scirgen_examples.word_counts:FrequentWords", "words of a row's dataset"),
         Provided(
             "command", "words", "scirgen_examples.word_counts:words", "Print the frequent words of a run's datasets."
         ),

@@ -11,7 +11,7 @@ class OverlapScorer(Faithfulness):
     """Share of the answer's words that stand in its evidence."""
 
     name: ClassVar[str] = "overlap"
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs = ()
     default_threshold: ClassVar[float] = 0.5
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:

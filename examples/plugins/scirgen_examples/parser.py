@@ -8,6 +8,8 @@ from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper, ParserOptio
 class NotesParser:
     """The first line is the title, a line in capitals a heading, everything else a paragraph."""
 
+    reads = ("text",)  # files of other kinds go to scirgen's own parsers
+
     def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         if not lines:

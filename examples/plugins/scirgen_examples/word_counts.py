@@ -1,12 +1,29 @@
-"""A step of its own: the most frequent words of each dataset, as records that scirgen stores, resumes and inspects."""
+"""A step of its own: the most frequent words of each dataset, as records that scirgen stores, resumes and inspects, and
+as a field of each released row."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
+from pydantic import Field
 
-from scirgen import Config, Dataset, Record, Run, Scope, Section, Stage, StageContext, StageResult, Step, Uses, WorkItem
+from scirgen import (
+    Config,
+    Dataset,
+    Record,
+    RowFields,
+    Run,
+    RunView,
+    Scope,
+    Section,
+    Stage,
+    StageContext,
+    StageResult,
+    Step,
+    Uses,
+    WorkItem,
+)  # fmt: skip
 
 
 class WordCountConfig(Section):
@@ -46,6 +63,24 @@ class WordCountStage(Stage):
 
 
 STEP = Step("word_counts", "dataset metadata", "WordCounts", "a dataset", after="verify")
+
+
+class RowWords(Record):
+    """The added field, with its default and description."""
+
+    frequent_words: tuple[str, ...] = Field(default=(), description="frequent words of the dataset's record")
+
+
+class FrequentWords(RowFields):
+    """Adds the field; the card, Croissant and the exports have it, too."""
+
+    name = "word_counts"
+    fields = RowWords
+
+    def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
+        """The fields of each pair by its id."""
+        words = {c.dataset_id: tuple(w for w, _ in c.words) for c in run.records("word_counts", WordCounts)}
+        return {pair.id: RowWords(frequent_words=words.get(pair.dataset_id, ())) for pair in run.pairs()}
 
 
 @click.command()

@@ -205,6 +205,7 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
     "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Questions, spread over the split."
 )
 @click.option("--entailment", default="lexical:words", show_default=True, help="hf:NLI_MODEL_OR_DIR, or lexical:words.")
+@click.option("--nugget-judge", default="", help="URI of the model that decides which nuggets an answer supports.")
 @click.option(
     "--out",
     type=PATH,
@@ -220,6 +221,7 @@ def qa(
     split: str,
     limit: int,
     entailment: str,
+    nugget_judge: str,
     out: Path | None,
     json_file: Path | None,
     by: str | None,
@@ -231,7 +233,7 @@ def qa(
     from scirgen.release_files.release import Release
     from scirgen_bench.cli.tasks import Count, beside
     from scirgen_bench.qa import BREAKDOWNS, QASettings, run_qa
-    from scirgen_bench.tables import qa_cells_table, qa_table
+    from scirgen_bench.tables import honesty_table, qa_cells_table, qa_table
 
     try:
         ks = sorted({int(k) for k in depths.split(",")})
@@ -247,7 +249,7 @@ def qa(
     report = asyncio.run(
         run_qa(
             opened,
-            QASettings(model, retriever, ks, split, limit, entailment),
+            QASettings(model, retriever, ks, split, limit, entailment, nugget_judge),
             load_registry(),
             out or beside(opened, "qa"),
             started=count.start,
@@ -257,6 +259,8 @@ def qa(
     write_json(json_file, report.model_dump_json(indent=2))
     click.echo(f"{report.release}, {report.split}; entailment by {report.entailment}, above {report.threshold}\n")
     click.echo(qa_table(report.rows))
+    if table := honesty_table(report.rows):
+        click.echo(f"\n{table}")
     for name in wanted:
         click.echo(f"\n{qa_cells_table(report.cells, name)}")
     if entailment.startswith("lexical"):

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from scirgen.cli.options import PATH
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def number(name: str, default: int, text: str, *, least: int = 1) -> Callable[[F], F]:
+    """An option with a whole number."""
+    return click.option(name, type=click.IntRange(min=least), default=default, show_default=True, help=text)
 
 
 @click.group()
@@ -20,37 +28,13 @@ def retriever() -> None:
 @click.option("--base", required=True, help="The model to start from: a sentence-transformers folder or id.")
 @click.option("--out", required=True, type=PATH, help="Folder for the trained model.")
 @click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="Task to learn.")
-@click.option("--steps", type=click.IntRange(min=1), default=500, show_default=True)
-@click.option("--batch", type=click.IntRange(min=2), default=32, show_default=True, help="Documents per step.")
-@click.option(
-    "--questions",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    help="Largest number of a document's questions per step.",
-)
+@number("--steps", 500, "Optimiser steps.")
+@number("--batch", 32, "Documents per step.", least=2)
+@number("--questions", 4, "Largest number of a document's questions per step.")
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), default=5e-5, show_default=True)
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(min=8),
-    default=128,
-    show_default=True,
-    help="Largest number of tokens of a text during training.",
-)
-@click.option(
-    "--frozen-layers",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Number of lowest layers that stay frozen.",
-)
-@click.option(
-    "--evaluate-every",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    help="Steps between evaluations.",
-)
+@number("--max-tokens", 128, "Largest number of tokens of a text during training.", least=8)
+@number("--frozen-layers", 0, "Number of lowest layers that stay frozen.", least=0)
+@number("--evaluate-every", 50, "Steps between evaluations.")
 @click.option(
     "--select-on",
     type=click.Choice(["dev", "train"]),
@@ -58,8 +42,8 @@ def retriever() -> None:
     show_default=True,
     help="Choose the best step on dev, or on documents held out of train.",
 )
-@click.option("--dev-queries", type=click.IntRange(min=1), default=300, show_default=True)
-@click.option("--dev-documents", type=click.IntRange(min=1), default=1000, show_default=True)
+@number("--dev-queries", 300, "Questions that are measured.")
+@number("--dev-documents", 1000, "Documents that they are ranked among.")
 @click.option(
     "--setting", type=click.Choice(["without-paper", "with-paper"]), default="without-paper", show_default=True
 )

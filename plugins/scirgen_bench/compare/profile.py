@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import AspectCategory
+from scirgen.release_files.judged import label_note
 from scirgen.release_files.release import Release
 from scirgen_bench.compare.question_sets import Asked, QuestionSet
 
@@ -103,8 +104,8 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def profile(questions: QuestionSet, labels: str = "as in the set") -> Profile:
-    """All tables of one set. ``labels`` says where types and levels come from."""
+def profile(questions: QuestionSet, labels: str = "") -> Profile:
+    """All tables of one set. ``labels`` says where types and levels come from, if it is not the set."""
     asked = questions.questions
     types = Counter(a.question_type for a in asked if a.question_type)
     levels = Counter(a.bloom for a in asked if a.bloom)
@@ -113,7 +114,7 @@ def profile(questions: QuestionSet, labels: str = "as in the set") -> Profile:
         name=questions.name,
         kind=questions.kind,
         questions=len(asked),
-        labels=labels if types or levels else "none",
+        labels=(labels or _origin(questions.release)) if types or levels else "none",
         question_words=_mean([words(a.question) for a in asked]),
         answer_words=_mean([words(a.answer) for a in asked if a.answer]),
         table_3a=table_3a(asked),
@@ -133,6 +134,14 @@ def profile(questions: QuestionSet, labels: str = "as in the set") -> Profile:
             bloom_simpson=simpson(levels.values()) if levels else None,
         ),
     )
+
+
+def _origin(release: Release | None) -> str:
+    """Who wrote the types and levels of a set."""
+    if release is None or not release.info.models:
+        return "as in the set"
+    read = [label_note(note) for note in release.info.labels]
+    return f"by language models ({', '.join(release.info.models)}); " + ("; ".join(read) or "read by nobody")
 
 
 def table_3a(asked: Sequence[Asked]) -> list[TypeRow]:

@@ -120,6 +120,7 @@ def evaluate_task(
         if settings.runs:
             file = settings.runs / f"{file_name(spec)}.{task.name}.{settings.split}.run"
             write_run(file, spec, [q.id for q in asked.queries], found)
+    tested = [m for m in chosen.tested if any(row[m] is not None for found in measured.values() for row in found)]
     return TaskReport(
         release=task.release.info.name,
         task=task.name,
@@ -129,8 +130,8 @@ def evaluate_task(
         rows=rows,
         tests=paired_tests(
             task.name,
-            {spec: {m: _array(rows, m) for m in chosen.tested} for spec, rows in measured.items()},
-            chosen.tested,
+            {spec: {m: _array(rows, m) for m in tested} for spec, rows in measured.items()},
+            tested,
             clusters,
         ),
         notes=list(_notes(task, asked)),
@@ -165,7 +166,7 @@ class _Asked:
         if self._settings.query_text == "aspects":
             if not query.parts:
                 raise InputError(f"query {query.id} has no aspects", hint="Ask with --form complex or sub_query.")
-            return " ".join(self._known[p].text for p in query.parts)
+            return "\n\n".join(self._known[p].text for p in query.parts)  # a blank line ends a sentence
         if self._settings.query_text != "abstract":
             return query.text
         try:
@@ -245,20 +246,22 @@ def _rows(
     for group in [*(groups if len(groups) > 1 else ()), "all"]:
         picked = [i for i, kind in enumerate(kinds) if group in ("all", kind)]
         rows = [values[i] for i in picked]
+        metrics = average(rows)
         clusters = Clusters([queries[i].paper_id or queries[i].id for i in picked])
         yield TaskRow(
             retriever=spec,
             group=group,
             queries=len(rows),
-            metrics=average(rows),
-            interval={m: clusters.interval(_array(rows, m)) for m in chosen.tested} if len(rows) > 1 else {},
+            metrics=metrics,
+            interval={m: clusters.interval(_array(rows, m)) for m in chosen.tested if m in metrics and len(rows) > 1},
             parameters=parameters,
             seconds=seconds,
         )
 
 
 def _array(rows: Sequence[Values], metric: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.asarray([v if (v := row[metric]) is not None else 0.0 for row in rows], dtype=np.float64)
+    """One value a query; nan where the query does not count."""
+    return np.asarray([np.nan if (v := row[metric]) is None else v for row in rows], dtype=np.float64)
 
 
 def _notes(task: Task, asked: _Asked) -> Iterator[str]:

@@ -2,8 +2,8 @@
 cited papers.
 
 CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool
-already; DORIS-MAE (section 4.1) searches by sentence and by paragraph, and adds the papers that the source cites or is
-cited by.
+already; DORIS-MAE (section 4.1) searches by sentence and by paragraph, then with embeddings (a second pool), and adds
+the papers that the source cites or is cited by.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ def make_pool(task: Task, queries: Sequence[TaskQuery], settings: PoolSettings, 
                 own.setdefault(neighbour, []).append(CITED)
         ways = sorted(lists[query.id])
         random.Random(derived_seed(settings.seed, "pool", query.id)).shuffle(ways)
+        ways.sort(key=lambda way: query.form == "complex" and _embeds(way))
         for way in ways:
             new = 0
             for document in lists[query.id][way]:
@@ -128,13 +129,13 @@ def _lists(
 ) -> dict[str, dict[str, list[str]]]:
     """query id -> way of searching -> documents, best first."""
     lists: dict[str, dict[str, list[str]]] = {q.id: {} for q in queries}
-    asked = [(q, way, text) for q in queries for way, text in _texts(q, abstracts)]
     depth = min(len(documents), settings.depth * _FURTHER)
     for spec in settings.pool_with:
         retriever = make_retriever(registry, spec)
         if isinstance(retriever, Identified):
             raise ConfigError(f"{spec} cannot pool: it replays a ranking", hint="Pool with bm25, tfidf, st:MODEL.")
         retriever.index([d.searched for d in documents])
+        asked = [(q, way, text) for q in queries for way, text in _texts(q, abstracts, whole=_embeds(spec))]
         found = retriever.search([text for _, _, text in asked], depth).documents.tolist()
         for (query, way, _), positions in zip(asked, found, strict=True):
             hits = lists[query.id].setdefault(f"{spec}:{way}", [])
@@ -142,9 +143,14 @@ def _lists(
     return lists
 
 
-def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow]) -> Iterator[tuple[str, str]]:
-    """(way, text): by title and by abstract for a facet, by paragraph and by sentence for a need; else the query
-    itself."""
+def _embeds(spec: str) -> bool:
+    """Tells whether a retriever makes the second pool of a need: an embedding model."""
+    return spec.startswith("st:")
+
+
+def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow], *, whole: bool) -> Iterator[tuple[str, str]]:
+    """(way, text): by title and by abstract for a facet, by paragraph and (unless ``whole``) by sentence for a need;
+    else the query itself."""
     if query.form == "facet":
         paper = abstracts.get(query.paper_id or "")
         if paper is None:
@@ -156,7 +162,7 @@ def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow]) -> Iterator[t
         yield "abstract", paper.text
     elif query.form == "complex":
         yield "paragraph", query.text
-        for start, end in sentence_spans(query.text):
+        for start, end in () if whole else sentence_spans(query.text):
             yield "sentence", query.text[start:end]
     else:
         yield "query", query.text

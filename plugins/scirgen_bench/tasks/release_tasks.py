@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.records import Rejection
-from scirgen.release_files.release import SPLITS, Release, TaskInfo
+from scirgen.release_files.release import SPLITS, LinkedInfo, Release, TaskInfo
 from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial
 from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
 from scirgen_bench.tasks.records import Grade, Query
@@ -53,7 +55,8 @@ class TaskSet(PartContent):
             with path.open("w", encoding="utf-8", newline="\n") as out:
                 write_rows(out, self.abstracts)
             lines["corpus/abstracts.jsonl"] = len(self.abstracts)
-        infos = write_tasks(folder, self.tasks, lines)
+        years = {d.id: d.year for d in content.datasets.values() if d.year}
+        infos = write_tasks(folder, self.tasks, lines, years)
         counts = {"abstracts": len(self.abstracts)} if self.abstracts else {}
         return PartWritten({"tasks": infos}, counts, lines, self.rejections)
 
@@ -65,13 +68,16 @@ class TaskSet(PartContent):
             trec_tasks(release, folder)
 
 
-def write_tasks(folder: Path, tasks: Iterable[TaskContent], counts: dict[str, int]) -> dict[str, TaskInfo]:
+def write_tasks(
+    folder: Path, tasks: Iterable[TaskContent], counts: dict[str, int], years: Mapping[str, int]
+) -> dict[str, TaskInfo]:
     """Write ``tasks/NAME`` for each, by name; adds their line counts to ``counts``.
 
     Args:
         folder: the release's folder.
         tasks: the tasks to write.
         counts: path -> lines.
+        years: dataset id -> year.
     """
     infos: dict[str, TaskInfo] = {}
     for task in sorted(tasks, key=lambda t: t.name):
@@ -88,6 +94,29 @@ def write_tasks(folder: Path, tasks: Iterable[TaskContent], counts: dict[str, in
                 "queries": {s: asked[s] for s in SPLITS},
                 "grades": len({(g.query_id, g.document_id) for g in grades}) or task.info.grades,
                 "judges": tuple(sorted({g.judge for g in grades})) or task.info.judges,
+                "linked": linked(rows, years),
             }
         )
     return infos
+
+
+def linked(queries: Iterable[Query], years: Mapping[str, int]) -> LinkedInfo | None:
+    """Popularity and age of the datasets that answer queries; None if the queries ask for no datasets.
+
+    Args:
+        queries: with their gold; those of one paper count once.
+        years: dataset id -> year.
+    """
+    links = {(q.paper_id or q.text, d): (q.year, years.get(d)) for q in queries for d in q.gold}
+    if not links:
+        return None
+    uses = Counter(d for _, d in links)
+    ages = sorted(asked - made for asked, made in links.values() if asked and made)
+    return LinkedInfo(
+        datasets=len(uses),
+        links=len(links),
+        once=sum(n == 1 for n in uses.values()),
+        ten_most=sum(n for _, n in uses.most_common(10)),
+        dated=len(ages),
+        age_quartiles=tuple(float(x) for x in np.percentile(ages, (25, 50, 75))) if ages else (),
+    )

@@ -23,6 +23,7 @@ from scirgen.core.files.jsonl import read_json, read_records, write_rows
 from scirgen.core.records import Record
 from scirgen.core.registry import suggest
 from scirgen.release_files.release import SPLITS, Release, Split, TaskInfo, read_qrels
+from scirgen_bench.questions import is_answerable
 from scirgen_bench.tasks.records import Grade, Query
 
 CITATIONS = {
@@ -166,7 +167,7 @@ class Questions(Task):
 
     def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
         """The questions; a question's gold is the dataset, or the datasets, that it was asked about."""
-        for row in self.release.rows(split):
+        for row in filter(is_answerable, self.release.rows(split)):
             gold = row.dataset_ids or (row.dataset_id,)
             yield TaskQuery(id=row.id, recipe=QUESTIONS, form="sentence", text=row.question, gold=gold, split=row.split)
 

@@ -19,6 +19,7 @@ from scirgen.llm.encoders.embeddings import SENTENCE, load
 from scirgen.llm.local.loading import weights_hash
 from scirgen.release_files.release import Release
 from scirgen_bench.lexical import BM25
+from scirgen_bench.questions import is_answerable
 from scirgen_bench.tasks.task_files import Task
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _sentence_transformers() -> Mapping[str, Any]:
 
 def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> _Split:
     if task == "qa":
-        found = [(r.question, r.dataset_ids or (r.dataset_id,)) for r in release.rows(split)]
+        found = [(r.question, r.dataset_ids or (r.dataset_id,)) for r in filter(is_answerable, release.rows(split))]
     else:
         opened = Task(release, task)
         qrels = opened.qrels(split)

@@ -32,7 +32,10 @@
   };
   let db = null;
   try {
-    db = await open();
+    // A browser that was killed a moment ago can hold the database's lock a little longer.
+    for (let pause = 100; !db; pause *= 2) {
+      db = await open().catch((error) => { if (pause > 2000) throw error; return new Promise((go) => setTimeout(go, pause)); });
+    }
     if (navigator.storage && navigator.storage.persist) navigator.storage.persist().catch(() => {});
   } catch {
     warn("This browser does not keep drafts for this page. Download your labels before you close it.");
@@ -80,7 +83,7 @@
       if (channel) touched.forEach((item) => channel.postMessage(item));
       if (data.server) await flush();
     }
-    if (!data.server) saving("Saved in this browser.");
+    if (!data.server) saving(db ? "Saved in this browser." : "Kept on this page only: download your labels.");
   };
   const save = (item, patch, undoable = true) => {
     if (undoable) history.push([item, records.get(item) || blank(item)]);

@@ -46,6 +46,7 @@ class AspectsRecipe(QueryRecipe):
     dataset."""
 
     name = "aspects"
+    version = 2
     prompts = ("complex", "decompose")
     taxonomies = ("needs",)
 

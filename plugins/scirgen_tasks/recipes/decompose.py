@@ -132,8 +132,8 @@ def aspect_queries(
 
 
 def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Query]:
-    """A query for every ``size`` aspects, made of their sentences in the need's order, each once; its grades are those
-    of the aspects.
+    """A query for every ``size`` aspects (DORIS-MAE, section 3), made of their sentences in the aspects' order, each
+    once; its grades are those of the aspects.
 
     A combination is left out if its sentences also belong to another aspect, since it would ask for more than its
     grades cover.
@@ -143,15 +143,14 @@ def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Qu
         touching = [a for a in aspects if any((s.start, s.end) in spans for s in a.spans)]
         if len(touching) > size or len(chosen) == len(aspects):
             continue
-        ordered = [spans[place] for place in sorted(spans)]
         yield need.model_copy(
             update={
                 "id": f"{need.id}/" + "+".join(a.id.rpartition("/")[2] for a in chosen),
                 "form": "sub_query",
-                "text": " ".join(s.text for s in ordered),
+                "text": " ".join(s.text for s in spans.values()),
                 "parent": need.id,
                 "parts": tuple(a.id for a in chosen),
-                "spans": tuple(ordered),
+                "spans": tuple(spans.values()),
             }
         )
 

@@ -14,7 +14,6 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 from scirgen_tasks.recipes.base import STAGE, PaperMaterial, QueryRecipe
 from scirgen_tasks.settings import settings
 
-_WITHOUT_MODEL = {"facets"}
 STEP = Step(STAGE, "abstracts + aspects of linked papers", "Query", "(paper, query recipe)", after="verify")
 
 
@@ -29,7 +28,8 @@ class QueryStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Recipes come from the registry, so their prompts and taxonomies enter through each item's salt."""
-        asks = bool(set(settings(config).recipes) - _WITHOUT_MODEL)
+        chosen = settings(config)
+        asks = bool(set(chosen.recipes) - ({"facets"} if chosen.facets_by == "rules" else set()))
         return Uses(config=(STAGE,), roles=("generator",) if asks else ())
 
     def check(self, ctx: StageContext) -> None:

@@ -7,7 +7,7 @@ import json
 import click
 
 from scirgen.api import find_domain
-from scirgen.cli.options import as_json_flag
+from scirgen.cli.options import as_json_flag, echo_json
 from scirgen.core.config import load_config
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, Resources
@@ -30,7 +30,7 @@ def list_(as_json: bool) -> None:
         for d in [find_domain(n, registry)]
     ]
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo_json(rows)
         return
     for row in rows:
         click.echo(f"{row['name']:20} {row['plugin']:24} {row['title']}")
@@ -62,7 +62,7 @@ def show(name: str, as_json: bool) -> None:
         "files": _files(domain),
     }
     if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        echo_json(told)
         return
     for key in ("title", "description", "plugin", "folder", "sample"):
         click.echo(f"{key:12} {told[key] or '-'}")

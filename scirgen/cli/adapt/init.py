@@ -22,9 +22,12 @@ from scirgen.core.registry import load_registry
     "--override", "overrides", multiple=True, metavar="ID",
     help="Built-in file to copy, as 'prompts list' and 'taxonomy list' print it. [default: by --pack]",
 )  # fmt: skip
-def init(domain: str, into: Path, pack: str, overrides: tuple[str, ...]) -> None:
+@click.option("--gate", "parts", flag_value="gate", multiple=True, help="Also a gate, with its tests.")
+@click.option("--scorer", "parts", flag_value="scorer", multiple=True, help="Also a faithfulness scorer, likewise.")
+@click.option("--recipe", "parts", flag_value="recipe", multiple=True, help="Also a query recipe, likewise.")
+def init(domain: str, into: Path, pack: str, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:
     """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""
-    made = scaffold(domain, into, load_registry(), overrides or OVERRIDES[pack])
+    made = scaffold(domain, into, load_registry(), overrides or OVERRIDES[pack], parts)
     click.echo(f"wrote {made}")
     click.echo("next:")
     click.echo(f"  pip install -e '{made}[test]'")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
 import click
 
-from scirgen.cli.options import as_json_flag
+from scirgen.cli.options import as_json_flag, echo_json
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ModelError
 from scirgen.llm.server.openai_client import open_servers
@@ -41,11 +40,11 @@ def models(as_json: bool, prices: bool) -> None:
     their usual ports.
     """
     if prices:
-        _show_prices()
+        _show_prices(as_json)
         return
     found = [embedded(), *asyncio.run(_local()), *_services()]
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        echo_json([asdict(one) for one in found])
         return
     for one in found:
         click.echo(f"{one.name:11} {one.state:42} {one.option}")
@@ -90,7 +89,12 @@ def _services() -> list[Usable]:
     return found
 
 
-def _show_prices() -> None:
+def _show_prices(as_json: bool) -> None:
+    if as_json:
+        names = ("service", "model", "prompt", "reply", "cached_prompt")
+        rows = [dict(zip(names, (name, model, *price), strict=False)) for name, model, price in listed_prices()]
+        echo_json({"read": prices_read(), "dollars_per_million_tokens": rows})
+        return
     click.echo(
         f"US dollars for a million prompt, reply and cached prompt tokens, read on {prices_read()}; models.prices "
         "overrides"

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from scirgen.api import find_domain, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, config_option, parse_settings, settings_option
+from scirgen.cli.options import PATH, as_json_flag, config_option, echo_json, parse_settings, settings_option
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Aspect, Dataset, Link, Record, SectionLabel
 from scirgen.core.registry import load_registry
@@ -38,7 +38,7 @@ def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
         rows = [
             {"id": p.id, "version": p.file.version, "hash": p.hash, "origin": p.origin, "path": p.path} for p in found
         ]
-        click.echo(json.dumps(rows, indent=2))
+        echo_json(rows)
         return
     for prompt in found:
         click.echo(f"{prompt.id:24} v{prompt.file.version:<3} {prompt.origin:9} {prompt.file.description}")
@@ -108,7 +108,7 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
     library = PromptLibrary(resources)
     found = check(library, Taxonomies(resources), domain=domain, language=language, context_tokens=context)
     if as_json:
-        click.echo(json.dumps([{"level": f.level, "where": f.where, "message": f.message} for f in found], indent=2))
+        echo_json([{"level": f.level, "where": f.where, "message": f.message} for f in found])
     else:
         for finding in found:
             click.echo(f"{finding.level}: {finding.where}: {finding.message}")
@@ -165,7 +165,7 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
         pairs = [p.model_dump(mode="json", exclude_defaults=True) for p in tried.pairs]
         rejected = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.rejections]
         records = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.records]
-        click.echo(json.dumps({"accepted": pairs or records, "rejected": rejected}, indent=2, ensure_ascii=False))
+        echo_json({"accepted": pairs or records, "rejected": rejected})
         return
     if messages:
         for sent in tried.prompts:

@@ -12,7 +12,7 @@ import click
 from pydantic import BaseModel
 
 from scirgen.api import Run, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, config_option, parse_settings, settings_option
+from scirgen.cli.options import PATH, as_json_flag, config_option, echo_json, parse_settings, settings_option
 from scirgen.core.config import Config
 from scirgen.core.registry import load_registry
 from scirgen.core.version import __version__
@@ -60,7 +60,7 @@ def list_gates(domain: str | None, config_file: Path | None, settings: tuple[str
     loaded, _ = resolve_config(domain=domain, config_file=config_file, flags=parse_settings(settings))
     rows = describe_gates(loaded.config, load_registry())
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo_json(rows)
         return
     click.echo(f"{'gate':28}{'on':5}{'threshold':>9}  rejects")
     for row in rows:
@@ -86,7 +86,7 @@ def list_plugins(kind: str | None, as_json: bool) -> None:
         if kind in (None, k)
     ]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        echo_json(rows)
         return
     for row in rows:
         extra = f" [needs scirgen[{row['extra']}]]" if row["extra"] else ""
@@ -113,7 +113,7 @@ def context(ctx: click.Context, run: Path | None, as_json: bool) -> None:
     if run is not None:
         found["run"] = {"folder": str(run), "funnel": Run(run).funnel(), "released": Run(run).released()}
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False, default=str))
+        echo_json(found)
         return
     for title, entries in found.items():
         click.echo(f"\n## {title}" if isinstance(entries, dict) else f"# scirgen {entries}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 import yaml
 
 from scirgen.api import find_domain
-from scirgen.cli.options import PATH, as_json_flag
+from scirgen.cli.options import PATH, as_json_flag, echo_json
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 
@@ -32,7 +31,7 @@ def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
     rows = [{"id": r.id, "origin": r.origin, "path": str(r.path)} for r in resources.find("taxonomies").values()]
     entries = _entries(Taxonomies(resources))
     if as_json:
-        click.echo(json.dumps([{**r, "entries": entries.get(r["id"], [])} for r in rows], indent=2))
+        echo_json([{**r, "entries": entries.get(r["id"], [])} for r in rows])
         return
     for row in rows:
         click.echo(f"{row['id']:12} {row['origin']:9} {', '.join(entries.get(row['id'], []))}")

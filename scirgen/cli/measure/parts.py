@@ -76,7 +76,7 @@ def score(
 ) -> None:
     """Measure how much a context supports an answer.
 
-    FILE is a table (CSV, JSON Lines, Parquet, a folder of them) with question, answer and context.
+    FILE is a run, a release, or a table (CSV, JSON Lines, Parquet, a folder of them) with question, answer and context.
     """
     given = parse_settings(settings)
     _show(parts.score(file, scorers=names_in(scorers), model=model, domain=domain, settings=given), as_json)
@@ -91,6 +91,6 @@ def score(
 def tag(file: Path, model: str | None, domain: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Find the question types that a question has the form of, and its Bloom level.
 
-    FILE is a table (CSV, JSON Lines, Parquet, a folder of them) with question and answer.
+    FILE is a run, a release, or a table (CSV, JSON Lines, Parquet, a folder of them) with question and answer.
     """
     _show(parts.tag(file, model=model, domain=domain, settings=parse_settings(settings)), as_json)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from scirgen.api import estimate_run, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, run_options, settings_of
+from scirgen.cli.options import PATH, as_json_flag, echo_json, run_options, settings_of
 from scirgen.commands.estimate.estimate import Estimate, Figure
 from scirgen.llm.services import prices_read
 
@@ -47,7 +46,10 @@ def estimate(
     found = asyncio.run(
         estimate_run(out, loaded.config, domain, sample=sample, history=history, tokens_per_second=tokens_per_second)
     )
-    click.echo(json.dumps(found.data(), indent=2, ensure_ascii=False) if as_json else as_text(found))
+    if as_json:
+        echo_json(found.data())
+    else:
+        click.echo(as_text(found))
 
 
 def as_text(found: Estimate) -> str:

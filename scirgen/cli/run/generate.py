@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.cli.options import run_options, settings_of
+from scirgen.cli.options import echo_json, run_options, settings_of
 from scirgen.cli.run.progress import make_observer
 from scirgen.commands.estimate.preview import Preview, fields_of, preview
 from scirgen.core.registry import load_registry
+from scirgen.release_files.release import Release
 
 
 @click.command()
@@ -37,7 +37,7 @@ def generate(
         found = asyncio.run(preview(loaded.config, load_registry(), domain, out))
         if as_json:
             records = [d.model_dump(mode="json", exclude_defaults=True) for d in found.first]
-            click.echo(json.dumps({**vars(found), "first": records}, indent=2, ensure_ascii=False))
+            echo_json({**vars(found), "first": records})
         else:
             show_preview(found, full=full)
         return
@@ -109,6 +109,9 @@ def summarise(run: Run) -> int:
     if run.outcome.status in ("success", "partial"):
         splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
+        for note in Release(run.release).info.notes:
+            if note.startswith("The format "):
+                click.echo(f"  {note}")
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))

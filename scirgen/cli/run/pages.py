@@ -16,25 +16,30 @@ from scirgen.cli.options import PATH
     type=PATH,
     help="Folder for the two files.  [default: the run's folder; for a release, NAME-report beside it]",
 )
-def report(run: Path, out: Path | None) -> None:
+@click.option("--pages", is_flag=True, help="Also write a page for each dataset that has rows, with its PDF pages.")
+def report(run: Path, out: Path | None, pages: bool) -> None:
     """Write report.html and report.json of RUN: a run's folder, or a release that was imported."""
     from scirgen.report import write_report
 
-    click.echo(write_report(run, out))
+    click.echo(write_report(run, out, pages=pages))
 
 
 @click.command()
 @click.argument("run", type=PATH)
 @click.argument("dataset")
-@click.option("--format", "kind", type=click.Choice(["md", "html"]), default="md", show_default=True)
+@click.option("--format", "kind", type=click.Choice(["md", "html", "json"]), default="md", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")
 def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
     """Show the profile of a dataset (given by its id, the start of its id, or its DOI), each sentence linked to its
-    page."""
+    page; as HTML also the pages that hold the evidence of its rows, framed."""
     from scirgen.report.profile import as_html, as_markdown, build_profile
 
     built = build_profile(run, dataset)
-    text = as_html(built) if kind == "html" else as_markdown(built)
+    text = (
+        built.model_dump_json(indent=2) + "\n"
+        if kind == "json"
+        else (as_html if kind == "html" else as_markdown)(built)
+    )
     if out is None:
         click.echo(text, nl=False)
     else:

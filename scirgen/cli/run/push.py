@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH
+from scirgen.cli.options import PATH, echo_json
 
 
 @click.command()
@@ -38,7 +37,7 @@ def push(
             "licences": opened.info.licences,
             "files": list(map(asdict, uploads)),
         }
-        click.echo(json.dumps(planned, indent=2))
+        echo_json(planned)
         return
     if dry_run:
         for upload in uploads:

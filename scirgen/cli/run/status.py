@@ -18,6 +18,8 @@ from scirgen.core.records import Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.views.idle import recorded_idle
 from scirgen.pipeline.views.view import StoreView, open_view
+from scirgen.release_files.judged import judged_by
+from scirgen.release_files.release import Release
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
@@ -156,6 +158,8 @@ def _as_text(run: Path, view: StoreView) -> str:
         lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in queries.items()))
     if idle := recorded_idle(view.manifest()):
         lines.append(f"judged nothing: {', '.join(map(str, idle))}")
+    if (run / "release" / "release.json").is_file() and (judge := judged_by(Release(run / "release").info)):
+        lines.append(judge)
     usage = found["usage"]
     if isinstance(usage, dict):
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]

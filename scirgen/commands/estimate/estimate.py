@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from scirgen.core.config import Config, QuotaConfig
+from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset
@@ -235,13 +235,14 @@ async def _tried(
 ) -> list[Share]:
     """The calls that the plan makes for the sample, by stage and role, scaled to all datasets."""
     identity, capabilities = await _generator(config, registry, notes)
+    quota = config.generate.quota
     none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
     changed = {
         "collect": config.collect.model_copy(update={"ids": tuple(ids), "limit": len(ids)}),
         "limits": config.limits.model_copy(update=none),
-        "generate": config.generate.model_copy(update={"quota": QuotaConfig()}),
+        "generate": config.generate.model_copy(update={"quota": quota.model_copy(update={"max_rounds": 0})}),
     }
-    quota, config = config.generate.quota, config.model_copy(update=changed)
+    config = config.model_copy(update=changed)
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
     prompts, calls = PromptLibrary(resources), list[Call]()
     scorer = ModelURI.parse(config.models.scorer or config.models.generator)

@@ -34,7 +34,9 @@ class ModelsConfig(Section):
         default="bundled:smollm2-135m", description="URI of the model that reads papers and writes pairs"
     )
     scorer: str = Field(default="", description="empty: the generator, if it gives log-probabilities")
-    judge: str = Field(default="", description="chat model for llm_judge; empty: the generator judges its own answers")
+    judge: str = Field(
+        default="", description="chat or decision model for llm_judge; empty: the generator judges its own answers"
+    )
     reasoning: Literal["", "low", "medium", "high"] = Field(
         default="", description="effort of a reasoning model on a server; empty: the model's own default"
     )

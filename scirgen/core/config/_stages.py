@@ -245,13 +245,11 @@ class FilterConfig(Section):
         default="keep",
         description="what happens to pairs that neither scores nor judge decide; kept ones have unsure: true",
     )
-    window: Literal["full", "evidence", "max"] = Field(
+    window: Literal["full", "evidence"] = Field(
         default="evidence",
-        description="score against the pair's evidence (the whole context if it has none), the whole context, or the "
-        "best of "
-        "several passages",
+        description="score against the pair's evidence (the whole context if it has none), or the whole context",
     )
-    shift_form: Literal["mean", "relative", "discounted"] = Field(
+    shift_form: Literal["mean", "relative"] = Field(
         default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
     judge_batch: int = Field(default=12, ge=1, description="number of pairs that one call of llm_judge decides")

@@ -16,17 +16,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
+from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
 from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
-from scirgen.core.text.untrusted import inert
 from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
+from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.encoders.verifiers import Verifier, load_verifier
 from scirgen.llm.local.loading import weights_hash
-from scirgen.llm.server.decisions import DecisionModel, Question
-from scirgen.llm.session import ScoreSession
+from scirgen.llm.server.decisions import DecisionChat, decide
+from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.llm.uri import ModelURI
 
 FORMS = (
@@ -113,9 +114,12 @@ def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentM
 
 @cache
 def content_identity(uri: str) -> str:
-    """The URI of an entailment model, with a hash of its files in the place of a folder's path."""
+    """The URI of an entailment model, without a server's address, and with a hash of its files in the place of a
+    folder's path."""
     scheme, _, name = uri.partition(":")
     folder = Path(name).expanduser()
+    if scheme == "decision":
+        return f"{scheme}:{ModelURI.parse(uri).name}"
     return f"{scheme}:{weights_hash(folder)}" if scheme == "hf" and folder.is_dir() else uri
 
 
@@ -184,28 +188,34 @@ class ScorerEntailment(_Entailment):
 
 
 class DecisionEntailment(_Entailment):
-    """A decision model on a server: the premise is the evidence, each hypothesis a statement about it."""
+    """A decision model on a server: the premise is the evidence, each hypothesis a statement about it.
+
+    ``session``: that of the run, which counts its usage; without one each call opens its own.
+    """
+
+    session: ChatSession | None = None
+
+    @property
+    def identity(self) -> str:
+        """The model's name, without the server's address."""
+        return f"decision:{self.uri.name}"
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """See `EntailmentModel`. All hypotheses about one premise are asked in one request."""
-        model, prompt = DecisionModel(self.uri, self.options), PromptLibrary(Resources()).get("filter/decide")
-        found: dict[int, Entailment | ModelError] = {}
-        for premise in dict.fromkeys(p for p, _ in pairs):
-            of = [i for i, (p, _) in enumerate(pairs) if p == premise]
-            asked = [Question(prompt.render(hypothesis=pairs[i][1]).messages[-1][1]) for i in of]
+        prompts = PromptLibrary(Resources())
+        prompt = prompts.get("filter/decide")
+        asked = [prompt.render(premise=premise, hypothesis=hypothesis) for premise, hypothesis in pairs]
+        if self.session is not None:
+            found = await decide(self.session, asked)
+        else:
+            model = DecisionChat(self.uri, ModelsConfig(options=dict(self.options)), LimitsConfig())
+            own = CachedChatSession(model, prompts=prompts)
             try:
-                answers = await model.ask(inert(premise), asked)
-            except ModelError as error:
-                if error.fatal:
-                    raise
-                answers = [error] * len(of)
-            for i, answer in zip(of, answers, strict=True):
-                found[i] = (
-                    answer
-                    if isinstance(answer, ModelError)
-                    else Entailment(answer["yes"], answer["no"], only="entailment")
-                )
-        return [found[i] for i in range(len(pairs))]
+                await model.start()
+                found = await decide(own, asked)
+            finally:
+                await own.aclose()
+        return [f if isinstance(f, ModelError) else Entailment(f["yes"], f["no"], only="entailment") for f in found]
 
 
 def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entailment | ModelError:

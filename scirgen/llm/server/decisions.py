@@ -1,110 +1,142 @@
 """Decision models: a server answers typed questions about one text with a probability each (``POST /decisions``).
 
-The form is that of the openai client since version 3.54: a predicate has a probability, a choice has one for each
-option, and any question may be refused by itself. `calibrate` fits thresholds; no accuracy is claimed.
+The form is that of the openai client since version 3.54: a statement has a probability, a choice has one for each
+option, and any question may be refused by itself. `calibrate` fits thresholds; no accuracy is claimed. A call is a chat
+request: its message is the text, and each property of its schema is a question. So the cache, usage and caps are those
+of any chat model.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ModelError, ReplyRefusedError, ServerUnavailableError
-from scirgen.llm.server.endpoints import EndpointPool
-from scirgen.llm.server.openai_client import open_servers
+from scirgen.core.errors import ModelAccessError, ModelError, ReplyRefusedError, ServerUnavailableError
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.llm.base import Capabilities, ChatReply, ChatRequest, ModelIdentity, Usage
+from scirgen.llm.server.openai_client import OpenAIServer
+from scirgen.llm.server.openai_compat import OPTIONS, OpenAIChat
+from scirgen.llm.session import ChatSession
 from scirgen.llm.uri import ModelURI
 
 MOST_QUESTIONS: Final = 400
 """The largest number of questions in a request, by the client's documentation."""
 
+_READ: Final = ("api_key_env", "api_key_file", "extra_headers", "extra_query")
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Probabilities = dict[str, float]
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question about the evidence: a statement to find true or not, or an instruction with two or more choices."""
+class DecisionChat(OpenAIChat):
+    """A decision model on one or more servers (``decision:NAME[@URL]``). It decides and writes nothing; see
+    `decide`."""
 
-    instructions: str
-    choices: tuple[str, ...] = ()
+    OPTIONS: ClassVar[Mapping[str, str]] = {name: OPTIONS[name] for name in _READ}
+    REASONS: ClassVar[bool] = False
 
-    def body(self, name: str) -> dict[str, Any]:
-        """The question as a server takes it."""
-        asked: dict[str, Any] = {"type": "predicate", "name": name, "instructions": self.instructions}
-        if self.choices:
-            asked |= {"type": "choice", "choices": [{"value": choice} for choice in self.choices]}
-        return asked
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(ModelURI("openai", uri.name, uri.urls), models, limits)
+        self._where = str(uri)
 
+    @property
+    def identity(self) -> ModelIdentity:
+        """The server's name for the model."""
+        return ModelIdentity("decision", self.uri.name)
 
-class DecisionModel:
-    """A decision model on one or more servers.
+    @property
+    def capabilities(self) -> Capabilities:
+        """Decisions alone."""
+        return Capabilities(decides=True)
 
-    Args:
-        uri: ``decision:NAME[@URL]``.
-        options: ``models.options``; those that name keys, headers and queries are read.
-        limits: time, size and retries of requests.
-    """
-
-    def __init__(self, uri: ModelURI, options: Mapping[str, object], limits: LimitsConfig | None = None) -> None:
-        self._uri = uri
-        self._limits = limits or LimitsConfig()
-        at = ModelURI("openai", uri.name, uri.urls)
-        read = ("api_key_env", "api_key_file", "extra_headers", "extra_query")
-        self._models = ModelsConfig(generator=str(at), options={k: v for k, v in options.items() if k in read})
-        self._at = at
-
-    async def ask(self, evidence: str, questions: Sequence[Question]) -> list[dict[str, float] | ModelError]:
-        """Probabilities for each question, in order: ``{"yes": p, "no": 1 - p}`` of a statement, or one for each
-        choice.
-
-        A refused question gives a `ReplyRefusedError` in its place.
-
-        Raises:
-            ModelError: the request failed, or its answer has another form.
-        """
-        servers = open_servers(self._at, self._models, self._limits)
-        pool = EndpointPool(servers, self._limits, str(self._uri))
-        found: list[dict[str, float] | ModelError] = []
+    async def _chat_in_some_form(self, server: OpenAIServer, request: ChatRequest) -> ChatReply:
+        asked = (request.schema or {}).get("properties")
+        if not isinstance(asked, dict):
+            raise ModelAccessError(
+                f"{self._where} answers typed questions and writes no text", hint="Use it as a judge."
+            )
+        questions = [_question(name, of) for name, of in asked.items()]
+        body = {"model": self.uri.name, "input": request.messages[-1].content, "questions": questions}
+        answer = await server.post("/decisions", body)
         try:
-            for at in range(0, len(questions), MOST_QUESTIONS):
-                asked = questions[at : at + MOST_QUESTIONS]
-                body = {
-                    "model": self._uri.name, "input": evidence,
-                    "questions": [question.body(f"q{number}") for number, question in enumerate(asked)],
-                }  # fmt: skip
-                answer = await pool.run(lambda server, sent=body: server.post("/decisions", sent))  # type: ignore[misc]
-                found += self._read(answer, asked)
-        finally:
-            for server in servers:
-                await server.aclose()
-        return found
-
-    def _read(self, answer: object, asked: Sequence[Question]) -> list[dict[str, float] | ModelError]:
-        try:
-            answers = _Decision.model_validate(answer).answers
+            found = _Decision.model_validate(answer)
         except ValidationError as error:
             raise self._misread(f"has another form: {error.errors()[0]['msg']}") from None
-        if len(answers) != len(asked):
-            raise self._misread(f"answers {len(answers)} of {len(asked)} questions")
-        found: list[dict[str, float] | ModelError] = []
-        for question, given in zip(asked, answers, strict=True):
-            if given.type == "refusal":
-                found.append(ReplyRefusedError(f"{self._uri}: the model declined the question", hint="Reword it."))
-            elif given.type == "predicate" and not question.choices:
-                found.append({"yes": given.probability, "no": 1 - given.probability})
-            elif given.type == "choice" and {p.value for p in given.probabilities} == set(question.choices):
-                found.append({p.value: p.probability for p in given.probabilities})
-            else:
-                raise self._misread(f"answers with a {given.type}, which the question does not ask for")
-        return found
+        if len(found.answers) != len(questions):
+            raise self._misread(f"answers {len(found.answers)} of {len(questions)} questions")
+        said = {q["name"]: self._read(q, given) for q, given in zip(questions, found.answers, strict=True)}
+        return ChatReply(json.dumps(said), "stop", Usage(found.usage.input_tokens, found.usage.output_tokens))
+
+    def _read(self, question: dict[str, Any], given: _Predicate | _Choice | _Refusal) -> Probabilities | None:
+        options = {choice["value"] for choice in question.get("choices", ())}
+        if given.type == "refusal":
+            return None
+        if given.type == "predicate" and not options:
+            return {"yes": given.probability, "no": 1 - given.probability}
+        if given.type == "choice" and options and {p.value for p in given.probabilities} == options:
+            return {p.value: p.probability for p in given.probabilities}
+        raise self._misread(f"answers with a {given.type}, which the question does not ask for")
 
     def _misread(self, why: str) -> ServerUnavailableError:
         return ServerUnavailableError(
-            f"{self._uri}: the server's answer {why}", hint="Run again to retry it.", code="unreadable_answer"
+            f"{self._where}: the server's answer {why}", hint="Run again to retry it.", code="unreadable_answer"
         )
+
+
+def _question(name: str, of: dict[str, Any]) -> dict[str, Any]:
+    """A question as a server takes it."""
+    asked: dict[str, Any] = {"type": "predicate", "name": name, "instructions": of["description"]}
+    if choices := of.get("choices"):
+        asked |= {"type": "choice", "choices": [{"value": choice} for choice in choices]}
+    return asked
+
+
+async def decide(
+    model: ChatSession, asked: Sequence[RenderedPrompt], choices: Sequence[str] = ()
+) -> list[Probabilities | ModelError]:
+    """Ask a decision model: probabilities for each question, in order.
+
+    Args:
+        model: the session of a decision model.
+        asked: a prompt a question: its system text asks, its user text is the evidence. Questions about one evidence
+            share a request.
+        choices: the options of each question; none: it is a statement, with the options "yes" and "no".
+
+    Returns:
+        The options' probabilities, or the error that took their place: `ReplyRefusedError` of a refused question.
+    """
+    found: dict[int, Probabilities | ModelError] = {}
+    about: dict[str, list[int]] = {}
+    for i, prompt in enumerate(asked):
+        about.setdefault(prompt.messages[-1][1], []).append(i)
+    for same in about.values():
+        for at in range(0, len(same), MOST_QUESTIONS):
+            found |= await _decided(model, {i: asked[i] for i in same[at : at + MOST_QUESTIONS]}, choices)
+    return [found[i] for i in range(len(asked))]
+
+
+async def _decided(
+    model: ChatSession, asked: dict[int, RenderedPrompt], choices: Sequence[str]
+) -> dict[int, Probabilities | ModelError]:
+    one = next(iter(asked.values()))
+    extra: Any = {"choices": list(choices)} if choices else {}
+    fields: dict[str, Any] = {
+        f"q{i}": (Probabilities | None, Field(description=prompt.messages[0][1], json_schema_extra=extra))
+        for i, prompt in asked.items()
+    }
+    try:
+        evidence = replace(one, messages=one.messages[-1:])
+        reply = (await model.ask(evidence, create_model("Decisions", **fields), seed=0)).value
+    except ModelError as error:
+        if error.fatal:
+            raise
+        return dict.fromkeys(asked, error)
+    declined = ReplyRefusedError(f"{model.identity}: the model declined the question", hint="Reword it.")
+    return {i: getattr(reply, f"q{i}") or declined for i in asked}
 
 
 class _Predicate(BaseModel):
@@ -126,7 +158,13 @@ class _Refusal(BaseModel):
     type: Literal["refusal"]
 
 
+class _Tokens(BaseModel):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
 class _Decision(BaseModel):
     """The fields that are read from a server's answer; others are ignored."""
 
     answers: list[Annotated[_Predicate | _Choice | _Refusal, Field(discriminator="type")]]
+    usage: _Tokens = _Tokens()

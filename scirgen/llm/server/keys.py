@@ -116,7 +116,7 @@ def _servers(models: ModelsConfig) -> tuple[str, ...]:
     found: list[str] = []
     for text in (models.generator, models.scorer, models.judge):
         uri = ModelURI.parse(text) if text else None
-        if uri is None or (not uri.urls and uri.scheme not in ("openai", "azure", "batch")):
+        if uri is None or (not uri.urls and uri.scheme not in ("openai", "azure", "batch", "decision")):
             continue
         found += uri.urls or (address_without_url(uri),)
     return tuple(dict.fromkeys(found))

@@ -94,7 +94,7 @@ class VLLMServer:
         if self._window is not None and len(ids) >= self._window:
             raise ContextTooLongError(
                 f"{len(ids)} tokens do not fit the model's window of {self._window}",
-                hint="Score against a window of the context (filter.window: evidence or max), or use another scorer.",
+                hint="Score against the evidence (filter.window: evidence), or use another scorer.",
             )
         # With a chat template, the start of the continuation can only be found from the end.
         skipped = 0 if isinstance(request.prompt, str) else max(end for _, end in offsets) - len(request.continuation)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-import sys
 import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -20,7 +19,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
-from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.fingerprint import digest
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.secrets import without_passwords
 from scirgen.core.text.markup import one_line, plain_text
@@ -78,7 +78,7 @@ class CheckedSource:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._code = adapter_code(type(source))
+        self._code = plugin_code(type(source))
         self.name = source.name
 
     def revision(self, cursor: str | None) -> str | None:
@@ -184,47 +184,6 @@ async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
             code=CODE,
         )
     return fetched
-
-
-_MOST_FILES = 500
-
-
-def adapter_code(adapter: type) -> str:
-    """A hash of an adapter's code; empty for scirgen's own adapters.
-
-    It covers the modules of the adapter's class and its bases and, if such a module is in a package, the whole package.
-    A class without a file (in a notebook) is hashed by the byte code of its methods.
-    """
-    found: set[str] = set()
-    for kind in adapter.__mro__:
-        top = kind.__module__.partition(".")[0]
-        if top in ("builtins", "typing", "abc", "scirgen"):
-            continue
-        module = sys.modules.get(kind.__module__)
-        file = getattr(module, "__file__", None)
-        if file is None or not Path(file).is_file():
-            found.update(digest(n, _code(v)) for n, v in sorted(vars(kind).items()) if callable(v))
-        elif top == kind.__module__ and Path(file).name != "__init__.py":
-            found.add(file_sha256(Path(file)))
-        else:
-            found.update(_package(top))
-    return digest(sorted(found)) if found else ""
-
-
-def _package(name: str) -> tuple[str, ...]:
-    """Hashes of a package's Python files."""
-    root = Path(str(getattr(sys.modules.get(name), "__file__", ""))).parent
-    files = sorted(root.rglob("*.py"))[:_MOST_FILES] if root.name == name else []
-    return tuple(file_sha256(f) for f in files)
-
-
-def _code(method: object) -> str:
-    code = getattr(inspect.unwrap(getattr(method, "__func__", method)), "__code__", None)  # type: ignore[arg-type]
-    if code is None:
-        return ""
-    return digest(
-        code.co_code.hex(), code.co_names, [str(c) for c in code.co_consts if isinstance(c, (str, int, float))]
-    )
 
 
 def _without_passwords(record: R) -> R:

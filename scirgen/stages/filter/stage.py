@@ -11,6 +11,7 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.taxonomy import Taxonomies
@@ -33,7 +34,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def uses(self, config: Config) -> Uses:
         """The registry provides gates, scorers and their prompts, so they enter through each item's salt."""
@@ -45,7 +46,7 @@ class FilterStage(Stage):
         roles: tuple[Role, ...] = ("scorer", "generator", "judge")
         return Uses(
             config=("filter", "language"),
-            taxonomies=("graesser", "wording"),
+            taxonomies=("graesser", "wording", "bloom"),
             roles=tuple(r for r in roles if r in needs),
         )
 
@@ -62,14 +63,16 @@ class FilterStage(Stage):
             return ""
         parts: list[object] = []
         for gate in select_gates(ctx.config, ctx.registry, ctx.pack):
-            parts.append((gate.code, gate.version, [ctx.prompt(name).hash for name in gate.prompts]))
+            prompts = [ctx.prompt(name).hash for name in gate.prompts]
+            parts.append((gate.code, gate.version, prompts, *filter(None, [plugin_code(type(gate))])))
             if "generator" in gate.models():
                 parts.append(str(ctx.chat.identity))
             if identity := gate.identity(ctx):
                 parts.append((gate.code, identity))
         for scorer in select_scorers(scorer_names(ctx), ctx.registry):
             prompts = [ctx.prompt(name).hash for name in scorer.prompts]
-            parts.append((scorer.name, scorer.version, prompts, scorer.identity(ctx)))
+            code = filter(None, [plugin_code(type(scorer))])
+            parts.append((scorer.name, scorer.version, prompts, scorer.identity(ctx), *code))
         return digest(parts)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:

@@ -22,11 +22,12 @@ from scirgen.core.records import Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
+from scirgen.stages.generate.further import answered, with_further
 from scirgen.stages.generate.material import Material, material
 from scirgen.stages.generate.naming import name_of
 from scirgen.stages.generate.passages import fitness
 from scirgen.stages.generate.replies import CitedPair, Pairs, QuotedPair, pairs_reply, yes_no
-from scirgen.stages.generate.strategy import Discard, Draft, Task, Wish
+from scirgen.stages.generate.strategy import Discard, Draft, Further, Task, Wish
 
 _CHARS_PER_TOKEN = 4
 _DEFAULT_CONTEXT = 8192
@@ -36,6 +37,8 @@ _MATERIAL_CHARS = 24_000
 _MOST_OFFERED = 12
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
 """Tokens of a reply for each pair."""
+_BOTH_SHARE = 0.1
+"""The share of pairs that are to join two documents, in calls with papers."""
 _USABLE = 0.9
 """The share of a window that a call may fill by this estimate: numbers and signs take more tokens than words."""
 _LARGEST_REPLY = 16_000
@@ -61,7 +64,7 @@ class JointStrategy:
     prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 
-    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
+    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard | Further]:
         """One draft or discard for each wish, and a discard for each statement that no call shows."""
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
@@ -89,21 +92,23 @@ class JointStrategy:
                 break
         return calls
 
-    async def _ask(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard]:
+    async def _ask(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
         quotes = ctx.config.generate.evidence == "quotes"
         kinds = _kinds(call.wishes)
         reply = pairs_reply([k.id for k in kinds], call.most, len(call.shown.lines), quotes=quotes)
         names = ",".join(k.id for k in kinds)
         try:
-            room = _room(call, ctx)
-            answer = await ctx.chat.ask(call.prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
+            prompt, reply, more = with_further(call.prompt, reply, call.most, turn, ctx)
+            room = min(_LARGEST_REPLY, _room(call, ctx) + more)
+            answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             if isinstance(error, ReplyTruncatedError) and len(kinds) > 1:
                 return await self._in_halves(call, name, turn, ctx)
             return [Discard(_kind(w), error.error_code, error.message, prompt=call.prompt) for w in call.wishes]
-        return list(_drafts(answer.value, call, answer.reply_key))
+        written = list(_drafts(answer.value, call, answer.reply_key))
+        return [*written, *answered(answer.value, written, call.prompt, answer.reply_key, ctx)]
 
-    async def _in_halves(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard]:
+    async def _in_halves(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
         """The wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
         halves = _parts(call.wishes, math.ceil(len(_kinds(call.wishes)) / 2))
         limits = call.wanted, call.most
@@ -159,6 +164,7 @@ def _prompt(shown: Material, wishes: Sequence[Wish], most: int, name: str, ctx: 
             for p in shown.papers
         ],
         most=most,
+        both=max(1, round(_BOTH_SHARE * most)) if shown.papers else 0,
         tasks=[_task(kind, [w for w in wishes if w.kind == kind], ctx) for kind in _kinds(wishes)],
         levels=ctx.taxonomies.bloom.levels,
         quotes=ctx.config.generate.evidence == "quotes",

@@ -11,13 +11,16 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, Span
+from scirgen.core.plugincode import plugin_code
+from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Record, Rejection, Span
 from scirgen.core.taxonomy import QuestionType
+from scirgen.release_files.quotas import wanted_cells
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.generate.further import definitions, further_requests, records
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.passages import passages
-from scirgen.stages.generate.strategy import About, Discard, Draft, GenerationStrategy, SourcePaper, Task
+from scirgen.stages.generate.strategy import About, Discard, Draft, Further, GenerationStrategy, SourcePaper, Task
 from scirgen.stages.generate.wishes import Asked, wishes
 
 ADAPTIVE = "adaptive"
@@ -52,7 +55,18 @@ class GenerateStage(Stage):
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
-        return digest([writer.name, writer.version, [ctx.prompt(name).hash for name in writer.prompts]])
+        further = definitions(ctx)
+        prompts = [ctx.prompt(name).hash for name in writer.prompts]
+        return digest([writer.name, writer.version, prompts, *filter(None, [further, plugin_code(type(writer))])])
+
+    def check(self, ctx: StageContext) -> None:
+        """Refuse further requests of plugins that the strategy would not make."""
+        further = further_requests(ctx.config, ctx.registry)
+        if further and not ctx.config.generate.off and (name := self.strategy(ctx).name) != "joint":
+            raise ConfigError(
+                f"{further[0].name} asks in the calls of the strategy joint, and {name} writes here",
+                hint="Set generate.strategy=joint, and models.pack=standard for a small model.",
+            )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
@@ -64,9 +78,9 @@ class GenerateStage(Stage):
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
         config = ctx.config.generate
         kinds = wanted_types(ctx)
-        more = paper_parameters(scope, aspects)
+        more = {**paper_parameters(scope, aspects), **_mix(kinds, ctx)}
         if scope.round:
-            yield from self._later(scope, inputs, more, ctx)
+            yield from self._later(scope, inputs, paper_parameters(scope, aspects), ctx)
         elif scope.outputs("verify", Aspect):
             several = self.strategy(ctx).writes_together
             together = config.types_per_call if several else 1
@@ -77,7 +91,7 @@ class GenerateStage(Stage):
                 yield WorkItem(f"{scope.dataset.id}|{name}", inputs, parameters, self._salt(group, ctx))
         else:
             count = min(config.types_without_paper, len(kinds))
-            parameters = {"types": [k.id for k in kinds], "count": count, "adaptive": True}
+            parameters = {"types": [k.id for k in kinds], "count": count, "adaptive": True, **more}
             yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, self._salt(kinds, ctx))
 
     def _salt(self, kinds: Sequence[QuestionType], ctx: StageContext) -> str:
@@ -112,7 +126,7 @@ class GenerateStage(Stage):
         """Have a strategy write, then make candidates with located evidence, or rejections with their codes."""
         dataset = item.one(Dataset)
         asked = item.asked(Asked)
-        kinds = tuple(ctx.taxonomies.question_type(t, ctx.config.language) for t in asked.types)
+        kinds = tuple(asked.narrowed(ctx.taxonomies.question_type(t, ctx.config.language)) for t in asked.types)
         papers = _papers(item, asked)
         task = Task(
             dataset=dataset,
@@ -127,7 +141,13 @@ class GenerateStage(Stage):
         pairs: dict[str, QAPair] = {}
         rejections: list[Rejection] = []
         failures: list[Failure] = []
+        more: list[Record] = []
         for number, draft in enumerate(written):
+            if isinstance(draft, Further):
+                made_of = records(draft, task, ctx)
+                more += made_of.outputs
+                rejections += made_of.rejections
+                continue
             if isinstance(draft, Discard) and draft.passage is not None:
                 if _first(asked, ctx):
                     about = "Aspect", draft.passage.aspect_id
@@ -145,7 +165,7 @@ class GenerateStage(Stage):
                 rejections.append(made)
             else:
                 rejections.append(_rejection(draft, task, number, "repeated", "the same pair was written before", ctx))
-        return StageResult(tuple(pairs.values()), tuple(rejections), tuple(failures))
+        return StageResult((*pairs.values(), *more), tuple(rejections), tuple(failures))
 
 
 def _first(asked: Asked, ctx: StageContext) -> bool:
@@ -187,12 +207,33 @@ def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
 
 
 def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:
-    """Choose the types that the settings ask this model's pack for; with a target, those that its mix names."""
+    """Choose the types that the settings ask this model's pack for; with a target, those of its wanted cells.
+
+    Raises:
+        ConfigError: the target's mix names none of these types.
+    """
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     quota = ctx.config.generate.quota
-    if quota.total is None or not quota.types:
+    if quota.total is None:
         return kinds
-    return tuple(k for k in kinds if quota.types.get(k.id, 0) > 0) or kinds
+    ids = {cell.question_type for cell in wanted_cells(quota, kinds)}
+    if not ids:
+        hint = f"This run asks for {', '.join(k.id for k in kinds)}."
+        raise ConfigError("generate.quota.types names none of the run's question types", hint=hint)
+    return tuple(k for k in kinds if k.id in ids)
+
+
+def _mix(kinds: Sequence[QuestionType], ctx: StageContext) -> dict[str, object]:
+    """The levels and polarities that a target wants, as parameters of items; empty if it wants all."""
+    quota = ctx.config.generate.quota
+    if quota.total is None:
+        return {}
+    cells = wanted_cells(quota, kinds)
+    levels = {k.id: [c.bloom for c in cells if c.question_type == k.id and c.bloom] for k in kinds}
+    said = sorted({c.polarity for c in cells if c.polarity}, reverse=True)
+    return ({"levels": {k: list(dict.fromkeys(v)) for k, v in levels.items()}} if quota.bloom else {}) | (
+        {"polarities": said} if len(said) == 1 else {}
+    )
 
 
 def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, ctx: StageContext) -> QAPair | Rejection:

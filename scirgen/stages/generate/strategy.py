@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol
 
+from pydantic import BaseModel
+
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import AspectCategory, Dataset, Span
 from scirgen.core.taxonomy import QuestionType
@@ -120,6 +122,18 @@ class Discard:
     passage: Passage | None = None
 
 
+@dataclass(frozen=True)
+class Further:
+    """A plugin's field of a reply (`scirgen.stages.generate.further`), with the drafts of the reply's pairs in their
+    order, and what became of the other wishes behind them."""
+
+    name: str
+    value: BaseModel
+    written: tuple[Draft | Discard, ...]
+    prompt: RenderedPrompt
+    replies: tuple[str, ...]
+
+
 class GenerationStrategy(Protocol):
     """Turns a task into drafts: one `Draft` or `Discard` for each wish.
 
@@ -134,7 +148,7 @@ class GenerationStrategy(Protocol):
     prompts: ClassVar[tuple[str, ...]]
     writes_together: ClassVar[bool]
 
-    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
+    async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard | Further]:
         """Write the wanted pairs.
 
         Raises:

@@ -35,6 +35,8 @@ class Asked(BaseModel):
         cells: in a later round, in place of a count.
         titles: paper id -> title.
         users: paper id -> (id, title) of the datasets that share it.
+        levels: question type -> the Bloom levels that a target wants; empty: the type's typical level.
+        polarities: of yes-or-no questions, in turn.
     """
 
     types: tuple[str, ...]
@@ -45,15 +47,22 @@ class Asked(BaseModel):
     round: int | None = None
     titles: dict[str, str] = {}
     users: dict[str, tuple[tuple[str, str], ...]] = {}
+    levels: dict[str, tuple[str, ...]] = {}
+    polarities: tuple[Polarity, ...] = _POLARITIES
+
+    def narrowed(self, kind: QuestionType) -> QuestionType:
+        """The type with the levels that are wanted of it."""
+        levels = self.levels.get(kind.id)
+        return kind.model_copy(update={"levels": levels}) if levels else kind
 
 
 def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
     """The wishes of an item: a quota's cells, so many pairs of each type, or (adaptive) so many of any type."""
     start = (ctx.config.seed, "wishes", dataset.id)
     if asked.cells is not None:
-        return _of_cells(asked.cells, kinds[0], _Draw(*start, kinds[0].id, asked.round))
+        return _of_cells(asked.cells, kinds[0], _Draw(asked.polarities, *start, kinds[0].id, asked.round))
     if asked.adaptive:
-        draw = _Draw(*start, "", asked.round)
+        draw = _Draw(asked.polarities, *start, "", asked.round)
         return tuple(Wish(None, None, draw.polarity(n), draw.position(n), "dataset") for n in range(asked.count))
     abouts: list[About | None] = [None] * asked.count
     if asked.about_data is not None:
@@ -61,9 +70,10 @@ def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: S
         abouts = [data] * asked.about_data + [paper] * asked.count
     made: list[Wish] = []
     for kind in kinds:
-        draw = _Draw(*start, kind.id, asked.round)
+        draw = _Draw(asked.polarities, *start, kind.id, asked.round)
+        levels = kind.levels if kind.id in asked.levels else kind.levels[:1]
         for n, about in enumerate(abouts):
-            level = next(iter(kind.levels), None)
+            level = levels[n % len(levels)] if levels else None
             made.append(Wish(kind, level, draw.polarity(n) if kind.polar else None, draw.position(n), about))
     return tuple(made)
 
@@ -81,11 +91,11 @@ def _of_cells(cells: Sequence[Cell], kind: QuestionType, draw: _Draw) -> tuple[W
 class _Draw:
     """Yes or No, first or last: spread evenly over a run's datasets by the seed, and alternating within a dataset."""
 
-    def __init__(self, seed: int, *parts: object) -> None:
-        self._start = derived_seed(seed, *parts)
+    def __init__(self, polarities: Sequence[Polarity], seed: int, *parts: object) -> None:
+        self._polarities, self._start = polarities, derived_seed(seed, *parts)
 
     def polarity(self, number: int) -> Polarity:
-        return _POLARITIES[(self._start + number) % 2]
+        return self._polarities[(self._start + number) % len(self._polarities)]
 
     def position(self, number: int) -> int:
         return (self._start // 2 + number) % 2

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from scirgen.core.records import SectionClass
 from scirgen.core.text.words import DATA_WORDS, telling_words
@@ -16,60 +15,39 @@ from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name
 from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
 
+S = TypeVar("S")
+
 ON: Final = ("dataset", "experiment", "evaluation", "result", "training", "testing")
 OFF: Final = ("related work", "future work", "discussion", "conclusion", "concluding")
 PRETRAINED: Final = ("pretrain", "pre-train", "pre - train")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def counting_after(counting: bool, heading: str) -> bool:
+def _counting_after(counting: bool, heading: str) -> bool:
     """Tells whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of
-    words
-    turns counting on."""
+    words turns counting on."""
     title = heading.lower()
     if any(word in title for word in OFF):
         counting = False
     return counting or any(word in title for word in ON)
 
 
-def about_pretraining(sentence: str) -> bool:
+def _about_pretraining(sentence: str) -> bool:
     """Tells whether a sentence is about pretraining."""
     lower = sentence.lower()
     return any(word in lower for word in PRETRAINED)
 
 
-class Tagger:
-    """Finds datasets by their names in a paper's sections, without the rule's condition that the paper cites them.
+def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str]) -> Iterator[S]:
+    """The sentences that count.
 
-    A name counts if its tokens (words and signs, case-sensitive) occur in a row.
+    Args:
+        sections: (heading, sentences) in the paper's order.
+        text: the words of a sentence.
     """
-
-    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        """``names``: dataset -> its name."""
-        self._names: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
-        for dataset, aliases in names.items():
-            for alias in set(aliases):
-                if tokens := tuple(_TOKEN.findall(alias)):
-                    self._names[tokens[0]].append((tokens, dataset))
-
-    def sentences(self, sections: Iterable[tuple[str, Sequence[str]]]) -> Counter[str]:
-        """Dataset -> counted sentences that name it. ``sections``: (heading, sentences) in the paper's order."""
-        found: Counter[str] = Counter()
-        counting = False
-        for heading, sentences in sections:
-            counting = counting_after(counting, heading)
-            for sentence in sentences if counting else ():
-                if not about_pretraining(sentence):
-                    found.update(self._in(_TOKEN.findall(sentence)))
-        return found
-
-    def _in(self, tokens: Sequence[str]) -> set[str]:
-        return {
-            dataset
-            for at, token in enumerate(tokens)
-            for name, dataset in self._names.get(token, ())
-            if tuple(tokens[at : at + len(name)]) == name
-        }
+    counting = False
+    for heading, sentences in sections:
+        counting = _counting_after(counting, heading)
+        yield from (s for s in sentences if counting and not _about_pretraining(text(s)))
 
 
 USE_CUES = re.compile(
@@ -196,8 +174,7 @@ class DataFinderStrategy:
         introducing = [e for e, _ in find_introducing(pair)]
         entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
         entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
-        counted = _counted(pair, [p for p in findings.named if p.section is not SectionClass.RELATED_WORK])
-        named = list({(p.start, p.end): p for p in counted}.values())
+        named = _counted(pair, findings.named)
         places = _evidence(named, entries)
         if _introduces(pair):
             return Judgement(
@@ -214,15 +191,11 @@ class DataFinderStrategy:
         return Judgement(False, f"The paper {lacks}; the rule wants a citation and two sentences.", places, code)
 
 
-def _counted(pair: Pair, named: Sequence[Place]) -> list[Place]:
-    """The places below headings that turn counting on, outside of sentences about pretraining."""
-    counting, on = False, []
-    for label in pair.labels:
-        counting = counting_after(counting, label.heading)
-        if counting:
-            on.append((label.start, label.end))
-    inside = [p for p in named if any(start <= p.start < end for start, end in on)]
-    return [p for p in inside if not about_pretraining(pair.words(p.start, p.end))]
+def _counted(pair: Pair, places: Sequence[Place]) -> list[Place]:
+    """The sentences that name the dataset and count, each once."""
+    named = {(p.start, p.end): p for p in places if p.section is not SectionClass.RELATED_WORK}.values()
+    sections = ((label.heading, [p for p in named if label.start <= p.start < label.end]) for label in pair.labels)
+    return list(counted(sections, lambda place: pair.words(place.start, place.end)))
 
 
 def bears_title(pair: Pair) -> bool:

@@ -11,6 +11,7 @@ from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
+from scirgen.core.plugincode import provided_code
 from scirgen.core.records import OWN, Dataset, Document, Link, SectionLabel
 from scirgen.core.registry import Registry, load_registry
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -26,7 +27,8 @@ class MatchStage(Stage):
     def uses(self, config: Config) -> Uses:
         """The model counts too, if the strategy asks it."""
         needs: tuple[Role, ...] = _found(config.match.strategy, load_registry()).needs
-        return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs)
+        code = provided_code(load_registry(), "match_strategy", config.match.strategy)
+        return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs, extra=code)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each candidate link of the dataset whose paper has a document."""

@@ -65,8 +65,10 @@ class ParsedPaper(BaseModel):
 
 
 class Parser(Protocol):
-    """A parser plugin (kind ``parser``). Made without arguments, in a worker process; it may block, crash or be
-    killed."""
+    """A parser plugin (kind ``parser``). Made without arguments, in a worker process; it may block, crash or be killed.
+
+    It may declare ``reads``, a tuple of `FileKind`; scirgen's own parsers then read the files of other kinds.
+    """
 
     def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
         """Parse one file.

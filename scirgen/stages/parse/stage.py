@@ -9,8 +9,9 @@ from pathlib import Path
 
 from scirgen.core.config import Config, ParseConfig
 from scirgen.core.errors import PaperError, PluginError
+from scirgen.core.plugincode import provided_code
 from scirgen.core.records import BlockKind, Paper, PlacedLine, Rejection
-from scirgen.core.registry import Provided, Registry, suggest
+from scirgen.core.registry import Provided, Registry, load_registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedBlock, ParsedPaper, ParserOptions
@@ -87,7 +88,8 @@ class ParseStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         beside = ["grobid beside"] if _both(config.parse) else []
-        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}+layout.{LAYOUT_VERSION}", *beside))
+        code = provided_code(load_registry(), "parser", config.parse.parser)
+        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}+layout.{LAYOUT_VERSION}", *beside, *code))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         seen: set[str] = set()
@@ -158,8 +160,8 @@ def _both(config: ParseConfig) -> bool:
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     """The parser plugin for a file; it is imported in the worker process only.
 
-    Text, LaTeX, HTML, JATS and TEI files are always read by the ``text`` parser, unless a parser other than the two for
-    PDF is set.
+    Text, LaTeX, HTML, JATS and TEI files are read by the ``text`` parser, unless a parser other than the two for PDF is
+    set. Files that a plugin's parser does not declare (``reads``) are read as with ``auto``.
 
     Raises:
         PluginError: no parser has that name.
@@ -168,6 +170,9 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     entries = registry.entries()
     if ("parser", name) not in entries:
         raise PluginError(f"unknown parser {name!r}", hint=suggest(name, ["auto", *registry.names("parser")]))
+    if wanted == name and registry.provider("parser", name) != "scirgen":
+        reads = getattr(registry.get("parser", name), "reads", ())
+        name = name if kind in reads or not reads else _AUTO[kind]
     return entries[("parser", name)][1]
 
 

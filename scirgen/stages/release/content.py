@@ -42,6 +42,7 @@ class ReleaseContent:
         writers: pair id -> (model, prompt) that wrote it, since a pair's provenance names the last model that saw it.
         unfaithful: returns an iterator over the candidates that a faithfulness score rejected.
         parts: what plugins add, such as retrieval tasks.
+        added: pair id -> fields that plugins add to its row.
         same_as: dataset id -> id of the dataset that it repeats, for published corpora that have records twice.
     """
 
@@ -58,6 +59,7 @@ class ReleaseContent:
     unfaithful: Callable[[], Sequence[UnfaithfulRow]] = tuple
     reviewed: Reviewed = field(default_factory=Reviewed)
     parts: Sequence[PartContent] = ()
+    added: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     same_as: Mapping[str, str] = field(default_factory=dict)
 
 

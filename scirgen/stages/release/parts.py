@@ -1,19 +1,21 @@
-"""The door ``release_part``: what a plugin adds to a release beside the rows, such as retrieval tasks."""
+"""The doors ``release_part``, for what a plugin adds beside a release's rows, and ``row_fields``, for their fields."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
-from scirgen.core.records import Dataset, Rejection
-from scirgen.core.registry import Registry
+from scirgen.core.records import Dataset, QAPair, Record, Rejection
+from scirgen.core.registry import Registry, returned, wrong_return
+from scirgen.release_files.release import ReleaseRow, RowField
 from scirgen.stages.base import RunView, StageContext
+from scirgen.stages.release.describe.features import feature
 
 if TYPE_CHECKING:
     from scirgen.release_files.release import Release
@@ -58,6 +60,10 @@ class PartContent(ABC):
         """Lines for the card."""
         return ()
 
+    def pairs(self) -> Iterable[QAPair]:
+        """Questions that the plugin adds to the rows; one with an empty answer has no answer in the release."""
+        return ()
+
     def weights(self, uses: Mapping[str, tuple[str, ...]]) -> Counter[str]:
         """Dataset id -> weight that balances the splits of a release without rows.
 
@@ -94,6 +100,90 @@ class ReleasePart(ABC):
     @abstractmethod
     def material(self, run: RunView, ctx: StageContext) -> PartContent:
         """The part's content, from the whole run."""
+
+
+class RowFields(ABC):
+    """Adds typed fields to the rows of a release. It is asked if the settings name it in ``steps`` or have a section of
+    its name.
+
+    ``fields`` is a `Record` whose fields are added: each a single value, or a tuple of single values or of records of
+    such, with a description and a default, which rows have that `values` says nothing of.
+    """
+
+    name: ClassVar[str]
+    fields: ClassVar[type[Record]]
+
+    def fingerprint(self, config: Config) -> str:
+        """Hash of the files outside the run, and of the settings, that the values depend on."""
+        return ""
+
+    @abstractmethod
+    def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
+        """Pair id -> its fields."""
+
+
+def row_fields(config: Config, registry: Registry) -> list[RowFields]:
+    """The added fields that the settings ask for, by name.
+
+    Raises:
+        PluginError: what a plugin registered is not a `RowFields` class, or its fields cannot be added.
+    """
+    found: list[RowFields] = []
+    taken = dict.fromkeys(ReleaseRow.model_fields, "scirgen")
+    for name in registry.names("row_fields"):
+        if name in config.steps or name in config.sections:
+            made = registry.get("row_fields", name)
+            if not (isinstance(made, type) and issubclass(made, RowFields)):
+                raise PluginError(f"row fields {name!r} are not a RowFields subclass")
+            for column in made.fields.model_fields:
+                if column in taken:
+                    raise PluginError(f"row fields {name!r}: the field {column!r} is {taken[column]}'s already")
+                taken[column] = name
+            found.append(made())
+    columns(found)
+    return found
+
+
+def columns(chosen: Sequence[RowFields]) -> tuple[RowField, ...]:
+    """The added fields as ``release.json`` has them.
+
+    Raises:
+        PluginError: a field has no default, or a type that has no column.
+    """
+    found: list[RowField] = []
+    for one in chosen:
+        try:
+            defaults = one.fields().model_dump(mode="json")
+            for name, field_ in one.fields.model_fields.items():
+                found.append(
+                    RowField(
+                        name=name,
+                        plugin=one.name,
+                        description=field_.description or "",
+                        feature=feature(field_.annotation),
+                        default=defaults[name],
+                    )
+                )
+        except (TypeError, ValueError) as error:
+            raise PluginError(f"row fields {one.name!r}: {one.fields.__name__}: {error}") from error
+    return tuple(found)
+
+
+def added_values(chosen: Sequence[RowFields], run: RunView, ctx: StageContext) -> dict[str, dict[str, object]]:
+    """Pair id -> the fields that plugins add to its row.
+
+    Raises:
+        PluginError: a plugin returned something else than its fields by pair id.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for one in chosen:
+        values = one.values(run, ctx)
+        if not isinstance(values, Mapping):
+            raise wrong_return(one.values, values, "a mapping of pair id to record")
+        for pair_id, record in values.items():
+            returned(one.values, record, one.fields, f"{one.fields.__name__} records")
+            found.setdefault(pair_id, {}).update(record.model_dump())
+    return found
 
 
 def release_parts(config: Config, registry: Registry) -> list[ReleasePart]:

@@ -132,6 +132,7 @@ def release_row(
 ) -> ReleaseRow:
     """One row, with each piece of evidence's licence and the passages that hold it.
 
+    The spans of a pair without an answer are not evidence: they are the nearest places, and give its passages alone.
     ``writer`` is the model and prompt that wrote the pair; without it they are those of the pair's own provenance.
     """
     origin = pair.provenance
@@ -169,7 +170,7 @@ def release_row(
             "language": pair.language,
             "strategy": pair.strategy,
             "group": group,
-            "evidence": tuple(evidence),
+            "evidence": tuple(evidence) if pair.answer else (),
             "passages": tuple(dict.fromkeys(place.passage for e in evidence for place in e.places)),
             "scores": tuple(
                 ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
 from scirgen.repeats.neardup import resolve
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
-from scirgen.stages.release.parts import release_parts
+from scirgen.stages.release.parts import added_values, columns, release_parts, row_fields
 from scirgen.stages.release.settle.duplicates import Benchmarks, Resolve, fingerprint
 from scirgen.stages.release.write import ReleaseSettings, write_release
 
@@ -37,12 +38,13 @@ class ReleaseStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """The release's settings, and scirgen's version, which the card names."""
-        parts = release_parts(config, load_registry())
+        parts, fields = release_parts(config, load_registry()), row_fields(config, load_registry())
         return Uses(
             config=("release",),
             taxonomies=tuple(dict.fromkeys(("wording", *(t for p in parts for t in p.taxonomies)))),
             extra=(
                 *(f"{p.name} {p.fingerprint(config)}" for p in parts),
+                *(f"fields {p.name} {p.fingerprint(config)}" for p in fields),
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
@@ -100,8 +102,14 @@ class ReleaseStage(Stage):
         info = info.model_copy(update={"labels": reviewed.notes})
         content = replace(from_run(ctx.run, info), reviewed=reviewed)
         content.parts = [part.material(ctx.run, ctx) for part in release_parts(config, ctx.registry)]
+        of_run, parts = content.pairs, content.parts
+        content.pairs = lambda: chain(of_run(), *(part.pairs() for part in parts))
+        fields = row_fields(config, ctx.registry)
+        content.added = added_values(fields, ctx.run, ctx)
         notes = tuple(note for part in content.parts for note in part.notes)
-        content.info = content.info.model_copy(update={"notes": (*content.info.notes, *notes)})
+        content.info = content.info.model_copy(
+            update={"notes": (*content.info.notes, *notes), "row_fields": columns(fields)}
+        )
         return write_release(
             content,
             ctx.folder / _FOLDER,
@@ -146,9 +154,10 @@ def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[f
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)
+    added = left - {a.id for a in reached.accepted}  # by plugins; a target does not count them
     reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
     kept = select(quota, kinds, reached.accepted)
     short = shortfall(quota, kinds, reached, rejection_codes(run))
     lines = [f"Target: {quota.total} rows; {len(kept)} were reached."]
     lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
-    return kept, tuple(lines)
+    return kept | added, tuple(lines)

@@ -20,7 +20,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
-from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount
+from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount, row_model
 from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
@@ -89,6 +89,13 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             writers[name].write(Release(making), making / name)
             for part in content.parts:
                 part.export(name, Release(making), making / name)
+        empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
+        for name in empty:
+            shutil.rmtree(making / name, ignore_errors=True)
+            del writers[name]
+        if empty:
+            info = Release(making).info
+            _write_info(making, info.model_copy(update={"notes": (*info.notes, *map(EMPTY.format, sorted(empty)))}))
         write_croissant(Release(making), counts)
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
@@ -122,6 +129,14 @@ def refuse_foreign(folder: Path) -> None:
     if foreign := sorted(found - {f.path for f in Release(folder).info.files}):
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise InputError(f"{folder} holds {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
+
+
+EMPTY = "The format {} is not written: the release has nothing for it."
+"""The note about a format that would hold no line."""
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    return folder.rglob("*") if folder.is_dir() else ()
 
 
 _MOVE_IT = "A release replaces the whole folder. Move what is there away, or choose another --out."
@@ -208,6 +223,7 @@ def _write_rows(
     settled: Settled, folder: Path, grouping: Grouping, index: PassageIndex, counts: dict[str, int]
 ) -> tuple[set[str], set[str]]:
     content = settled.content
+    kind = row_model(content.info.row_fields)
     models: set[str] = set()
     prompts: set[str] = set()
     files = {s: _lines(folder / f"{s}.jsonl") for s in SPLITS}
@@ -234,8 +250,10 @@ def _write_rows(
                 row = row.model_copy(update={"dataset_ids": gold})
             if people := content.reviewed.checked(pair.id):
                 row = row.model_copy(update={"checked": people, "history": content.reviewed.history.get(pair.id, ())})
+            if content.info.row_fields:
+                row = kind.model_validate({**dict(row), **content.added.get(pair.id, {})})
             write_rows(files[split], [row])
-            for dataset_id in gold or (row.dataset_id,):
+            for dataset_id in (gold or (row.dataset_id,)) if row.answer or not row.passages else ():
                 qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")
                 counts[f"qrels/{split}.tsv"] += 1
             counts[f"{split}.jsonl"] += 1

@@ -16,10 +16,14 @@ from scirgen.stages.tag.replies import levels_reply
 
 
 class TagStage(Stage):
-    """Assigns C1..C6 by structured output in batches."""
+    """Assigns C1..C6 by structured output in batches.
+
+    Where the generator also judged a pair, it named the level in that call (`Score.level`), and is not asked again,
+    unless a domain has its own prompt ``tag/bloom``.
+    """
 
     name = "tag"
-    version = 7
+    version = 8
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the levels and the model."""
@@ -44,11 +48,16 @@ class TagStage(Stage):
         return StageResult(tuple(await self.levels(item.of(QAPair), ctx)))
 
     async def levels(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
-        """The pairs with the levels that the model assigns, in one call."""
-        prompt = render(pairs, ctx)
-        ids = tuple(level.id for level in ctx.taxonomies.bloom.levels)
-        answer = await ctx.chat.ask(prompt, levels_reply(len(pairs), ids), seed=ctx.seed())
-        return [tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(pairs, 1)]
+        """The pairs with the levels that the model assigns: the judge's, the others in one call."""
+        judged = {p.id: level for p in pairs if (level := next((s.level for s in p.scores if s.level), None))}
+        left = [p for p in pairs if p.id not in judged or ctx.prompt("bloom").origin != "scirgen"]
+        found = {p.id: p.model_copy(update={"bloom": judged.get(p.id)}) for p in pairs}
+        if left:
+            prompt = render(left, ctx)
+            ids = tuple(level.id for level in ctx.taxonomies.bloom.levels)
+            answer = await ctx.chat.ask(prompt, levels_reply(len(left), ids), seed=ctx.seed())
+            found |= {p.id: tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(left, 1)}
+        return [found[p.id] for p in pairs]
 
 
 def render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()) -> RenderedPrompt:

@@ -59,6 +59,16 @@ def test_rows_come_from_any_table(kind: str, tmp_path: Path) -> None:
     assert "n" not in next(iter(rows_of(pd.DataFrame(ROWS))))  # an empty cell is no value
 
 
+def test_a_folder_of_questions_gives_rows_with_their_context(tmp_path: Path) -> None:
+    query = {"_id": "q1", "text": "How thick?", "metadata": {"answer": "62 cm"}}
+    (tmp_path / "queries.jsonl").write_text(json.dumps(query))
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "title": "Ice", "text": "It was 62 cm thick."}))
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    (row,) = rows_of(tmp_path)
+    assert (row["question"], row["answer"], row["context"]) == ("How thick?", "62 cm", "Ice\nIt was 62 cm thick.")
+
+
 def test_a_table_shows_its_rows_and_becomes_a_data_frame() -> None:
     found = Table([{"a": 1.23456, "b": "<x>"}, {"a": 2.0, "c": "y" * 99}], "numbers")
     assert repr(found).startswith("numbers: 2 rows\n  a=1.235  b=<x>") and "y" * 60 not in repr(found)

@@ -13,6 +13,7 @@ import pytest
 from scirgen.core.errors import StoreError
 from scirgen.llm.base import Usage
 from scirgen.llm.cache import ReplyCache, Spent
+from scirgen.llm.usage import UsageMeter, whole_usage
 
 
 def test_get_after_put_gives_the_reply_and_its_usage_back() -> None:
@@ -98,7 +99,17 @@ def test_spent_counts_every_paid_reply_also_one_that_took_another_s_place() -> N
     cache.put("a", {}, "two", usage=Usage(10, 3))
     cache.put("b", {}, "three", usage=Usage(5, None))
     cache.put("c", {}, "-1.5", kind="score", usage=Usage(7, 1))
-    assert cache.spent() == [Spent("chat", 3, 25, 5, 1), Spent("score", 1, 7, 1, 0)]
+    cache.put("d", {}, "yes", model="decision:j", usage=Usage(4, 1))
+    judged = Spent("chat", 1, 4, 1, 0, model="decision:j")
+    assert cache.spent() == [Spent("chat", 3, 25, 5, 1), judged, Spent("score", 1, 7, 1, 0)]
+    meter = UsageMeter()
+    meter.role("judge", (1.0, 1.0))
+    whole = whole_usage(cache.spent(), meter, {"generator": "openai:w", "judge": "decision:j"})
+    assert whole["judge"] == {
+        "calls": 1, "prompt_tokens": 4, "completion_tokens": 1, "cached_prompt_tokens": 0,
+        "replies_without_token_counts": 0, "cost": pytest.approx(5e-6),
+    }  # fmt: skip
+    assert (whole["total_tokens"], whole["total_cost"]) == (43, None)
 
 
 def test_spent_of_a_store_without_the_table_is_counted_by_its_replies(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_no_built_in_prompt_trusts_a_variable_from_outside() -> None:
         "kind", "kinds", "samples", "wish", "wishes", "passages.label", "language", "stem", "shots.question", "count",
         "form", "schema", "classes", "levels", "tie_breaking", "questions.kind", "questions.number", "aspect",
         "aspects", "definition", "evidence.number", "pairs.number", "pairs.evidence", "questions.form",
-        "questions.evidence", "tasks", "facet", "grades", "opinions.grade", "words", "least", "most", "fields",
+        "questions.evidence", "tasks", "facet", "grades", "opinions.grade", "words", "least", "most", "both", "fields",
     }  # fmt: skip
     library = PromptLibrary(Resources())
     assert {t for id in library.ids() for t in library.get(id).file.trusted} <= known

@@ -98,7 +98,7 @@ async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labe
 async def test_a_model_that_detects_contradiction_alone_serves_nli_alone(tmp_path, make_ctx):
     uri = classifier(tmp_path / "nli", ["other", "contradiction"])
     judge = judge_of(uri)
-    (found,) = await judge.entail([(evidence_window(pair(), MATERIAL).text, f"{pair().question} {pair().answer}")])
+    (found,) = await judge.entail([(evidence_window(pair(), MATERIAL), f"{pair().question} {pair().answer}")])
     assert isinstance(found, Entailment) and found.entailment == 0 and found.neutral + found.contradiction == 1
     (score,) = await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None, entailment=uri))
     assert score.value == 1 - found.contradiction and [name for name, _ in score.parts] == ["contradiction"]
@@ -161,7 +161,7 @@ async def test_nli_scores_pairs_with_a_classifier_from_a_folder(tmp_path):
     )  # fmt: skip
     one, long = pair(), pair("Why?", "because " * 200)
     found, failed = await EntailmentScorer().score([one, long], MATERIAL, ctx)
-    text = evidence_window(one, MATERIAL).text
+    text = evidence_window(one, MATERIAL)
     (expected,) = await judge_of(uri).entail([(text, f"{one.question} {one.answer}")])
     assert found.value == pytest.approx(expected.entailment) and found.model == uri
     assert isinstance(failed, ModelError) and failed.error_code == "context_too_long"

@@ -57,6 +57,19 @@ def test_maxsim_ranks_by_the_best_pair_of_sentences():
     assert whole.search(["Aaa aaa."], 2).documents.tolist() == [[0, 1]]
 
 
+def test_meanmax_is_the_mean_of_each_sentences_best_cosine():
+    """DORIS-MAE's equation 4 by hand: unit vectors of counts of a, b, c, d."""
+    model = dense("m,meanmax", lambda s: None)
+    model.index(["Aaa aaa. Bbb bbb.", "ab ab ab."])
+    found = model.search(["a.\n\nb.\n\nc"], 2)
+    # The first document has a and b, and no c: (1 + 1 + 0) / 3. The second is (1, 1) / sqrt 2: (.7071 + .7071 + 0) / 3.
+    assert found.documents.tolist() == [[0, 1]]
+    assert found.scores[0] == pytest.approx([2 / 3, 2**0.5 / 3])
+    best = dense("m,maxsim", lambda s: None)
+    best.index(["Aaa aaa. Bbb bbb.", "ab ab ab."])
+    assert best.search(["a.\n\nb.\n\nc"], 2).scores[0] == pytest.approx([1, 2**-0.5])
+
+
 def test_two_encoders_embed_queries_and_documents():
     model = dense("asking|answering", lambda s: None)
     assert model.parameters == {"model": "answering", "window": 10, "query_model": "asking"}
@@ -72,7 +85,7 @@ def test_options_of_an_embedding_model_combine():
     assert dense("m,maxsim", lambda s: None)._embedder.bf16 is False
 
 
-@pytest.mark.parametrize("spec", ["knn", "st:m,mean", "st:a|b,maxsim"])
+@pytest.mark.parametrize("spec", ["knn", "st:m,mean", "st:a|b,maxsim", "st:m,maxsim,meanmax"])
 def test_a_wrong_argument_is_refused(spec):
     with pytest.raises(PluginError):
         make_retriever(load_registry(), spec)

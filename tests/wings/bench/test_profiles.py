@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from scirgen.core.errors import ConfigError
+from scirgen_bench.metrics import Clusters
 from scirgen_bench.tasks.profiles import Judged, average, profile
 
 
@@ -65,3 +67,13 @@ def test_an_unknown_profile_is_refused_with_the_known_ones():
     with pytest.raises(ConfigError) as caught:
         profile("csfcub")
     assert "csfcube" in caught.value.hint
+
+
+def test_queries_that_do_not_count_are_not_zeros_in_intervals_and_tests():
+    nan = float("nan")
+    some, all_ = Clusters(["a", "b", "c", "d"]), Clusters(["a", "b"])
+    left, right = np.asarray([0.2, 0.6, nan, nan]), np.asarray([0.1, 0.3, nan, nan])
+    low, high = some.interval(left)
+    assert (low, high) == (0.2, 0.6)
+    assert some.interval(np.full(4, 0.5)) == all_.interval(np.full(2, 0.5)) == (0.5, 0.5)
+    assert some.paired_p(left, right) == pytest.approx(0.5, abs=0.05)  # two of four signs give no smaller sum

@@ -6,11 +6,14 @@ import csv
 import json
 
 import pytest
+from click.testing import CliRunner
 
+from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen_bench.published.csfcube import csfcube
 from scirgen_bench.published.datafinder import datafinder
 from scirgen_bench.published.dorismae import dorismae
+from scirgen_bench.tasks.release_tasks import linked
 from tests.support.published_files import write_lines
 
 
@@ -63,6 +66,16 @@ def test_datafinders_collection_and_queries_are_read(finder):
     assert task.qrels[queries["inference", "keyphrases"].id] == {"SNLI": 1}
     assert ("We read news.", "keyphrases") not in queries
     assert "1 queries without gold are left out." in content.info.notes
+
+
+def test_the_card_says_how_often_and_how_old_linked_datasets_are_used(finder, tmp_path):
+    content = datafinder(finder)
+    task, _ = queries_of(content)
+    found = linked(task.queries, {d.id: d.year for d in content.datasets.values() if d.year})
+    assert (found.datasets, found.links, found.once, found.ten_most) == (2, 5, 0, 5)
+    assert (found.dated, found.age_quartiles) == (3, (1.5, 2.0, 2.0))  # SNLI of 2016 in papers of 2017, 2018, 2018
+    assert CliRunner().invoke(cli, ["import", "datafinder", str(finder), str(tmp_path / "out")]).exit_code == 0
+    assert "`recommend` has 5 links from papers to 2 datasets" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_datafinders_training_queries_are_the_split_train(finder):

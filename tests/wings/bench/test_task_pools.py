@@ -17,6 +17,8 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.labels import Label, LabelSet, write_lines
 from scirgen.release_files.release import Release
 from scirgen.testing.serving import serving
+from scirgen_bench.lexical import BM25
+from scirgen_bench.tasks import pools
 from scirgen_bench.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
 from scirgen_bench.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
 from scirgen_bench.tasks.records import Grade, Query
@@ -133,6 +135,18 @@ def test_cited_papers_are_in_the_pool(task: Task) -> None:
     settings = PoolSettings(split="dev", pool_with=("bm25",), depth=1)
     pool = make_pool(task, pooled_queries(task, settings), settings, load_registry())
     assert pool["1_method"]["3"][0] == CITED
+
+
+def test_embeddings_make_a_second_pool_of_a_need_by_paragraph(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "make_retriever", lambda registry, spec: BM25())
+    need = TaskQuery(id="n", recipe="aspects", form="complex", text="Snow balance. River flow.", split="dev")
+    settings = PoolSettings(split="dev", pool_with=("st:m", "bm25"), depth=1)
+    pool = make_pool(task, [need], settings, load_registry())["n"]
+    ways = [way for found in pool.values() for way in found]
+    assert {w for w in ways if w.startswith("st:")} == {"st:m:paragraph"}  # and not by sentence
+    # bm25 adds before it, whatever the order drawn, so the embeddings' one document is new.
+    assert [found for found in pool.values() if found == ["st:m:paragraph"]]
+    assert all(found[-1] == "st:m:paragraph" for found in pool.values() if "st:m:paragraph" in found)
 
 
 async def test_two_judges_differ_and_a_third_settles_it(task: Task) -> None:

@@ -18,11 +18,11 @@ import pytest
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.release_files.labels import Hidden, LabelSet, Marked, Shown
+from scirgen.report.pictures import Picture
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
 from scirgen_label.pages import page as page_of
 from scirgen_label.pages import write_pages
-from scirgen_label.pictures import Picture
 from scirgen_label.sources import Candidate, Material
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{ 7*7 }}"
@@ -381,7 +381,8 @@ def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path:
             found = {r["item"]: (r["label"], r["reason"]) for r in _drafts(page)}
             for name, (label, reason) in sure.items():
                 allowed = {label, *(t[0] for t in tried.get(name, ()))}
-                assert found[name][0] in allowed and found[name][1] == reason, (trial, how, name)
+                got = found.get(name, ("lost", ""))
+                assert got[0] in allowed and got[1] == reason, (trial, how, name, page.inner_text("#warning"))
             sure = {k: found[k] for k in sure}
             tried = {}
         os.killpg(process.pid, signal.SIGKILL)

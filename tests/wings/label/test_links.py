@@ -11,9 +11,9 @@ from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Document, Link, Paper, Span
 from scirgen.core.resources import Resources
+from scirgen.release_files.judged import label_note
 from scirgen.release_files.labels import LabelSet
 from scirgen.release_files.reviews import read_reviews
-from scirgen.stages.release.describe.card import label_note
 from scirgen_label.agree import as_text, measure, write
 from scirgen_label.draw import Request, draw
 from scirgen_label.links import LinkSource

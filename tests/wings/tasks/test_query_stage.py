@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scirgen.core.errors import PluginError, ResourceError
+from scirgen.core.errors import PluginError, ReplyInvalidError, ResourceError
 from scirgen.core.records import AspectCategory, Dataset, Link, Paper, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen_bench.tasks.records import Query
@@ -84,11 +84,35 @@ async def test_facets_take_the_abstracts_sentences_and_ask_no_model() -> None:
     def never(prompt: object, number: int) -> str:
         raise AssertionError("no call is needed")
 
-    result = await run("facets", never)
+    result = await run("facets", never, facets_by="rules")
     assert {q.facet: q.text for q in queries(result)} == {"background": GOAL, "method": HOW, "result": FOUND}
     method = next(q for q in queries(result) if q.facet == "method")
     assert [s.text for s in method.spans] == [HOW]  # the sentence of the methods section is not the abstract's
     assert (method.year, method.paper_id, method.form) == (2021, PAPER.id, "facet")
+
+
+async def test_facets_are_the_models_labels_of_all_sentences_in_one_call() -> None:
+    asked: list[str] = []
+
+    def rule(prompt: object, number: int) -> dict[str, list[str]]:
+        asked.append(prompt.messages[-1][1])  # type: ignore[attr-defined]
+        return {"labels": ["method", "method", "other"]}
+
+    result = await run("facets", rule)
+    assert len(asked) == 1 and f"[3] {FOUND}" in asked[0]
+    (method,) = queries(result)
+    assert (method.facet, method.text) == ("method", f"{GOAL} {HOW}")
+    assert method.provenance is not None and (method.provenance.prompt or "").startswith("query/facets@1#")
+    assert [(r.code, r.reason) for r in result.rejections] == [
+        ("no_facet", "no sentence of the abstract is labelled background"),
+        ("no_facet", "no sentence of the abstract is labelled result"),
+    ]
+
+
+@pytest.mark.parametrize("labels", [["method"], ["method", "result", "goal"]])
+async def test_labels_that_do_not_fit_the_abstract_are_no_reply(labels: list[str]) -> None:
+    with pytest.raises(ReplyInvalidError):
+        await run("facets", lambda p, n: {"labels": labels})
 
 
 NEED = {
@@ -109,7 +133,7 @@ async def test_recommend_gives_a_sentence_and_keyphrases_of_what_the_paper_says(
     assert dict(sentence.fields) == {k: NEED[k] for k in ("task", "variable", "region")}
     assert [(r.code, r.record) for r in result.rejections] == [("not_in_paper", "hourly on Mars")]
     assert sentence.provenance is not None
-    assert (sentence.provenance.prompt or "").startswith("query/recommend@1#")
+    assert (sentence.provenance.prompt or "").startswith("query/recommend@2#")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: 
         cited.clear()
 
     for pair in pairs:
-        texts = [t for t in chosen_window("evidence", pair, material).text.split("\n") if t.strip()]
+        texts = [t for t in chosen_window("evidence", pair, material).split("\n") if t.strip()]
         length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
         if len(chosen) >= size or (chosen and length > characters):
             close()

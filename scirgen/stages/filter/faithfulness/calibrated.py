@@ -149,7 +149,7 @@ def measured_words(pair: QAPair, material: Material, ctx: StageContext) -> Suppo
     wording = ctx.taxonomies.wording.of(pair.language)
     if polarity(pair.answer, wording) is not None and len(pair.answer.split()) == 1:
         return None
-    return support(pair.answer, pair.question, chosen_window("evidence", pair, material).text.split("\n"), wording)
+    return support(pair.answer, pair.question, chosen_window("evidence", pair, material).split("\n"), wording)
 
 
 class CalibratedScorer(Faithfulness):

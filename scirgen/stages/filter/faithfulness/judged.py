@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
-from scirgen.llm.encoders.entailment import Entailment, content_identity, open_entailment
+from scirgen.llm.encoders.entailment import (
+    DecisionEntailment,
+    Entailment,
+    EntailmentModel,
+    content_identity,
+    open_entailment,
+)
+from scirgen.llm.server.decisions import decide
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
-from scirgen.stages.filter.faithfulness.windows import evidence_window, max_windows
+from scirgen.stages.filter.faithfulness.windows import chosen_window, evidence_window
 
-_NOT_SCORING = frozenset({"hf", "lexical"})
+
+def entailment_model(ctx: StageContext) -> EntailmentModel:
+    """The model that ``filter.entailment`` names, with the run's sessions."""
+    config = ctx.config
+    model = open_entailment(
+        config.filter.entailment, ctx.registry, config.models.options, ctx.score_session, ctx.prompt("entail")
+    )
+    if isinstance(model, DecisionEntailment):
+        model.session = ctx.entailment_session
+    return model
 
 
 class EntailmentScorer(Faithfulness):
-    """The probability that the context entails question and answer, the largest over the best passages; in [0, 1].
+    """The probability that the evidence entails question and answer, in [0, 1]; without evidence, the three passages
+    most similar to the pair.
 
-    Entailment models read a few hundred tokens, so the context comes in passages, or as the evidence in window
-    ``evidence``; ``filter.entailment`` names the model. With a model that detects contradiction only, 1 minus its
-    probability, the smallest.
+    ``filter.entailment`` names the model. With a model that detects contradiction only, 1 minus its probability.
     ``parts`` has the probabilities that the model gives.
     """
 
@@ -33,44 +48,23 @@ class EntailmentScorer(Faithfulness):
     only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("entail",)
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        config = ctx.config
-        uri = config.filter.entailment
-        scorer = None if uri.partition(":")[0] in _NOT_SCORING else ctx.score_session
-        judge = open_entailment(uri, ctx.registry, config.models.options, scorer, ctx.prompt("entail"))
-        windows = [
-            [evidence_window(p, material)] if config.filter.window == "evidence" else max_windows(p, material)
-            for p in pairs
+        judge = entailment_model(ctx)
+        asked = [(evidence_window(p, material), f"{p.question} {p.answer}") for p in pairs]
+        return [
+            Score(name=self.name, value=_support(found), model=judge.identity, parts=tuple(_parts(found)))
+            if isinstance(found, Entailment)
+            else found
+            for found in await judge.entail(asked)
         ]
-        asked = [(w.text, f"{p.question} {p.answer}") for p, ws in zip(pairs, windows, strict=True) for w in ws]
-        results = iter(await judge.entail(asked))
-        scores: list[Score | Exception] = []
-        for ws in windows:
-            mine = [next(results) for _ in ws]
-            failed = next((r for r in mine if isinstance(r, Exception)), None)
-            if failed is not None or not mine:
-                scores.append(failed or ModelError("there is no context to judge against", code="no_context"))
-                continue
-            found = [r for r in mine if isinstance(r, Entailment)]
-            # A passage about something else entails nothing, and contradicts nothing.
-            least = found[0].only == "contradiction"
-            best = (min if least else max)(found, key=_support)
-            detail = f"{'smallest' if least else 'largest'} of {len(mine)} passages"
-            scores.append(
-                Score(
-                    name=self.name, value=_support(best), model=judge.identity, detail=detail,
-                    parts=tuple(_parts(best)),
-                )
-            )  # fmt: skip
-        return scores
 
     def identity(self, ctx: StageContext) -> str:
         return content_identity(ctx.config.filter.entailment)
 
     def why(self, score: Score) -> str:
-        return "no passage entails the answer: " + score.detail
+        return "the evidence does not entail the answer"
 
 
 def _support(found: Entailment) -> float:
@@ -96,7 +90,8 @@ class Fault(BaseModel):
 
 
 class JudgeReply(BaseModel):
-    """``faults`` of the pairs that are not supported, then the verdicts on all pairs of a call: ``p1``, ``p2``..."""
+    """``faults`` of the pairs that are not supported, then the verdicts on all pairs of a call: ``p1``, ``p2``..., and
+    their levels, if asked: ``l1``, ``l2``..."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -108,10 +103,12 @@ class JudgeReply(BaseModel):
         return getattr(self, f"p{number}", None), " ".join(said.split())[:200]
 
 
-def judge_reply(count: int) -> type[JudgeReply]:
+def judge_reply(count: int, levels: tuple[str, ...] = ()) -> type[JudgeReply]:
     """`JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object for each
     pair."""
     fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in range(1, count + 1)}
+    if levels:
+        fields |= {f"l{n}": (Literal[levels], None) for n in range(1, count + 1)}
     return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
 
 
@@ -122,23 +119,47 @@ class JudgeScorer(Faithfulness):
     The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate
     ``poor_question`` decides by it.
     Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs a call: those that the scorers
-    before
-    it left undecided.
+    before it left undecided. A decision model gives a probability in place of 1 or 0. A judge that is also the writer
+    names the Bloom levels in the same call (`level_of`), so that the stage tag need not ask about these pairs.
     """
 
     name: ClassVar[str] = "llm_judge"
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
-    prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 6
+    prompts: ClassVar[tuple[str, ...]] = ("judge", "verdict")
+    version: ClassVar[int] = 7
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
+        if ctx.judge.capabilities.decides:
+            return await self._decided(pairs, material, ctx)
         found: dict[str, Score | Exception] = {}
         groups = batches(pairs, material, ctx.config.filter.judge_batch)
         for part in await asyncio.gather(*(self._judge(batch, ctx) for batch in groups)):
             found.update(part)
         return [found[pair.id] for pair in pairs]
+
+    async def _decided(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
+        prompt = ctx.prompt("verdict")
+        asked = [
+            prompt.render(question=p.question, answer=p.answer, evidence=chosen_window("evidence", p, material))
+            for p in pairs
+        ]
+        scores: list[Score | Exception] = []
+        for found in await decide(ctx.judge, asked, get_args(JudgeVerdict)):
+            if isinstance(found, ModelError):
+                scores.append(found)
+                continue
+            supported = 1.0 - sum(found[verdict] for verdict in _UNSUPPORTED)
+            likeliest: JudgeVerdict = max(get_args(JudgeVerdict), key=lambda verdict: found[verdict])
+            clear = found["supported"] / supported if supported > 0 else 0.0
+            scores.append(
+                Score(
+                    name=self.name, value=max(0.0, supported), model=str(ctx.judge.identity), prompt_hash=prompt.hash,
+                    detail=_SAID[likeliest], parts=(("question", min(1.0, clear)),),
+                )
+            )  # fmt: skip
+        return scores
 
     async def _judge(self, batch: Batch, ctx: StageContext) -> dict[str, Score | Exception]:
         judge = ctx.judge
@@ -146,10 +167,15 @@ class JudgeScorer(Faithfulness):
             {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(cited)}
             for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1)
         ]
-        prompt = ctx.prompt("judge").render(evidence=batch.lines, pairs=listed)
+        bloom = ctx.taxonomies.bloom
+        levels = () if ctx.judge_session else bloom.levels
+        prompt = ctx.prompt("judge").render(
+            evidence=batch.lines, pairs=listed, levels=levels, tie_breaking=bloom.tie_breaking
+        )
         try:
             seed = ctx.seed("judge", *(p.id for p in batch.pairs))
-            reply = await judge.ask(prompt, judge_reply(len(batch.pairs)), seed=seed)
+            wanted = judge_reply(len(batch.pairs), tuple(level.id for level in levels))
+            reply = await judge.ask(prompt, wanted, seed=seed)
         except ScirgenError as error:
             if error.fatal:
                 raise
@@ -167,6 +193,7 @@ class JudgeScorer(Faithfulness):
                 prompt_hash=prompt.hash,
                 detail=f"{_SAID[verdict]}: {fault}" if fault and verdict != "supported" else _SAID[verdict],
                 parts=() if verdict in _UNSUPPORTED else (("question", float(verdict == "supported")),),
+                level=getattr(reply.value, f"l{n}", None),
             )
         return found
 

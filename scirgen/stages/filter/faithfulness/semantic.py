@@ -16,12 +16,12 @@ from scirgen.llm.encoders.entailment import (
     Entailment,
     EntailmentModel,
     content_identity,
-    open_entailment,
     with_entailment,
 )
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
+from scirgen.stages.filter.faithfulness.judged import entailment_model
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 
 BOUND: Final = 0.5
@@ -116,9 +116,7 @@ class SemanticScorer(Faithfulness):
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         self.check(ctx)
-        judge = open_entailment(
-            ctx.config.filter.entailment, ctx.registry, ctx.config.models.options, ctx.scorer, ctx.prompt("entail")
-        )
+        judge = entailment_model(ctx)
         scores: list[Score | Exception] = []
         for pair in pairs:
             try:
@@ -131,7 +129,7 @@ class SemanticScorer(Faithfulness):
 
     async def _one(self, pair: QAPair, material: Material, ctx: StageContext, judge: EntailmentModel) -> Score:
         kind = ctx.config.filter.window
-        context = material.context if kind == "full" else evidence_window(pair, material).text
+        context = material.context if kind == "full" else evidence_window(pair, material)
         given, with_said = await self._seper(pair, context, ctx, judge)
         alone, without_said = await self._seper(pair, "", ctx, judge)
         return Score(

@@ -13,7 +13,7 @@ from scirgen.llm.base import ScoreReply
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
-from scirgen.stages.filter.faithfulness.windows import Window, WindowKind, chosen_window, max_windows
+from scirgen.stages.filter.faithfulness.windows import chosen_window
 
 Form = Callable[[Sequence[float], Sequence[float]], float]
 
@@ -33,27 +33,15 @@ def relative_shift(given: Sequence[float], alone: Sequence[float]) -> float:
     return 1.0 - (-sum(given) / before) if before > 0 else 0.0
 
 
-def discounted_shift(given: Sequence[float], alone: Sequence[float]) -> float:
-    """``mean log p(a | q, c) - 0.5 mean log p(a | q)``: between the likelihood of the answer and its shift.
-
-    It separates answers best on the constructed benchmark (docs/benchmarks/faithfulness.md), but has no natural zero,
-    so its threshold must be calibrated.
-    """
-    return sum(given) / len(given) - 0.5 * sum(alone) / len(alone)
-
-
-FORMS: Final[Mapping[str, Form]] = {
-    "mean": mean_shift, "relative": relative_shift, "discounted": discounted_shift,
-}  # fmt: skip
-"""``config.filter.shift_form`` -> formula. All but the last are above 0 if the context makes the answer more likely."""
+FORMS: Final[Mapping[str, Form]] = {"mean": mean_shift, "relative": relative_shift}
+"""``config.filter.shift_form`` -> formula; above 0 if the context makes the answer more likely."""
 
 
 class ShiftScorer(Faithfulness):
     """The shift, in the configured form and window.
 
-    In window ``max`` the shift is the largest over several passages; in ``evidence`` it is measured on the sentences
-    of the pair's
-    spans. Both say so in the score's ``detail``. A text that does not fit the scorer's window is an error.
+    In window ``evidence`` it is measured on the sentences of the pair's spans, and its ``detail`` says so. A text that
+    does not fit the scorer's window is an error.
     """
 
     name: ClassVar[str] = "shift"
@@ -62,7 +50,7 @@ class ShiftScorer(Faithfulness):
     version: ClassVar[int] = 3
 
     def edges(self, config: Config) -> tuple[float, float]:
-        """The relative shift rejects at its natural zero and is sure of nothing; the other forms cut at 0.
+        """The relative shift rejects at its natural zero and is sure of nothing; the paper's form cuts at 0.
 
         At 0.1, 66 of 100 true answers in other words are rejected; above no value are 98 % of the answers true
         (docs/benchmarks/faithfulness.md).
@@ -75,29 +63,16 @@ class ShiftScorer(Faithfulness):
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         framing, kind = Framing(ctx), ctx.config.filter.window
-        windows = [_windows(kind, pair, material) for pair in pairs]
-        requests = [
-            framing.request(p.question, p.answer, w.text) for p, ws in zip(pairs, windows, strict=True) for w in ws
-        ]
-        first_alone = len(requests)
+        requests = [framing.request(p.question, p.answer, chosen_window(kind, p, material)) for p in pairs]
         requests += [framing.request(p.question, p.answer, "") for p in pairs]
         replies = [measured(r) for r in await ctx.scorer.score(requests)]
-        scores: list[Score | Exception] = []
-        at = 0
-        for alone, ws in zip(replies[first_alone:], windows, strict=True):
-            tried = [
-                self._score(g, alone, w, ctx, framing) for g, w in zip(replies[at : at + len(ws)], ws, strict=True)
-            ]
-            at += len(ws)
-            failed = next((t for t in tried if isinstance(t, Exception)), None)
-            scores.append(failed or max((t for t in tried if isinstance(t, Score)), key=lambda s: s.value))
-        return scores
+        every = zip(replies[: len(pairs)], replies[len(pairs) :], strict=True)
+        return [self._score(given, alone, ctx, framing) for given, alone in every]
 
     def _score(
         self,
         given: ScoreReply | Exception,
         alone: ScoreReply | Exception,
-        window: Window,
         ctx: StageContext,
         framing: Framing,
     ) -> Score | Exception:
@@ -106,7 +81,6 @@ class ShiftScorer(Faithfulness):
         if isinstance(alone, Exception):
             return alone
         config = ctx.config.filter
-        part = f" of the context, by {window.source}" if window.part else ""
         return Score(
             name=self.name,
             value=FORMS[config.shift_form](given.logprobs, alone.logprobs),
@@ -116,14 +90,8 @@ class ShiftScorer(Faithfulness):
             tokens=given.tokens,
             logprobs_with=given.logprobs,
             logprobs_without=alone.logprobs,
-            detail=f"{config.shift_form} shift, window {config.window}{part}",
+            detail=f"{config.shift_form} shift, window {config.window}",
         )
-
-
-def _windows(kind: WindowKind, pair: QAPair, material: Material) -> list[Window]:
-    if kind == "max":
-        return max_windows(pair, material) or [Window(material.context, False)]
-    return [chosen_window(kind, pair, material)]
 
 
 _WORD = re.compile(r"[^\W_][\w.-]{2,30}(?<![.-])")

@@ -1,12 +1,8 @@
-"""Selects the part of a dataset's context against which a pair is scored: all of it, the evidence, or several passages.
-
-A window records its name and whether it is less than the whole context.
-"""
+"""Selects the part of a dataset's context against which a pair is scored: all of it, or the evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -18,22 +14,12 @@ from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.words import words_and_numbers
 from scirgen.stages.filter.base import Material
 
-WindowKind = Literal["full", "evidence", "max"]
+WindowKind = Literal["full", "evidence"]
 
 PASSAGE_WORDS = 90
 """Sentences are joined to passages of at most this many words. Chosen on the 177 pairs of ``shared/data/pairs``: the
 three best
 passages hold 264 of 267 quotes in 219 words; those of at least 60 words, as before, 259 in 234."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A text to score against. ``part`` says that it is less than the whole context; ``source`` is "spans" or
-    "search"."""
-
-    text: str
-    part: bool
-    source: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -56,43 +42,25 @@ def _pieces(text: str, words: int) -> list[str]:
     return pieces
 
 
-def chosen_window(kind: WindowKind, pair: QAPair, material: Material) -> Window:
+def chosen_window(kind: WindowKind, pair: QAPair, material: Material) -> str:
     """The text against which a pair is scored: its evidence if the window is `evidence` and it has spans, otherwise the
     whole context."""
-    if kind == "evidence" and pair.evidence:
-        return evidence_window(pair, material)
-    return Window(material.context, False)
+    return evidence_window(pair, material) if kind == "evidence" and pair.evidence else material.context
 
 
-def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> Window:
-    """The sentences that the pair's spans touch; without spans, the passages most similar to the pair.
-
-    Args:
-        pair: question, answer and evidence.
-        material: the context and the sources its spans point into.
-        budget: number of passages to search for if the pair has no usable span.
-    """
+def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> str:
+    """The sentences that the pair's spans touch; without usable spans, the ``budget`` passages most similar to the
+    pair."""
     record = material.dataset.id if material.dataset else None
     around = [
         _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
         or s.text.strip()
         for s in pair.evidence
     ]
-    around = [text for text in around if text]
-    if around:
-        return Window("\n".join(dict.fromkeys(around)), True, "spans")
+    if found := "\n".join(dict.fromkeys(text for text in around if text)):
+        return found
     every = passages(material.context)
-    best = sorted(rank(f"{pair.question} {pair.answer}", every)[:budget])
-    return Window("\n".join(every[i] for i in best), len(every) > len(best), "search")
-
-
-def max_windows(pair: QAPair, material: Material, budget: int = 4) -> list[Window]:
-    """The ``budget`` passages most similar to the pair, each with its neighbours, best first."""
-    every = passages(material.context)
-    chosen = rank(f"{pair.question} {pair.answer}", every)[:budget]
-    return [
-        Window("\n".join(every[max(0, i - 1) : i + 2]), len(every) > 3 or i not in (0, 1), "search") for i in chosen
-    ]
+    return "\n".join(every[i] for i in sorted(rank(f"{pair.question} {pair.answer}", every)[:budget]))
 
 
 def rank(query: str, texts: Sequence[str]) -> list[int]:

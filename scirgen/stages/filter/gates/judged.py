@@ -33,6 +33,6 @@ class PoorQuestionGate(PairGate):
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         judged = next((s for s in pair.scores if s.name == JudgeScorer.name), None)
-        if judged is None or dict(judged.parts).get("question", 1.0) > 0.0:
+        if judged is None or dict(judged.parts).get("question", 1.0) >= 0.5:
             return ACCEPT
         return Verdict(False, judged.detail)

@@ -10,9 +10,10 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from scirgen.release_files.release import SPLITS, LabelNote, Release, ReleaseInfo
+from scirgen.release_files.judged import label_note
+from scirgen.release_files.release import SPLITS, Release, ReleaseInfo, row_model
 from scirgen.stages.release.defects import Defects, known_limits
-from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
+from scirgen.stages.release.describe.features import TABLES, features
 from scirgen.stages.release.describe.method import Method, cited
 
 _TEMPLATES = Path(__file__).parent
@@ -105,26 +106,10 @@ def header(info: ReleaseInfo) -> dict[str, Any]:
             ),
         ],
         "dataset_info": [
-            *([{"config_name": "questions", "features": features(QUESTIONS)}] if filled else []),
+            *([{"config_name": "questions", "features": features(row_model(info.row_fields))}] if filled else []),
             *({"config_name": name, "features": features(model)} for name, (model, _) in tables.items()),
         ],
     }
-
-
-def label_note(note: LabelNote) -> str:
-    """Who labelled how many items, by which guideline, and how well they agree."""
-    people = note.annotators - note.language_models
-    readers = [f"{people} {'person' if people == 1 else 'people'}"] if people else []
-    if note.language_models:
-        readers.append("a language model" if note.language_models == 1 else f"{note.language_models} language models")
-    text = f"{note.items:,} items, read by {' and '.join(readers)}, guideline {note.guideline}"
-    for name, value, interval in (
-        ("Cohen's kappa", note.kappa, note.kappa_interval), ("Krippendorff's alpha", note.alpha, note.alpha_interval),
-    ):  # fmt: skip
-        if value is not None:
-            between = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if len(interval) == 2 else ""
-            text += f"; {name} {value:.2f}{between}"
-    return f"{text}; margin for judges {note.margin:g}" + ("." if note.judges else "; no judge was tested.")
 
 
 def _cell(value: object) -> str:

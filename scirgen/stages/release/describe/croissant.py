@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Record
-from scirgen.release_files.release import SPLITS, Release
-from scirgen.stages.release.describe.features import QUESTIONS, TABLES, scalar_columns
+from scirgen.release_files.release import SPLITS, Release, row_model
+from scirgen.stages.release.describe.features import TABLES, scalar_columns
 from scirgen.stages.release.describe.method import cited
 
 _CONTEXT: dict[str, Any] = {
@@ -80,7 +80,8 @@ def write_croissant(release: Release, counts: Mapping[str, int]) -> None:
     out."""
     info = release.info
     tables = {name: table for name, table in TABLES.items() if counts.get(table[1])}
-    questions = {f"questions-{s}": (QUESTIONS, f"{s}.jsonl") for s in SPLITS if counts.get(f"{s}.jsonl")}
+    rows = row_model(info.row_fields)
+    questions = {f"questions-{s}": (rows, f"{s}.jsonl") for s in SPLITS if counts.get(f"{s}.jsonl")}
     tasks: dict[str, tuple[type[BaseModel], str]] = {
         f"queries-{name}": (QueryColumns, f"tasks/{name}/queries.jsonl") for name in sorted(info.tasks)
     }

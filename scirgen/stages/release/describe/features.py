@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from scirgen.release_files.release import AspectRow, CorpusDocument, PaperRow, Passage, ReleaseRow
+from scirgen.release_files.release import FEATURES, AspectRow, CorpusDocument, PaperRow, Passage
 
 TABLES: dict[str, tuple[type[BaseModel], str]] = {
     "corpus-without-paper": (CorpusDocument, "corpus/without-paper.jsonl"),
@@ -19,9 +19,6 @@ TABLES: dict[str, tuple[type[BaseModel], str]] = {
     "papers": (PaperRow, "corpus/papers.jsonl"),
     "aspects": (AspectRow, "corpus/aspects.jsonl"),
 }
-QUESTIONS: type[BaseModel] = ReleaseRow
-
-_SCALARS = {str: "string", int: "int64", float: "float64", bool: "bool"}
 
 
 def features(model: type[BaseModel]) -> list[dict[str, Any]]:
@@ -30,7 +27,7 @@ def features(model: type[BaseModel]) -> list[dict[str, Any]]:
     Raises:
         TypeError: a field's type has no counterpart.
     """
-    return [{"name": name, **_feature(field.annotation)} for name, field in model.model_fields.items()]
+    return [{"name": name, **feature(field.annotation)} for name, field in model.model_fields.items()]
 
 
 def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
@@ -38,20 +35,25 @@ def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
     return {f["name"]: f["dtype"] for f in features(model) if "dtype" in f}
 
 
-def _feature(annotation: object) -> dict[str, Any]:
+def feature(annotation: object) -> dict[str, Any]:
+    """A type in the same notation.
+
+    Raises:
+        TypeError: it has no counterpart.
+    """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _feature(arguments[0])
+        return feature(arguments[0])
     if origin in (Union, types.UnionType):
         (inner,) = (a for a in arguments if a is not type(None))
-        return _feature(inner)
+        return feature(inner)
     if origin is Literal:
         return {"dtype": "string"}
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         inner = arguments[0]
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             return {"list": features(inner)}
-        return {"list": _feature(inner)["dtype"]}
-    if isinstance(annotation, type) and annotation in _SCALARS:
-        return {"dtype": _SCALARS[annotation]}
+        return {"list": feature(inner)["dtype"]}
+    if isinstance(annotation, type) and annotation in FEATURES:
+        return {"dtype": FEATURES[annotation]}
     raise TypeError(f"no Hugging Face feature for {annotation!r}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import ReleaseInfo, ReleaseRow
 
 
@@ -54,21 +54,6 @@ class Method:
             return ""
         return f" Of {self._unsure:,} rows the scores were not sure, and no judge decided (`unsure`)."
 
-    def judge(self, info: ReleaseInfo) -> str:
-        """Say which model judged, what it has to do with the writer, and whether people tested it; "" without a
-        judge."""
-        judges = {made.model for made in info.made if made.stage == "filter" and made.prompt.startswith(f"{_JUDGE} ")}
-        writers = {made.model for made in info.made if made.stage == "generate"}
-        if not judges:
-            return ""
-        said = f"Judged by {', '.join(sorted(judges))}"
-        if judges & writers:
-            said = "Judged by the model that wrote them"
-        elif {_family(m) for m in judges} & {_family(m) for m in writers}:
-            said += ", of the writer's family"
-        tested = any(_JUDGE in judge for note in info.labels for judge in note.judges)
-        return f"{said}; {'tested' if tested else 'not tested'} against people."
-
     def _of(self, name: str, rows: int) -> str:
         limits = ", ".join(f"{value:g}" for value in sorted(self._thresholds[name]))
         return f"{rows:,} rows" + (f", threshold {limits}" if limits else "")
@@ -88,21 +73,10 @@ class Method:
             return
         yield f"{self.writers()} Question types are those of Graesser that ScIRGen adapts."
         yield self.filter()
-        if judged := self.judge(info):
+        if judged := judged_by(info):
             yield judged
         if self._tagged:
             yield f"{self._tagged:,} of {self._rows:,} questions have a level of revised Bloom."
-
-
-_JUDGE = "llm_judge"
-
-
-def _family(model: str) -> str:
-    """The letters with which a model's name begins, which its versions and sizes share: "qwen" of
-    "openai:Qwen/Qwen3-8B"."""
-    name = model.partition(":")[2].partition("@")[0].rpartition("/")[2]
-    found = re.match(r"[a-z]+", name.lower())
-    return found.group() if found else name
 
 
 def cited(info: ReleaseInfo) -> list[str]:

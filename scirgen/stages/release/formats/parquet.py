@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from scirgen.core.errors import require
-from scirgen.release_files.release import SETTINGS, SPLITS, Release
-from scirgen.stages.release.describe.features import QUESTIONS, TABLES, features
+from scirgen.release_files.release import SETTINGS, SPLITS, Release, row_model
+from scirgen.stages.release.describe.features import TABLES, features
 
 _ROWS = 4096
 
@@ -33,7 +33,7 @@ class ParquetFormat:
 
 def _tables(release: Release) -> Iterator[tuple[str, type[BaseModel], Iterator[BaseModel]]]:
     for split in SPLITS:
-        yield split, QUESTIONS, release.rows(split)
+        yield split, row_model(release.info.row_fields), release.rows(split)
     for setting in SETTINGS:
         yield f"corpus-{setting}", TABLES[f"corpus-{setting}"][0], release.corpus(setting)
     yield "passages", TABLES["passages"][0], release.passages()

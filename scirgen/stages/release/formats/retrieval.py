@@ -129,7 +129,7 @@ def _document(document: CorpusDocument) -> dict[str, object]:
 
 
 def _query(row: ReleaseRow) -> dict[str, object]:
-    about = {"question_type": row.question_type, "bloom": row.bloom or "", "split": row.split}
+    about = {"question_type": row.question_type, "bloom": row.bloom or "", "split": row.split, **row.added()}
     return {"_id": row.id, "text": row.question, "metadata": about}
 
 

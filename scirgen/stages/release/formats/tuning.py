@@ -15,8 +15,8 @@ from scirgen.stages.release.formats.rag import with_contexts
 
 
 def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:
-    """The rows of a split, each with the passages that hold its evidence."""
-    for row, held in with_contexts(release, list(release.rows(split))):
+    """The answered rows of a split, each with the passages that hold its evidence."""
+    for row, held in with_contexts(release, [row for row in release.rows(split) if row.answer]):
         yield row, "\n\n".join(held)
 
 
@@ -38,6 +38,7 @@ class ShareGPTFormat:
                         {"from": "human", "value": f"{context}\n\n{row.question}"},
                         {"from": "gpt", "value": row.answer},
                     ],
+                    **row.added(),
                 }
                 for row, context in _with_context(release, split)
             )
@@ -52,7 +53,7 @@ class AlpacaFormat:
         folder.mkdir(parents=True)
         for split in SPLITS:
             rows = (
-                {"instruction": row.question, "input": context, "output": row.answer, "id": row.id}
+                {"instruction": row.question, "input": context, "output": row.answer, "id": row.id, **row.added()}
                 for row, context in _with_context(release, split)
             )
             _write(folder / f"{split}.jsonl", rows)
@@ -82,7 +83,7 @@ class PreferenceFormat:
         refused = list(release.unfaithful())
         for split in SPLITS:
             accepted: dict[tuple[str, str], list[ReleaseRow]] = {}
-            for row in release.rows(split):
+            for row in (row for row in release.rows(split) if row.answer):
                 accepted.setdefault((row.dataset_id, row.question_type), []).append(row)
             _write(folder / f"{split}.jsonl", self._pairs(refused, accepted, documents))
 
@@ -112,7 +113,8 @@ class SquadFormat:
     passage.
 
     If the passage contains the answer word for word, the span is the answer; otherwise it is the evidence (``answer``
-    holds the answer as it was written). A row is left out if no passage contains its whole evidence.
+    holds the answer as it was written). A row is left out if no passage contains its whole evidence. A row without an
+    answer is impossible in its nearest passage.
     """
 
     def write(self, release: Release, folder: Path) -> None:
@@ -142,6 +144,8 @@ class SquadFormat:
 def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
     """The entry of a question, with the answer's place in the context; None if the context contains neither answer nor
     evidence."""
+    if not row.answer:
+        return {"id": row.id, "question": row.question, "answers": [], "is_impossible": True, **row.added()}
     start = (
         context.lower().find(row.answer.lower()) if len(context.lower()) == len(context) else context.find(row.answer)
     )
@@ -156,4 +160,5 @@ def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
         "answers": [{"text": context[start : start + length], "answer_start": start}],
         "is_impossible": False,
         "answer": row.answer,
+        **row.added(),
     }

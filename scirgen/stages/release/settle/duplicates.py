@@ -131,8 +131,12 @@ def settle(
     drafts = content.pairs
     content = replace(content, pairs=lambda: (content.reviewed.corrected(p) for p in drafts()))
     rejections = _contaminated(content, benchmarks) | found_wrong
-    resolution = resolve((_asked(p) for p in content.pairs() if p.id not in rejections), wording)
-    drops = {d.id: d for d in resolution.drops}
+    # A near miss without an answer must not drop the answered question that it resembles.
+    parts = [
+        resolve((_asked(p) for p in content.pairs() if p.id not in rejections and bool(p.answer) == answered), wording)
+        for answered in (True, False)
+    ]
+    drops = {d.id: d for part in parts for d in part.drops}
     for pair in content.pairs():
         if drop := drops.get(pair.id):
             rejections[pair.id] = _rejection(pair, drop.code, drop.reason, drop.score)
@@ -142,7 +146,8 @@ def settle(
         chosen, notes = choose(left)
         left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(left - chosen)) else {})}
         info = info.model_copy(update={"notes": (*info.notes, *notes), "left_out": left_out})
-    positives = {k: v for k, v in (_several(content) | resolution.positives).items() if k in chosen}
+    several = _several(content) | parts[0].positives | parts[1].positives
+    positives = {k: v for k, v in several.items() if k in chosen}
 
     def kept() -> Iterator[QAPair]:
         return (p for p in content.pairs() if p.id in chosen)

@@ -11,7 +11,7 @@ import pytest
 
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair, Rejection, Score
-from scirgen.llm.base import ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
@@ -119,6 +119,7 @@ class Judge:
     """A judge that finds every answer supported and counts what it is asked."""
 
     identity, pack, asked = ModelIdentity("scripted", "judge", "1"), "standard", 0
+    capabilities = Capabilities()
 
     async def ask(self, prompt: object, reply: type, **_: object) -> object:
         self.asked += 1
@@ -145,27 +146,19 @@ async def test_the_judge_is_not_asked_about_what_is_sure(make_ctx: MakeCtx, tmp_
     assert (judge.asked, outcome(found)) == (0, "kept")
 
 
-async def test_a_contradiction_in_one_passage_is_not_hidden_by_the_others(
+async def test_a_model_of_contradictions_alone_gives_the_rest_as_support(
     make_ctx: MakeCtx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Contradicts:
         identity = "given"
 
         async def entail(self, asked: Sequence[tuple[str, str]]) -> list[Entailment]:
-            return [
-                Entailment(0.0, 0.05, 0.95, "contradiction")
-                if "denied" in text
-                else Entailment(0.0, 1.0, 0.0, "contradiction")
-                for text, _ in asked
-            ]
+            return [Entailment(0.0, 0.05, 0.95, "contradiction") for _ in asked]
 
     monkeypatch.setattr(judged, "open_entailment", lambda *_: Contradicts())
-    long = "\n".join(
-        [" ".join(["Gauges stand in valleys of the plateau."] * 20), "It was denied that gauges are merged."]
-    )
-    material = Material(DATASET, (), long, {})
-    (score,) = await EntailmentScorer().score([pair(evidence=())], material, make_ctx(reads, window="max"))
-    assert isinstance(score, Score) and score.value == pytest.approx(0.05) and "smallest of" in score.detail
+    (score,) = await EntailmentScorer().score([pair()], Material(DATASET, (), "", {}), make_ctx(reads))
+    assert isinstance(score, Score) and score.value == pytest.approx(0.05)
+    assert dict(score.parts) == {"contradiction": 0.95}
 
 
 @pytest.mark.parametrize(

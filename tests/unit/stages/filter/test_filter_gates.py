@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from scirgen.core.records import QAPair, Span
@@ -19,6 +21,7 @@ from scirgen.stages.filter.gates.form import (
 )
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, MetadataEchoGate, PointingGate
 from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
+from scirgen.stages.filter.stage import select_gates
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, verdict
 
 GOOD = pair()
@@ -413,3 +416,13 @@ async def test_not_supported_compares_no_words_with_a_passage_in_another_script(
 ) -> None:
     one = pair("What is the method good for?", answer, "feature_specification", evidence=())
     assert NotSupportedGate().judge(one, Material(DATASET, (), text, {}), ctx).accept is accepted
+
+
+def test_gates_that_are_off_run_if_they_are_named(make_ctx: Callable[..., StageContext]) -> None:
+    def codes(**settings: object) -> set[str]:
+        ctx = make_ctx(**settings)
+        return {g.code for g in select_gates(ctx.config, ctx.registry)}
+
+    assert "vague" not in codes()
+    assert codes(gates=["schema", "vague"]) == {"schema", "vague"}
+    assert {"vague", "pointing"} <= codes(gate_options={"vague": {"enabled": True}})

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from scirgen.core.errors import ReplyTruncatedError
+from scirgen.core.errors import ConfigError, ReplyTruncatedError
 from scirgen.core.records import Aspect, AspectCategory, Dataset, QAPair, Span
 from scirgen.llm.base import Capabilities
 from scirgen.stages.base import WorkItem
@@ -128,7 +128,23 @@ def test_a_target_narrows_the_first_pass_to_the_types_of_its_mix():
 
     mix = {"verification": 2.0, "comparison": 1.0, "definition": 0.0}
     assert sorted(asked(total=10, types=mix)) == ["comparison", "verification"]
-    assert asked(types=mix) == asked(total=10) == asked() and len(asked()) == 18
+    assert asked(types=mix) == asked(total=18) == asked() and len(asked()) == 18
+    assert len(asked(total=10)) == 10  # ten cells are wanted, and the other eight types have none
+    with pytest.raises(ConfigError, match="names none"):
+        asked(total=10, types={"verifikation": 1.0})
+
+
+@pytest.mark.parametrize("aspects", [ASPECTS, ()])
+def test_the_first_pass_asks_for_the_wanted_levels_and_polarities_alone(aspects):
+    quota = {"total": 20, "types": {"verification": 1, "definition": 1}, "bloom": {"C4": 1, "C5": 1}, "no_share": 1}
+    ctx, _ = make_context(generate={"quota": quota})
+    (item,) = STAGE.items(FakeScope({"verify": aspects}), ctx)
+    asked = item.asked(Asked)
+    kinds = tuple(asked.narrowed(ctx.taxonomies.question_type(t)) for t in asked.types)
+    made = wishes(DATASET, asked, kinds, ctx)
+    assert all(set(k.levels) == {"C4", "C5"} for k in kinds)
+    assert {w.polarity for w in made} <= {"no", None} and "no" in {w.polarity for w in made}
+    assert {w.bloom for w in made} == ({"C4", "C5"} if aspects else {None})
 
 
 async def test_joint_evidence_is_the_cited_lines_to_the_letter():
@@ -263,6 +279,7 @@ async def test_one_call_shows_record_and_papers_and_is_told_the_name():
     (shown,) = (p.messages[-1][1] for p in calls(chat))
     assert "2,400 rain gauges" in shown and "However, gauges" in shown
     assert "call it: Third Pole precipitation" in shown
+    assert "At least 1 of them cite lines of record and paper" in shown
     strange = lambda p, n: {"name": "Andes wind"} if p.id == "generate/name" else declining(p, n)  # noqa: E731
     _, chat = await run(one("verification"), strange)
     assert not any("call it" in p.messages[-1][1] for p in calls(chat)), "a name must stand in the record"
@@ -285,7 +302,8 @@ async def test_no_more_pairs_are_asked_for_than_the_lines_carry():
     item = WorkItem(item.key, (dataset,), item.parameters)
     pair = {"evidence": [2], "question": "Which levels do the Arvel gauges hold?", "answer": "Levels of four rivers."}
     result, chat = await run(item, replying(pair))
-    assert "at most 1 pairs" in chat.prompts[0].messages[-1][1]
+    shown = chat.prompts[0].messages[-1][1]
+    assert "at most 1 pairs" in shown and "At least" not in shown
     assert [p.answer for p in result.outputs] == ["Levels of four rivers."]
     assert Counter(r.code for r in result.rejections) == {"unchosen": 7}
     result, _ = await run(item, declining)

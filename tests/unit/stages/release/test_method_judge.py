@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import MadeRow
-from scirgen.stages.release.describe.method import Method
 
 WRITER = MadeRow(stage="generate", model="openai:Qwen/Qwen3-8B rev 1", prompt="generate/joint@1#a")
 
@@ -26,8 +26,8 @@ WRITER = MadeRow(stage="generate", model="openai:Qwen/Qwen3-8B rev 1", prompt="g
 )
 def test_the_card_says_who_judged_and_whether_people_tested_it(judge: str, tested: tuple[str, ...], said: str) -> None:
     made = (WRITER, MadeRow(stage="filter", model=judge, prompt="llm_judge #0123"))
-    assert Method().judge(SimpleNamespace(made=made, labels=(SimpleNamespace(judges=tested),))) == said
+    assert judged_by(SimpleNamespace(made=made, labels=(SimpleNamespace(judges=tested),))) == said
 
 
 def test_the_card_is_silent_without_a_judge() -> None:
-    assert Method().judge(SimpleNamespace(made=(WRITER,), labels=())) == ""
+    assert judged_by(SimpleNamespace(made=(WRITER,), labels=())) == ""

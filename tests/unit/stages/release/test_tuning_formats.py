@@ -112,3 +112,11 @@ def test_squad_is_read_by_datasets_with_its_field(
 
 def test_release_without_the_format_holds_no_rejected_candidates(tmp_path: Path) -> None:
     assert not (write(small_run(), tmp_path / "release").folder / "unfaithful.jsonl").exists()
+
+
+def test_a_format_without_content_is_not_written_and_the_release_says_so(tmp_path: Path) -> None:
+    release = write(small_run(), tmp_path / "release", load_registry(), formats=("jsonl", "triples", "alpaca"))
+    assert (release.folder / "alpaca").is_dir() and not (release.folder / "triples").exists()
+    assert release.info.notes[-1] == "The format triples is not written: the release has nothing for it."
+    card = (release.folder / "README.md").read_text("utf-8")
+    assert "`alpaca/`" in card and "`triples/`" not in card

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.errors import ReplyInvalidError
-from scirgen.core.records import QAPair, Span
+from scirgen.core.records import QAPair, Score, Span
 from scirgen.stages.tag.stage import TagStage
 from tests.support.questioning import FakeScope, make_context, pair
 
@@ -27,6 +27,16 @@ async def test_batch_is_tagged_in_one_call_and_only_bloom_changes():
     for tagged in outputs:
         assert isinstance(tagged, QAPair)
         assert tagged.model_copy(update={"bloom": None, "provenance": None}) == originals[tagged.id]
+
+
+async def test_a_level_that_the_judge_named_is_not_asked_for_again():
+    judged = Score(name="llm_judge", value=1.0, level="C5")
+    pairs = (PAIRS[0].model_copy(update={"scores": (judged,)}), PAIRS[1])
+    outputs, chat = await tag(lambda p, n: {"q1": "C2"}, pairs=pairs)
+    assert {p.id: p.bloom for p in outputs} == {pairs[0].id: "C5", pairs[1].id: "C2"}
+    assert len(chat.prompts) == 1 and pairs[0].question not in chat.prompts[0].messages[-1][1]
+    _, silent = await tag(lambda p, n: {}, pairs=pairs[:1])
+    assert not silent.prompts
 
 
 async def test_batches_are_as_large_as_configured():

@@ -1,6 +1,6 @@
-"""Pictures of PDF pages for the labelling page. A PDF is untrusted, so a child process with limits opens it.
+"""Pictures of PDF pages, to show evidence in its place. A PDF is untrusted, so a child process with limits opens it.
 
-``python -m scirgen_label.pictures FILE PAGE...`` writes one JSON object per page to standard output.
+``python -m scirgen.report.pictures FILE PAGE...`` writes one JSON object per page to standard output.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Picture:
 def page_pictures(file: Path, pages: Sequence[int]) -> dict[int, Picture]:
     """1-based page -> its picture. Pages that cannot be drawn are left out (not a PDF, no PyMuPDF, damaged, too
     slow)."""
-    command = [sys.executable, "-m", "scirgen_label.pictures", str(file), *map(str, pages)]
+    command = [sys.executable, "-m", "scirgen.report.pictures", str(file), *map(str, pages)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):

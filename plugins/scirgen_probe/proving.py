@@ -1,0 +1,174 @@
+"""The step ``probe``, after filter: proves that nothing answers a question, and judges nuggets of accepted pairs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from scirgen.core.config import Config
+from scirgen.core.errors import ModelError, ScirgenError
+from scirgen.core.prompts import RenderedPrompt
+from scirgen.core.records import BlockKind, Dataset, Document, Failure, QAPair, Record, Rejection
+from scirgen.core.text.bm25 import BM25
+from scirgen.core.text.passages import windows
+from scirgen.core.text.words import telling_words
+from scirgen.pipeline.plan import Step
+from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.filter.faithfulness.judged import Fault
+from scirgen.stages.generate.material import record_pieces
+from scirgen_probe.records import Nugget, Unanswerable
+
+STEP = Step(
+    "probe", "unanswerable questions, nuggets of accepted pairs", "Unanswerable, Nugget", "a dataset",
+    repeat="quota", after="filter",
+)  # fmt: skip
+_NEAREST, _OWN = 8, 4
+"""Passages that the judge reads for a question: from the whole corpus, and at least so many of the dataset's own."""
+_PASSAGE_WORDS = 120
+_QUESTIONS, _FACTS = 6, 20
+"""Largest number in one call."""
+_RECORD_CHARS = 6000
+_READ = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE})
+
+R = TypeVar("R", Unanswerable, Nugget)
+Answerable = Literal["answered", "partly", "unclear", "off_subject", "unanswered"]
+Carried = Literal["vital", "okay", "not_carried", "not_in_answer"]
+
+
+class Corpus:
+    """Passages of all records and linked papers of a run, ranked by BM25, each with the datasets that it is about."""
+
+    def __init__(self, run: RunView) -> None:
+        found: list[tuple[str, frozenset[str]]] = []
+        for dataset in run.datasets():
+            found += ((text, frozenset({dataset.id})) for text, _ in record_pieces(dataset))
+        users: dict[str, set[str]] = {}
+        for dataset_id, papers in run.uses().items():
+            for paper in papers:
+                users.setdefault(paper, set()).add(dataset_id)
+        for document in run.records("parse", Document):
+            for block in document.blocks if document.paper_id in users else ():
+                text = document.text[block.start : block.end]
+                if block.kind in _READ:
+                    owners = frozenset(users[document.paper_id])
+                    found += ((text[a:b], owners) for a, b in windows(text, _PASSAGE_WORDS))
+        self.texts, self.owners = [text for text, _ in found], [owners for _, owners in found]
+        self._index = BM25([sorted(telling_words(text)) for text in self.texts])
+
+    def nearest(self, question: str, dataset_id: str) -> list[str]:
+        """The passages nearest to a question: of the whole corpus, and of the dataset's own."""
+        ranked = [n for n, score in self._index.ranked(sorted(telling_words(question))) if score > 0]
+        own = [n for n in ranked if dataset_id in self.owners[n]][:_OWN]
+        return [" ".join(self.texts[n].split()) for n in dict.fromkeys([*own, *ranked[:_NEAREST]])]
+
+
+_corpora: WeakKeyDictionary[RunView, Corpus] = WeakKeyDictionary()
+
+
+def corpus_of(run: RunView) -> Corpus:
+    """The corpus of a run's view, made once."""
+    return _corpora[run] if run in _corpora else _corpora.setdefault(run, Corpus(run))
+
+
+class ProbeStage(Stage):
+    """Keeps the questions of which the judge says that nothing answers them, and the nuggets that their spans carry."""
+
+    name: ClassVar[str] = "probe"
+    version: ClassVar[int] = 1
+    reads_run: ClassVar[bool] = True
+
+    def uses(self, config: Config) -> Uses:
+        """The prompts, and the model that judges."""
+        role: Literal["judge", "generator"] = "judge" if config.models.judge else "generator"
+        return Uses(config=("probe",), prompts=("probe/unanswerable", "probe/nuggets"), roles=(role,))
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """One item; the passages nearest to its questions are part of it, so a larger corpus proves them again."""
+        accepted = {p.id: p for p in scope.outputs("filter", QAPair) if p.round == scope.round}
+        nuggets = [n for n in scope.outputs("generate", Nugget) if n.pair_id in accepted]
+        questions = () if scope.round else scope.outputs("generate", Unanswerable)
+        if not nuggets and not questions:
+            return
+        assert ctx.run is not None, "the step probe comes after match"
+        nearest = {q.id: corpus_of(ctx.run).nearest(q.question, scope.dataset.id) for q in questions}
+        pairs = [accepted[i] for i in sorted({n.pair_id for n in nuggets})]
+        key = scope.dataset.id + (f"#{scope.round}" if scope.round else "")
+        yield WorkItem(key, (scope.dataset, *pairs, *nuggets, *questions), {"nearest": nearest})
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        """Have the judge read questions and facts, a few in a call."""
+        dataset, nearest = item.one(Dataset), item.parameters["nearest"]
+        assert isinstance(nearest, Mapping)
+        pairs = {p.id: p for p in item.of(QAPair)}
+
+        def about_questions(part: Sequence[Unanswerable]) -> RenderedPrompt:
+            passages = list(dict.fromkeys(text for q in part for text in nearest[q.id]))
+            return ctx.prompt("unanswerable").render(
+                record=dataset.text[:_RECORD_CHARS],
+                passages=[f"[{n}] {text}" for n, text in enumerate(passages, 1)],
+                questions=[q.question for q in part],
+            )
+
+        def about_facts(part: Sequence[Nugget]) -> RenderedPrompt:
+            told = [(pairs[n.pair_id], n) for n in part]
+            return ctx.prompt("nuggets").render(
+                facts=[
+                    {"question": p.question, "answer": p.answer, "fact": n.fact, "words": " ".join(n.span.text.split())}
+                    for p, n in told
+                ]
+            )
+
+        questions, nuggets = _parts(item.of(Unanswerable), _QUESTIONS), _parts(item.of(Nugget), _FACTS)
+        found = await asyncio.gather(
+            *(self._judged(part, about_questions, Answerable, ctx) for part in questions),
+            *(self._judged(part, about_facts, Carried, ctx) for part in nuggets),
+        )
+        results = [one for part in found for one in part]
+        return StageResult(
+            tuple(r for r in results if not isinstance(r, Rejection | Failure)),
+            tuple(r for r in results if isinstance(r, Rejection)),
+            tuple(r for r in results if isinstance(r, Failure)),
+        )
+
+    async def _judged(
+        self, part: Sequence[R], prompt: Callable[[Sequence[R]], RenderedPrompt], verdicts: object, ctx: StageContext
+    ) -> list[Record]:
+        """Each record if the judge keeps it, else its rejection, or its failure where there is no verdict."""
+        fields: dict[str, Any] = {f"p{n}": (verdicts, None) for n in range(1, len(part) + 1)}
+        reply = create_model("ProbeVerdicts", __base__=_Verdicts, **fields)
+        try:
+            answer = await ctx.judge.ask(prompt(part), reply, seed=ctx.seed(*(r.id for r in part)))
+        except ScirgenError as error:
+            if error.fatal:
+                raise
+            return [Failure.of(ctx.stage, error, record.id) for record in part]
+        found: list[Record] = []
+        for n, record in enumerate(part, 1):
+            verdict = getattr(answer.value, f"p{n}")
+            why = next((f.fault for f in answer.value.faults if f.number == n), "")
+            if verdict is None:
+                silent = ModelError(f"the judge said nothing of number {n}", code="no_verdict")
+                found.append(Failure.of(ctx.stage, silent, record.id))
+            elif isinstance(record, Nugget) and verdict in ("vital", "okay"):
+                found.append(record.model_copy(update={"vital": verdict == "vital"}))
+            elif verdict == "unanswered":
+                found.append(record)
+            else:
+                said = " ".join(why.split())[:200]
+                found.append(ctx.reject(verdict, said or f"the judge says: {verdict}", record))
+        return found
+
+
+class _Verdicts(BaseModel):
+    """``faults`` first, then one verdict for each: ``p1``, ``p2``..."""
+
+    model_config = ConfigDict(extra="ignore")
+    faults: list[Fault] = []
+
+
+def _parts(records: Sequence[R], most: int) -> list[Sequence[R]]:
+    return [records[n : n + most] for n in range(0, len(records), most)]

@@ -1,0 +1,36 @@
+"""The records of the wing: a question without an answer, and an atomic fact of an answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from scirgen.core.records import Id, Provenance, Record, Span
+
+Lacks = Literal["missing", "near_miss"]
+
+
+class Unanswerable(Record):
+    """A question about a dataset's subject that neither its record nor a paper answers."""
+
+    id: Id
+    dataset_id: Id
+    question: str
+    question_type: str
+    lacks: Lacks
+    differs: str = Field(default="", description="what is asked that the material does not say, in the writer's words")
+    language: str = "en"
+    provenance: Provenance | None = None
+
+
+class Nugget(Record):
+    """An atomic fact of an answer with the words that say it."""
+
+    id: Id
+    dataset_id: Id
+    pair_id: Id
+    fact: str
+    span: Span
+    vital: bool = Field(default=False, description="an answer without it is incomplete; the judge decides")
+    provenance: Provenance | None = None

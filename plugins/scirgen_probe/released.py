@@ -1,0 +1,119 @@
+"""The fields that the wing adds to rows, and the rows without an answer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from scirgen.core.records import Aspect, Id, QAPair, Record, Span
+from scirgen.core.text.bm25 import BM25
+from scirgen.core.text.words import telling_words
+from scirgen.release_files.release import SPLITS
+from scirgen.stages.base import RunView, StageContext
+from scirgen.stages.generate.material import record_pieces
+from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial, ReleasePart, RowFields
+from scirgen_probe.records import Nugget, Unanswerable
+
+_SHOWN = 3
+"""Nearest passages of a row without an answer."""
+
+
+class NuggetRow(Record):
+    """An atomic fact of the answer, with the verbatim span that carries it."""
+
+    fact: str
+    vital: bool
+    document_id: Id
+    start: int
+    end: int
+    text: str
+
+
+class ProbeRow(Record):
+    """The added fields."""
+
+    answerable: bool = Field(default=True, description="false: neither record nor linked papers answer the question")
+    lacking: str = Field(
+        default="", description="what nothing says, if not answerable: `missing: ...`, `near_miss: ...`"
+    )
+    nuggets: tuple[NuggetRow, ...] = Field(
+        default=(), description="atomic facts of the answer, vital or okay, each with the verbatim span that carries it"
+    )
+
+
+class ProbeFields(RowFields):
+    """``answerable``, ``lacking`` and ``nuggets`` of each row."""
+
+    name: ClassVar[str] = "probe"
+    fields: ClassVar[type[Record]] = ProbeRow
+
+    def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
+        """The fields of pairs with nuggets, and of questions without an answer."""
+        facts: defaultdict[str, list[NuggetRow]] = defaultdict(list)
+        for n in sorted(run.records("probe", Nugget), key=lambda n: (n.span.document_id, n.span.start, n.id)):
+            where = {"document_id": n.span.document_id, "start": n.span.start, "end": n.span.end, "text": n.span.text}
+            facts[n.pair_id].append(NuggetRow(fact=n.fact, vital=n.vital, **where))
+        found: dict[str, Record] = {pair_id: ProbeRow(nuggets=tuple(rows)) for pair_id, rows in facts.items()}
+        for q in run.records("probe", Unanswerable):
+            found[q.id] = ProbeRow(answerable=False, lacking=": ".join(filter(None, (q.lacks, q.differs))))
+        return found
+
+
+@dataclass(frozen=True)
+class ProbeContent(PartContent):
+    """The questions without an answer as pairs whose spans are the nearest places."""
+
+    questions: tuple[QAPair, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for the card."""
+        if not self.questions:
+            return ()
+        return (
+            "Questions with answerable: false have no answer here: the passages of records and linked "
+            "papers nearest to them were read by a judge. Their rows name the nearest passages; qrels leave them out.",
+        )
+
+    def pairs(self) -> Iterable[QAPair]:
+        """The questions, by id."""
+        return self.questions
+
+    def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:
+        """Write no file; count the rows, of which near-duplicates are gone."""
+        files = (folder / f"{split}.jsonl" for split in SPLITS)
+        count = sum('"answerable":false' in line for file in files for line in file.open(encoding="utf-8"))
+        return PartWritten(counts={"unanswerable": count})
+
+
+class ProbePart(ReleasePart):
+    """A run's questions without an answer."""
+
+    name: ClassVar[str] = "probe"
+
+    def material(self, run: RunView, ctx: StageContext) -> ProbeContent:
+        """Find the nearest places among the texts that the release has: records, and quoted statements of papers."""
+        questions = {q.id: q for q in run.records("probe", Unanswerable)}
+        if not questions:
+            return ProbeContent()
+        own = {dataset.id: [span for _, span in record_pieces(dataset)] for dataset in run.datasets()}
+        spans: list[Span] = [span for mine in own.values() for span in mine]
+        spans += [aspect.span for aspect in run.records("verify", Aspect)]
+        index = BM25([sorted(telling_words(span.text)) for span in spans])
+        found: list[QAPair] = []
+        for _, q in sorted(questions.items()):
+            ranked = index.ranked(sorted(telling_words(q.question)))[:_SHOWN]
+            nearest = [spans[n] for n, score in ranked if score > 0] or own[q.dataset_id][:1]
+            found.append(
+                QAPair(
+                    id=q.id, dataset_id=q.dataset_id, question=q.question, answer="", question_type=q.question_type,
+                    evidence=tuple(nearest), strategy="probe", language=q.language,
+                    provenance=q.provenance,
+                )
+            )  # fmt: skip
+        return ProbeContent(tuple(found))

@@ -1,0 +1,219 @@
+"""Questions without an answer and nuggets: from the call that writes pairs to rows, exports and scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scirgen
+from scirgen.api import Run, resolve_config, run_pipeline
+from scirgen.core.records import Dataset, Document
+from scirgen.core.registry import load_registry
+from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.store import StoredResult
+from scirgen.stages.generate.further import with_further
+from scirgen.testing.replies import chat_completion
+from scirgen.testing.server import FakeServer
+from scirgen_bench.honesty import refused, score_labels
+from scirgen_bench.qa import QASettings, run_qa
+from scirgen_bench.questions import questions_of_split
+from scirgen_probe.asking import ProbeReply
+from scirgen_probe.records import Nugget, Unanswerable
+from tests.support.questioning import make_context
+from tests.support.small_runs import answered
+
+MATERIAL = Path(__file__).parents[2] / "material" / "invented"
+
+
+def judged(body: dict[str, Any]) -> dict[str, Any]:
+    """The fake server as a judge: the first of a call is refused, the others pass. As a reader it refuses every second
+    prompt, by its length."""
+    found = chat_completion(body)
+    message = found["choices"][0]["message"]
+    properties = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    options = [str(properties.get(name)) for name in properties if name.startswith("p")]
+    if "pairs" not in properties and "unanswered" in " ".join(options):
+        message["content"] = verdicts(properties, "answered", "unanswered")
+    elif "not_in_answer" in " ".join(options):
+        message["content"] = verdicts(properties, "not_carried", "vital")
+    elif "UNANSWERABLE" in str(body["messages"]) and len(str(body["messages"])) % 2:
+        message["content"] = "UNANSWERABLE"
+    return found
+
+
+def verdicts(properties: dict[str, Any], first: str, others: str) -> str:
+    names = [name for name in properties if name != "faults"]
+    faults = [{"number": 1, "fault": "line 1 says it"}]
+    return json.dumps({"faults": faults, **{n: first if n == "p1" else others for n in names}})
+
+
+FLAGS: dict[str, object] = {
+    "input": str(MATERIAL),
+    "release.formats": ["squad", "alpaca", "beir"],
+    "probe.unanswerable": 0.5,
+    "probe.nuggets": True,
+}
+
+
+async def run_probe(server: FakeServer, out: Path, **settings: object) -> Run:
+    flags = {**FLAGS, "models.generator": f"openai:fake@{server.url}", **settings}
+    loaded, domain = resolve_config(domain="geo", flags=flags)
+    return await run_pipeline(out, loaded.config, domain, observer=Silent())
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with both kinds, made once."""
+    import asyncio
+
+    out = tmp_path_factory.mktemp("probe") / "run"
+
+    async def make() -> None:
+        async with FakeServer(reply=judged) as server:
+            run = await run_probe(server, out)
+            assert run.outcome is not None and run.outcome.status == "success"
+            asked = sum(answered(server).values())
+            await run_probe(server, out)
+            assert sum(answered(server).values()) == asked, "the second run asks nothing"
+
+    asyncio.run(make())
+    return out
+
+
+def test_rows_without_an_answer_have_the_nearest_passages_and_no_qrels(probed: Path) -> None:
+    release = scirgen.Release(probed)
+    rows = list(release.rows())
+    bare = [r for r in rows if not r.added()["answerable"]]
+    assert bare and release.info.counts["unanswerable"] == len(bare)
+    known = {p.id for p in release.passages()}
+    qrels = {q for split in ("train", "dev", "test") for q in release.qrels(split)}
+    for row in bare:
+        assert row.answer == "" and row.evidence == () and set(row.passages) <= known and row.passages
+        assert row.id not in qrels and str(row.added()["lacking"]).startswith(("missing", "near_miss"))
+    assert {r.id for r in rows if r.answer} == qrels
+
+
+def test_questions_that_the_judge_answers_are_rejections(probed: Path) -> None:
+    run = scirgen.Run(probed)
+    codes = {code for code in run.funnel()["probe"] if code.startswith("rejected:")}
+    assert codes == {"rejected:answered", "rejected:not_carried"}
+    asked = list(run.records("generate", Unanswerable))
+    kept = list(run.records("probe", Unanswerable))
+    assert 0 < len(kept) < len(asked)
+
+
+def test_nuggets_point_at_their_words(probed: Path) -> None:
+    run = scirgen.Run(probed)
+    texts = {d.id: d.text for d in run.records("collect", Dataset)}
+    texts |= {d.id: d.text for d in run.records("parse", Document)}
+    rows = [r for r in scirgen.Release(probed).rows() if r.added()["nuggets"]]
+    assert rows
+    for row in rows:
+        nuggets: Any = row.added()["nuggets"]
+        assert 1 <= len(nuggets) <= 6
+        for nugget in nuggets:
+            assert texts[nugget["document_id"]][nugget["start"] : nugget["end"]] == nugget["text"] and nugget["vital"]
+    accepted = {p.id for p in run.records("filter", scirgen.QAPair)}
+    assert {n.pair_id for n in run.records("probe", Nugget)} <= accepted
+
+
+def test_exports_know_rows_without_an_answer(probed: Path) -> None:
+    release = scirgen.Release(probed)
+    bare = {r.id for r in release.rows() if not r.answer}
+    impossible: set[str] = set()
+    for split in ("train", "dev", "test"):
+        for article in json.loads((release.folder / "squad" / f"{split}.json").read_text())["data"]:
+            for paragraph in article["paragraphs"]:
+                for entry in paragraph["qas"]:
+                    assert entry["is_impossible"] == (entry["answers"] == []) == (not entry["answerable"])
+                    impossible |= {entry["id"]} if entry["is_impossible"] else set()
+        alpaca = (release.folder / "alpaca" / f"{split}.jsonl").read_text().splitlines()
+        assert not bare & {json.loads(line)["id"] for line in alpaca}
+    assert impossible == bare
+
+
+async def test_benchmarks_leave_them_out_or_score_abstention(probed: Path, tmp_path: Path) -> None:
+    release = scirgen.Release(probed)
+    assert all(r.answer for r in questions_of_split(release, "train"))
+    async with FakeServer(reply=judged) as server:
+        model = f"openai:fake@{server.url}"
+        settings = QASettings(model, ks=(1,), split="train", nugget_judge=model)
+        report = await run_qa(release, settings, load_registry(), tmp_path)
+    row, yes = report.rows[0], report.rows[1]
+    assert row.questions == sum(bool(r.answer) for r in release.rows("train"))
+    assert yes.answered_unanswerable == 1 and yes.refused_answerable == 0 and yes.nuggets_lenient is None
+    assert row.answered_unanswerable is not None and row.answered_unanswerable < 1
+    assert row.nuggets_lenient is not None and row.nuggets_contradicted is not None
+
+
+@pytest.mark.parametrize(
+    ("labels", "vital", "scores"),
+    [
+        (["support", "not_support", "partial_support"], [True, True, False], (0.5, 0.5, 0.0)),
+        (["partial_support", "contradicted"], [True, False], (0.0, 0.25, 0.5)),
+        (["support"], [False], (None, 1.0, 0.0)),
+    ],
+)
+def test_nugget_recall_is_that_of_trec_rag(
+    labels: list[str], vital: list[bool], scores: tuple[float | None, float, float]
+) -> None:
+    found = score_labels(labels, vital)
+    assert (found.strict, found.lenient, found.contradicted) == scores
+
+
+@pytest.mark.parametrize(
+    ("answer", "refuses"),
+    [("UNANSWERABLE", True), ("Unanswerable.", True), ("This is unanswerable", True), ("24", False), (None, False)],
+)
+def test_a_refusal_is_the_word_at_the_start(answer: str | None, refuses: bool) -> None:
+    assert refused(answer) == refuses
+
+
+def test_without_the_section_the_call_stays_as_it_was() -> None:
+    ctx, _ = make_context()
+    prompt = ctx.prompts.get("generate/name").render(title="t", start="s")
+    assert with_further(prompt, ProbeReply, 8, 0, ctx) == (prompt, ProbeReply, 0)
+
+
+def test_a_strategy_that_would_not_ask_is_refused() -> None:
+    ctx, _ = make_context(probe={"nuggets": True}, generate={"strategy": "evidence"})
+    stage = load_registry().get("stage", "generate")
+    with pytest.raises(scirgen.ConfigError, match="asks in the calls of the strategy joint"):
+        stage().check(ctx)  # type: ignore[operator]
+
+
+SNOW = (
+    "Snow depth was measured by three ultrasonic sensors every hour from 2001 to 2009. The sensors failed when the "
+    "soil froze in the winter of 2004. Values were averaged over each day, because the wind moved the snow."
+)
+
+
+async def test_a_larger_corpus_proves_the_questions_again(tmp_path: Path) -> None:
+    records = tmp_path / "in"
+    records.mkdir()
+    (records / "a.json").write_text(json.dumps({"id": "a", "title": "Snow depth at Arvel", "description": SNOW}))
+    settings: dict[str, object] = {"input": str(records), "probe.unanswerable": 1.0}
+    async with FakeServer(reply=judged) as server:
+        run = await run_probe(server, tmp_path / "run", **settings)
+        assert list(run.records("generate", Unanswerable))
+        (records / "b.json").write_text(json.dumps({"id": "b", "title": "Snow depth at Norrun", "description": SNOW}))
+        done = Done()
+        flags = {**FLAGS, "models.generator": f"openai:fake@{server.url}", **settings}
+        loaded, domain = resolve_config(domain="geo", flags=flags)
+        await run_pipeline(tmp_path / "run", loaded.config, domain, observer=done)
+    assert sorted(key for stage, key in done.executed if stage == "probe") == ["a", "b"]
+    assert [key for stage, key in done.executed if stage == "filter"] == ["b"]
+
+
+class Done(Silent):
+    """Notes the items that were executed, not reused."""
+
+    def __init__(self) -> None:
+        self.executed: list[tuple[str, str]] = []
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        if not reused:
+            self.executed.append((result.stage, result.key))
