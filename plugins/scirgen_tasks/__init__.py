@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scirgen import Plugin, Provided, __version__
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PLUGIN", "Query", "QueryRecipe", "paper_materials"]
 
+ROOT = Path(__file__).parent
 PLUGIN = Plugin(
     "scirgen-tasks",
     __version__,
@@ -39,7 +41,7 @@ PLUGIN = Plugin(
             "scirgen_tasks.recipes.aspects:AspectsRecipe",
             "papers for a need of many parts (DORIS-MAE)",
         ),
-        Provided("resources", "scirgen-tasks", "scirgen_tasks.options:ROOT"),
+        Provided("resources", "scirgen-tasks", "scirgen_tasks:ROOT"),
     ),
 )
 
